@@ -66,7 +66,7 @@ _HEARD: Final[Mapping[MaskingMove, Any]] = {
 _NUMBERS: Final = {move: number for number, move in enumerate(_HEARD)}
 
 
-def _rules(
+def masking_rules(
     protocol: PhasedProtocol[Any, Any],
     phase: MaskedPhase,
     signing: SigningRoster,
@@ -74,7 +74,7 @@ def _rules(
     *,
     seed: bytes = b"",
 ) -> MaskingRules:
-    """Return the rules. See `MaskingRules` for the errors.
+    """Return the rules of a masked phase of a session. See `MaskingRules` for the errors.
 
     Parameters are part of what is signed: of parties that a server told other ones, none gets to the masked row.
     """
@@ -137,7 +137,7 @@ class ServerMasking:
             root = secret or mode.noise.entropy(protocol=protocol.name, phase=f"circle of {phase.name}", place=0)
             seed = primitives.derive(root, f"circle of {mode.charter.id}".encode(), KEY_BYTES)
             signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
-        self._rules = _rules(protocol, phase, signing, mode, seed=seed)
+        self._rules = masking_rules(protocol, phase, signing, mode, seed=seed)
         self._server = MaskingServer(self._rules, primitives)
         self._num_named = 0  # of whom has been told
         self._keys: dict[int, Keys] = {}
@@ -297,7 +297,7 @@ class PartyMasking:
             raise self._fault(f"{SERVER}'s roster of keys is not the one agreed to")
         try:
             self._phase.check_parties(len(signing.names))
-            rules = _rules(self._protocol, self._phase, signing, self._mode, seed=signing.seed)
+            rules = masking_rules(self._protocol, self._phase, signing, self._mode, seed=signing.seed)
         except ConfigurationError as error:
             raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
         self._about = rules.about("sealed root", place)

@@ -8,8 +8,9 @@ from typing import Any
 from unittest import mock
 
 import msgspec
+from masking_dealer import STEPS
 from psephos.protocol.masked_sessions import ServerMasking
-from psephos.protocol.masking import Boxes
+from psephos.protocol.masking import Boxes, MaskingMove
 from psephos.scenarios.cli import main
 
 __all__ = ["lie_to"]
@@ -22,10 +23,10 @@ def lie_to(place: int) -> None:
 
     def close(server: ServerMasking) -> Any:
         closed = _close(server)
-        if place in server.own:
-            (sender, box), *rest = msgspec.msgpack.decode(server.own[place], type=Boxes).boxes
-            changed = Boxes(((sender, bytes([box[0] ^ 1]) + box[1:]), *rest))
-            server.own = {**server.own, place: msgspec.Raw(msgspec.msgpack.encode(changed))}
+        if place in server.own and server.next_step == STEPS.index(MaskingMove.CHECK):
+            first, *rest = msgspec.msgpack.decode(server.own[place], type=Boxes).boxes
+            other = msgspec.structs.replace(first, box=bytes([first.box[0] ^ 1]) + first.box[1:])
+            server.own = {**server.own, place: msgspec.Raw(msgspec.msgpack.encode(Boxes((other, *rest))))}
         return closed
 
     with mock.patch.object(ServerMasking, "close", close):

@@ -6,13 +6,35 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from psephos.agents.masking import Cryptography, signer_of
-from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, MaskingServer, Said, Told
+from psephos.protocol.masking import (
+    IN_DISPUTE,
+    Check,
+    Circle,
+    Keys,
+    MaskingMove,
+    MaskingParty,
+    MaskingRules,
+    MaskingServer,
+    Said,
+    Told,
+)
 from psephos.protocol.mechanisms.polya import wrapped
 
-__all__ = ["PRIMITIVES", "STEPS", "Dealer", "key_of", "secret_of", "total_of_rows"]
+__all__ = [
+    "PRIMITIVES",
+    "STEPS",
+    "USUAL_STEPS",
+    "Dealer",
+    "check_of",
+    "key_of",
+    "keys_of",
+    "secret_of",
+    "total_of_rows",
+]
 
 PRIMITIVES = Cryptography()
 STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
+USUAL_STEPS = tuple(move for move in STEPS if move not in IN_DISPUTE)
 
 Lie = Callable[[MaskingMove, int, Any], Any]
 """(the step that was closed, a party's place, what it is to hear) → what it is told."""
@@ -29,6 +51,18 @@ def key_of(place: int) -> bytes:
 
 def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple[int, ...]:
     return tuple(wrapped(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
+
+
+def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
+    """Return what a party says in a step."""
+    match move:
+        case MaskingMove.KEYS:
+            return party.keys()
+        case MaskingMove.MASKED:
+            return party.masked(heard, row)
+        case _:
+            said: Said = getattr(party, move.value)(heard)
+            return said
 
 
 class Dealer:
@@ -66,15 +100,7 @@ class Dealer:
         return kind(self.rules, place, root=root, sign=self.signers[place], primitives=PRIMITIVES)
 
     def answer(self, place: int, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
-        party = self.parties[place]
-        match move:
-            case MaskingMove.KEYS:
-                return party.keys()
-            case MaskingMove.MASKED:
-                return party.masked(heard, row)
-            case _:
-                said: Said = getattr(party, move.value)(heard)
-                return said
+        return answer(self.parties[place], move, heard, row)
 
     def run(
         self,
@@ -82,16 +108,19 @@ class Dealer:
         *,
         leaves: Mapping[int, MaskingMove] | None = None,
         lie: Lie = lambda _move, _place, told: told,
-        until: MaskingMove = MaskingMove.UNMASK,
+        until: MaskingMove | None = None,
     ) -> tuple[int, ...]:
-        """Return the sum; parties leave before they answer the step that is theirs, and the server lies."""
+        """Return the sum; parties leave before they answer the step that is theirs, and the server lies.
+
+        Until a step it is played until that step is said, and not closed.
+        """
         heard: Mapping[int, Told | None] = dict.fromkeys(range(len(rows)))
         left = {place: STEPS.index(move) for place, move in (leaves or {}).items()}
         while (move := self.server.step) is not None:
             for place in heard:
                 if left.get(place, len(STEPS)) > STEPS.index(move):
                     self.say(place, move, self.answer(place, move, heard[place], rows[place]))
-            if move is until and until is not MaskingMove.UNMASK:
+            if move is until:
                 return ()
             told = self.server.close()
             heard = {place: lie(move, place, own) for place, own in told.items()}
@@ -100,3 +129,17 @@ class Dealer:
     def say(self, place: int, move: MaskingMove, said: Said) -> None:
         self.said[place, move] = said
         self.server.receive(place, said)
+
+
+def keys_of(dealer: Dealer, place: int) -> Keys:
+    """Return the keys that a party has said."""
+    said = dealer.said[place, MaskingMove.KEYS]
+    assert isinstance(said, Keys)
+    return said
+
+
+def check_of(dealer: Dealer, place: int) -> Check:
+    """Return what a party has said in the step of that name."""
+    said = dealer.said[place, MaskingMove.CHECK]
+    assert isinstance(said, Check)
+    return said

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import msgspec
 from exchanges import SERVER, has_ending, is_over
 from psephos.protocol import PsephosError, RemoteProtocolError, SessionResult, Side
-from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline
+from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Named, Opened, Send, SetDeadline
 from psephos.protocol.messages import Abort, Hello, Report, decode, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.states import SESSION, State
@@ -50,6 +50,7 @@ class Wire:
         effects: everything that the server's machine asked for.
         reports: (party, phase) → the bytes of each report that the party's machine sent.
         drops: for each party whose row the server ended, the error.
+        named: for each party that was found to have lied in a masked phase, what it has done, and what proves it.
         outcomes: for each party that finished, the outcome.
         own: for each party that finished, what it alone was told.
         failures: for each party that failed, the error.
@@ -69,6 +70,7 @@ class Wire:
         self.effects: list[Effect] = []
         self.reports: dict[tuple[str, int], list[bytes]] = {}
         self.drops: dict[str, RemoteProtocolError] = {}
+        self.named: dict[str, Named] = {}
         self.outcomes: dict[str, msgspec.Struct] = {}
         self.own: dict[str, msgspec.Struct | None] = {}
         self.failures: dict[str, PsephosError] = {}
@@ -287,9 +289,12 @@ class Wire:
                     assert seconds > 0
                     self.deadlines.append(phase)
                 case Drop(party, error):
-                    assert party == sender, f"{sender}'s message dropped {party}"
+                    assert party == sender or party in self.named, f"{sender}'s message dropped {party}"
                     self.drops[party] = error
                     self._hung_up_by_server.add(party)
+                case Named(party):
+                    assert party not in self.named, f"{party} was named twice"
+                    self.named[party] = effect
                 case Closed(phase, num_received):
                     assert phase not in self.accepted, f"phase {phase} closed twice"
                     self.accepted[phase] = num_received
@@ -327,7 +332,7 @@ class Wire:
                     self._hung_up_by_client.add(party)
                 case Charged(charge):
                     assert charge.entry.person == party
-                case SetDeadline() | Drop() | Opened() | Closed() | Keep():
+                case SetDeadline() | Drop() | Named() | Opened() | Closed() | Keep():
                     raise AssertionError(f"a client never asks for {effect}")
 
     def _tell_of_loss(self, party: str) -> None:

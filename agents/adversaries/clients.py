@@ -76,9 +76,8 @@ class Changer(Deviation):
 
     Corrupt: this client, which may shift its row without its masks.
 
-    The honest side: nobody can check a row, and the sum moves by as much. A changed box does not open, and whoever it
-    is for leaves before its own row. Changed shares are not of one seed: the session ends, or once in 128,
-    where just T answer, its sum is wrong; no row opens.
+    The honest side: nobody can check a row, and the sum moves by as much. All else is signed: whose words are not what
+    it has signed is out.
     """
 
     step: int

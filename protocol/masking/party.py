@@ -159,7 +159,8 @@ class MaskingParty:
         keys = {**self._known, own: self._own}
         holders = sorted(keys)
         # For other keys it is another one: of two α, one blinding would tell what it covers.
-        heard = hashed(*(keys[holder].of_masks + keys[holder].of_boxes for holder in holders))
+        told = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
+        heard = hashed(*told)
         terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {heard.hex()}", rules.needed)
         numbers = [rules.graph.number_of(own, holder) for holder in holders]
         values = dict(zip(holders, values_at(numbers, terms), strict=True))

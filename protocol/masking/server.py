@@ -218,7 +218,7 @@ class MaskingServer:
         for place in sorted(self.parties):
             liars = Liars(tuple(own for liar, own in self._liars.items() if liar in self._near(place)))
             if len(msgspec.msgpack.encode(liars)) > _MOST_EVIDENCE:
-                self._position.move(MaskingMove.BREAK)
+                self._break()
                 reason = f"{len(self._liars)} parties have dealt shares of no secret: more than a question has room for"
                 raise RemoteProtocolError(reason, role=Side.SERVER.value)
             if liars.evidence:
@@ -427,7 +427,7 @@ class MaskingServer:
                 self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=said))
         secret = self._put_together(dealer, values)
         if not is_secret_of(secret, deal.deal.seed if is_of_seed else self._keys(dealer).of_masks, self._primitives):
-            self._position.move(MaskingMove.BREAK)
+            self._break()
             reason = f"the shares of a secret of {rules.names[dealer]!r}, who was found to lie, do not open it"
             raise RemoteProtocolError(reason, role=Side.SERVER.value)
         return secret
@@ -507,8 +507,12 @@ class MaskingServer:
         state = self.state.value
         return kind(reason, sender=self._rules.names[place], role=Side.SERVER.value, state=state)
 
-    def _too_few(self, step: str, missing: set[int], received: int, required: int) -> QuorumError:
+    def _break(self) -> None:
         self._position.move(MaskingMove.BREAK)
+        self.step = None
+
+    def _too_few(self, step: str, missing: set[int], received: int, required: int) -> QuorumError:
+        self._break()
         names = [self._rules.names[place] for place in sorted(missing)]
         return QuorumError(phase=f"{self._rules.phase}, {step}", received=received, required=required, missing=names)
 

@@ -22,7 +22,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
 
     def check(self, scene: Scene) -> None:
         self.check_parties_alone(scene)
-        names = [step.name for step in scene.protocol.steps]
+        names = [step.name for step in scene.protocol.steps if not step.is_in_dispute]
         refuse(self.phase and self.phase not in names, "phase", self.phase, one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
         allowed = "given with above or below, and only then"
@@ -72,8 +72,8 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         )
 
     def _place(self, scene: Scene) -> int:
-        names = [step.name for step in scene.protocol.steps]
-        return names.index(self.phase) if self.phase else len(names) - 1
+        places = {step.name: place for place, step in enumerate(scene.protocol.steps) if not step.is_in_dispute}
+        return places[self.phase] if self.phase else max(places.values())
 
     def _leaves_if(self, outcome: object) -> bool:
         if not self.number:

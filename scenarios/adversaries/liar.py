@@ -65,10 +65,10 @@ class LiarRole(Role, frozen=True, kw_only=True):
         return {**true, **self.parameters}
 
 
-def reason_of_abort(view: View) -> str:
-    """Return the reason of the Abort that a party sent; empty without one."""
+def reason_of_abort(view: View, happening: Happening = Happening.SENT) -> str:
+    """Return the reason of the Abort that a party sent, or received; empty without one."""
     for observation in view.observations:
         message = observation.message
-        if observation.happening is Happening.SENT and isinstance(message, Abort):
+        if observation.happening is happening and isinstance(message, Abort):
             return message.reason
     return ""

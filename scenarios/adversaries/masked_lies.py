@@ -1,17 +1,31 @@
 """Lies in masked sessions: of a server about who survived, to open more than a sum, and of parties in their shares."""
 
-import functools
-from collections.abc import Mapping
-from typing import ClassVar, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from ...agents.adversaries import SERVER, Changer, Deviation, Unmasker
+from ...agents.adversaries import SERVER, Deviation, Passage, Unmasker
 from ...protocol.errors import refuse, require
-from ...protocol.masking import LEAST_FOR_CIRCLE, Boxes, MaskingMove, Shares, Survivors
-from ...protocol.messages import Report, Request
+from ...protocol.masked_sessions import masking_rules
+from ...protocol.masking import (
+    BOX_BYTES,
+    LEAST_FOR_CIRCLE,
+    Check,
+    Deal,
+    Keys,
+    MaskingMove,
+    MaskingRules,
+    NeighborKeys,
+    Shares,
+    Survivors,
+)
+from ...protocol.masking.deals import KnownDeal
+from ...protocol.messages import Message, Report, Request, Welcome
 from ...protocol.roles import Side
-from ...protocol.views import View
+from ...protocol.roster import SeededRoster
+from ...protocol.sides import SessionMode
+from ...protocol.views import Happening, View
 from .liar import reason_of_abort
 from .role import Happened, Lesson, Role, Row, Scene, masked_step
 
@@ -54,7 +68,7 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         told = [f"{len(misled)} of {len(scene.names)} parties were told so; {len(found)} found out and left."]
         told += [f"The first, {each.party}, did in step {each.step!r}, and said: {each.reason}." for each in found[:1]]
         for name, place in [*lost.items()][:_MOST_TOLD]:
-            is_own = [place in each.survivors for each in heard if place in each.shares]
+            is_own = [each.shares[place] for each in heard if place in each.shares]
             own, keys = is_own.count(True), is_own.count(False)
             is_open = min(own, keys) + phase.colluders >= phase.threshold
             told.append(
@@ -70,9 +84,9 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
 
 class WrongSharesRole(Role, frozen=True, kw_only=True):
-    """Parties that send wrong shares."""
+    """Parties that sign wrong shares."""
 
-    step: Literal["shares", "unmask"] = "unmask"  # boxes that do not open, or shares of no seed
+    step: Literal["shares", "unmask"] = "unmask"  # boxes that do not open, or shares that are not those of their boxes
 
     name: ClassVar[str] = "wrong-shares"
 
@@ -81,24 +95,90 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         masked_step(scene, MaskingMove(self.step))
 
     def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
-        change = functools.partial(_other, Boxes if self.step == "shares" else Shares)
-        return dict.fromkeys(self.members, Changer(masked_step(scene, MaskingMove(self.step)), change))
+        from ...agents.masking import draw_signature_keys  # noqa: PLC0415  most runs mask nothing
+
+        signers, _ = draw_signature_keys(scene.noise(), protocol=scene.protocol.name, number=len(scene.names))
+        places = {name: scene.names.index(name) for name in self.members}
+        return {name: _Liar(scene, place, signers[place], self.step) for name, place in places.items()}
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        """Return how the session ended, and who left."""
-        told = {view.party: reason_of_abort(view) for view in happened.views if view.side is Side.CLIENT}
-        left = {name: reason for name, reason in told.items() if reason and name not in self.members}
-        rows: list[Row] = [{"party": name, "left since": reason} for name, reason in left.items()]
+        """Return who was found out, how the session ended, and who left."""
+        views = {view.party: view for view in happened.views if view.side is Side.CLIENT}
+        said = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
+        told = {name: reason_of_abort(views[name], Happening.RECEIVED) for name in self.members if name in views}
+        left = {name: reason for name, reason in said.items() if reason}
+        found = {name: reason for name, reason in told.items() if reason.startswith(repr(name))}
+        rows: list[Row] = [{"party": name, "left since": reason} for name, reason in {**found, **left}.items()]
         return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that send wrong shares",
-            trust="Members deviate in their shares. They learn nothing by it; one of them can end a session.",
+            who=f"{scene.some_parties(len(self.members))} that sign wrong shares",
+            trust="Members deviate in their shares. They learn nothing by it, and what they have signed names them.",
             sentences=(
                 *_ending(happened),
-                f"Honest parties that left: {len(left)}. Who said a wrong share is not found out.",
-                *(f"The first said: {reason}." for reason in [*left.values()][:1]),
+                f"Found out: {len(found)} of {len(self.members)}. Honest parties that left: {len(left)}.",
+                *(f"The first was told: {reason}." for reason in [*found.values()][:1]),
             ),
             rows=rows[:_MOST_TOLD],
         )
+
+
+class _Liar(Deviation):
+    """A client that changes shares, and signs that; it knows its own keys."""
+
+    def __init__(self, scene: Scene, place: int, sign: Callable[[bytes], bytes], step: str) -> None:
+        self._scene, self._place, self._sign, self._lies_in = scene, place, sign, MaskingMove(step)
+        self._mode = SessionMode(scene.session, scene.noise())
+        self._rules: MaskingRules | None = None
+        self._keys: dict[int, Keys] = {}
+        self._deal, self._held = b"", b""
+
+    def incoming(self, peer: str, message: Message) -> Passage:
+        if isinstance(message, Welcome):
+            self._mode = SessionMode(self._scene.session, self._scene.noise(), charter=message.charter)
+        elif isinstance(message, Request):
+            self._hear(message)
+        return Passage(inward=(message,))
+
+    def _hear(self, request: Request) -> None:
+        protocol = self._scene.protocol
+        phase, told = protocol.masked_phase, request.payload
+        assert phase is not None  # noqa: S101  `check` has seen to it
+        if protocol.steps[request.step].move is MaskingMove.KEYS:
+            roster = msgspec.msgpack.decode(told, type=SeededRoster)
+            self._rules = masking_rules(protocol, phase, roster, self._mode, seed=roster.seed)
+        elif protocol.steps[request.step].move is MaskingMove.SHARES:
+            heard = msgspec.msgpack.decode(request.own if phase.is_sparse else told, type=NeighborKeys)
+            self._keys.update(heard.keys)
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        if isinstance(message, Report) and self._rules is not None:
+            step = self._scene.protocol.steps[message.step]
+            said = self._said(step.codec.decode(message.payload), self._rules)
+            message = Report(message.step, step.codec.encode(said))
+        return Passage(outward=(message,))
+
+    def _said(self, said: Any, rules: MaskingRules) -> Any:
+        """Return what it says in place of what its agent would."""
+        match said:
+            case Keys():
+                self._keys[self._place] = said
+            case Deal(pieces=pieces) if self._lies_in is MaskingMove.SHARES:
+                wrong = (msgspec.structs.replace(own, box=bytes(BOX_BYTES)) if own.box else own for own in pieces)
+                said = msgspec.structs.replace(said, pieces=tuple(wrong))
+                self._deal = KnownDeal(rules, self._place, self._keys, said).digest
+            case Check():
+                self._held = said.held
+                if self._deal:
+                    said = msgspec.structs.replace(said, deal=self._deal)
+                    about = rules.about_check(self._place, self._keys[self._place], said)
+                    said = msgspec.structs.replace(said, signature=self._sign(about))
+            case Shares(shares) if self._lies_in is MaskingMove.UNMASK:
+                wrong = tuple((place, is_of_seed, bytes((own[0] ^ 1, *own[1:]))) for place, is_of_seed, own in shares)
+                said = msgspec.structs.replace(said, shares=wrong)
+                about = rules.about_shares(self._place, self._keys[self._place], said, held=self._held)
+                said = msgspec.structs.replace(said, signature=self._sign(about))
+            case _:
+                pass
+        return said
 
 
 def _ending(happened: Happened) -> tuple[str, str]:
@@ -111,29 +191,23 @@ def _ending(happened: Happened) -> tuple[str, str]:
 
 
 class _Heard(NamedTuple):
-    """A party, who it was told had survived, of whom it told shares, its last step, and why it left."""
+    """A party, who it was told had survived, of whom it told shares of which secret, its last step, why it left."""
 
     party: str
     survivors: tuple[int, ...]
-    shares: frozenset[int]
+    shares: Mapping[int, bool]
     step: str
     reason: str
 
     @classmethod
     def of(cls, scene: Scene, view: View) -> "_Heard":
-        steps, survivors, shares, last = scene.protocol.steps, tuple[int, ...](), frozenset[int](), ""
+        steps, survivors, shares, last = scene.protocol.steps, tuple[int, ...](), dict[int, bool](), ""
         for message in (each.message for each in view.observations):
             if isinstance(message, Request):
                 last = steps[message.step].name
                 if steps[message.step].move is MaskingMove.CONFIRM:
                     survivors = msgspec.msgpack.decode(message.payload, type=Survivors).places
             elif isinstance(message, Report) and steps[message.step].move is MaskingMove.UNMASK:
-                shares = frozenset(dict(msgspec.msgpack.decode(message.payload, type=Shares).shares))
+                said = msgspec.msgpack.decode(message.payload, type=Shares).shares
+                shares = {place: is_of_seed for place, is_of_seed, _ in said}
         return cls(view.party, survivors, shares, last, reason_of_abort(view))
-
-
-def _other(kind: type[Boxes | Shares], told: msgspec.Raw) -> msgspec.Raw:
-    """Return boxes or shares of which each has another bit."""
-    (parts,) = msgspec.structs.astuple(msgspec.msgpack.decode(told, type=kind))
-    changed = tuple((place, bytes([content[0] ^ 1]) + content[1:]) for place, content in parts)
-    return msgspec.Raw(msgspec.msgpack.encode(kind(changed)))

@@ -1,7 +1,10 @@
 """The primitives of masked sums against published vectors, and what they refuse."""
 
+import hashlib
+
 import pytest
 from psephos.agents.masking import Cryptography, signer_of
+from psephos.protocol.masking.scalars import ORDER
 
 PRIMITIVES = Cryptography()
 KEY = bytes(range(32))
@@ -17,7 +20,51 @@ def test_a_shared_secret_is_as_published() -> None:
     )
     base = (9).to_bytes(32, "little")
     assert PRIMITIVES.agreement(base)(base).hex() == "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079"
-    assert PRIMITIVES.public_of(base) == PRIMITIVES.agreement(base)(base)
+
+
+def test_points_are_as_published() -> None:
+    """RFC 8032, Sections 5.1 and 7.1: the base point, and the first key, of the scalar that its secret hashes to."""
+    base = PRIMITIVES.base((1).to_bytes(32, "little"))
+    assert base.hex() == "58" + "66" * 31
+    secret = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    clamped = int.from_bytes(hashlib.sha512(secret).digest()[:32], "little") & (2**254 - 8) | 2**254
+    scalar = (clamped % ORDER).to_bytes(32, "little")
+    public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+    assert PRIMITIVES.base(scalar).hex() == PRIMITIVES.times(scalar, base).hex() == public
+    two, three = (PRIMITIVES.base(number.to_bytes(32, "little")) for number in (2, 3))
+    assert PRIMITIVES.plus(base, two) == three
+    assert PRIMITIVES.is_point(three)
+
+
+OUTSIDE = {
+    "0": (1).to_bytes(32, "little"),
+    "of order 2": (2**255 - 20).to_bytes(32, "little"),
+    "of order 4": bytes(32),
+    "of order 8": bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    "of the base point and one of order 2": None,
+    "not on the curve": (2).to_bytes(32, "little"),
+    "not reduced": (2**255 - 1).to_bytes(32, "little"),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_is_no_point_of_the_group_is_refused(name: str) -> None:
+    base = PRIMITIVES.base((1).to_bytes(32, "little"))
+    point = OUTSIDE[name] or PRIMITIVES.plus(base, OUTSIDE["of order 2"] or b"")
+    assert not PRIMITIVES.is_point(point)
+    with pytest.raises(ValueError, match="no point of the group of prime order"):
+        PRIMITIVES.times((5).to_bytes(32, "little"), point)
+
+
+def test_the_scalar_0_and_what_is_on_no_curve_are_refused() -> None:
+    """By `ValueError`s, which judges of others' scalars expect: the bindings have their own."""
+    base = PRIMITIVES.base((1).to_bytes(32, "little"))
+    with pytest.raises(ValueError, match="the zero of the group"):
+        PRIMITIVES.base(bytes(32))
+    with pytest.raises(ValueError, match="no point of the group"):
+        PRIMITIVES.times(bytes(32), base)
+    with pytest.raises(ValueError, match="no points of the curve"):
+        PRIMITIVES.plus(base, (2).to_bytes(32, "little"))
 
 
 def test_the_generator_is_as_published() -> None:

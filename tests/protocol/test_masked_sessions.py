@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from masked_sums import MaskedSession, PrivateSum, Size, make_session, tally_of
+from masking_dealer import STEPS, USUAL_STEPS
 from psephos.protocol import (
     Charter,
     ClientMachine,
@@ -29,13 +30,16 @@ from psephos.protocol.masking import (
     Boxes,
     Confirmation,
     Confirmations,
+    Disputes,
+    Excluded,
+    HeldBox,
     MaskingMove,
     NeighborKeys,
     Survivors,
     check_signature_key,
     graph,
 )
-from psephos.protocol.messages import NIL, Report, Request, Welcome, decode
+from psephos.protocol.messages import NIL, Report, Request, Welcome, decode, encode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.records import ClientRecord, Drawn, Left
@@ -45,12 +49,13 @@ from psephos.scenarios.testing import check_protocol
 from thoroughness import draws
 from wire import Delivery, Wire
 
-STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
-MASKED = STEPS.index(MaskingMove.MASKED)
+KEYS, SHARES, CHECK, ACCUSE, MASKED, CONFIRM, UNMASK = map(STEPS.index, STEPS[:7])
+ALL = len(USUAL_STEPS)  # answers of a party where nobody lies
+TO_THE_ROW = USUAL_STEPS.index(MaskingMove.MASKED)  # of them before the masked one
 
 
 def play(session: MaskedSession, leaves: dict[int, int]) -> Wire:
-    """Hold a session in which parties are gone right after they have answered so many steps, 5 being all."""
+    """Hold a session in which parties are gone right after they have answered so many steps."""
     wire = session.wire()
     wire.start()
     while True:
@@ -73,8 +78,8 @@ def check(session: MaskedSession, leaves: dict[int, int], *, threshold: int) -> 
     number = len(session.names)
     wire = play(session, dict(leaves))
     masked = {party for party, step in wire.reports if step == MASKED}
-    survivors = [place for place in range(number) if leaves.get(place, len(STEPS)) > MASKED]
-    to_the_end = [place for place in range(number) if leaves.get(place, len(STEPS)) == len(STEPS)]
+    survivors = [place for place in range(number) if leaves.get(place, ALL) > TO_THE_ROW]
+    to_the_end = [place for place in range(number) if leaves.get(place, ALL) == ALL]
     for place, name in enumerate(session.names):
         assert len(session.ledgers[name].entries) == (name in masked), place
     if len(to_the_end) < threshold:
@@ -92,12 +97,12 @@ def test_all_of_four_add_up_to_what_arrays_do() -> None:
 
 
 @pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("answered", range(5))
+@pytest.mark.parametrize("answered", range(ALL))
 def test_one_of_four_may_leave_after_any_step_and_counts_from_the_masked_one_on(place: int, answered: int) -> None:
     check(make_session(4), {place: answered}, threshold=3)
 
 
-@pytest.mark.parametrize("answered", [*itertools.product(range(5), repeat=2)][:: draws(4, full=1)])
+@pytest.mark.parametrize("answered", [*itertools.product(range(ALL), repeat=2)][:: draws(4, full=1)])
 def test_where_two_of_four_leave_nothing_is_released_and_what_was_charged_stays(answered: tuple[int, int]) -> None:
     check(make_session(4), {1: answered[0], 3: answered[1]}, threshold=3)
 
@@ -107,7 +112,9 @@ def test_sums_of_more_parties_are_those_of_arrays_whoever_leaves(data: st.DataOb
     number = data.draw(st.integers(2, 6))
     colluders = data.draw(st.integers(0, number - 2))
     threshold = data.draw(st.integers((number + colluders) // 2 + 1, number))
-    leaves = data.draw(st.dictionaries(st.integers(0, number - 1), st.integers(0, 4), max_size=number - threshold + 1))
+    leaves = data.draw(
+        st.dictionaries(st.integers(0, number - 1), st.integers(0, ALL - 1), max_size=number - threshold + 1)
+    )
     check(make_session(number, threshold=threshold, colluders=colluders), leaves, threshold=threshold)
 
 
@@ -119,7 +126,7 @@ def few_on_a_circle(monkeypatch: pytest.MonkeyPatch) -> MaskedSession:
     return make_session(12, threshold=11, colluders=1)
 
 
-@pytest.mark.parametrize("answered", range(5))
+@pytest.mark.parametrize("answered", range(ALL))
 def test_on_a_circle_sums_are_those_of_arrays_too_and_the_loss_says_against_whom(
     answered: int, few_on_a_circle: MaskedSession
 ) -> None:
@@ -130,7 +137,7 @@ def test_on_a_circle_sums_are_those_of_arrays_too_and_the_loss_says_against_whom
 
 def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle: MaskedSession) -> None:
     client = Journaled(few_on_a_circle)
-    _, request = asked(few_on_a_circle, 4, own=client)
+    _, request = asked(few_on_a_circle, UNMASK, own=client)
     again = few_on_a_circle.client("p0", ledger=few_on_a_circle.ledgers["p0"], records=client.records)
     again.start()
     again.receive("server", Welcome.of(few_on_a_circle.protocol, charter=few_on_a_circle.charter))
@@ -250,26 +257,39 @@ def told(kind: type[Any], change: Callable[[Any], Any], *, is_own: bool = False)
 
 LIES: dict[str, tuple[int, Lie]] = {
     "another roster of keys": (
-        0,
+        KEYS,
         told(SigningRoster, lambda own: msgspec.structs.replace(own, keys=(bytes(32), *own.keys[1:]))),
     ),
-    "a roster of others": (0, told(SigningRoster, lambda own: msgspec.structs.replace(own, names=own.names[::-1]))),
-    "no roster": (0, lambda request: Request(request.step, NIL)),
+    "a roster of others": (KEYS, told(SigningRoster, lambda own: msgspec.structs.replace(own, names=own.names[::-1]))),
+    "no roster": (KEYS, lambda request: Request(request.step, NIL)),
     "keys that nobody signed": (
-        1,
+        SHARES,
         told(NeighborKeys, lambda heard: NeighborKeys(((3, heard.keys[2][1]), *heard.keys[:3]))),
     ),
-    "something for one alone beside keys": (1, lambda request: Request(1, request.payload, msgspec.Raw(b"\x01"))),
-    "a box less than are needed": (2, told(Boxes, lambda heard: Boxes(heard.boxes[:1]), is_own=True)),
-    "a box of somebody else": (
-        2,
-        told(Boxes, lambda heard: Boxes(((1, heard.boxes[1][1]), *heard.boxes[1:])), is_own=True),
+    "something for one alone beside keys": (
+        SHARES,
+        lambda request: Request(SHARES, request.payload, msgspec.Raw(b"\x01")),
     ),
-    "boxes for all": (2, lambda request: Request(2, request.own)),
-    "fewer survivors than have to": (3, told(Survivors, lambda _: Survivors((0, 1)))),
-    "survivors without oneself": (3, told(Survivors, lambda _: Survivors((1, 2, 3)))),
-    "a signature less": (4, told(Confirmations, lambda heard: Confirmations(heard.signatures[:2]))),
+    "a box less than are needed": (CHECK, told(Boxes, lambda heard: Boxes(heard.boxes[:1]), is_own=True)),
+    "boxes of which more do not open than may lie": (
+        CHECK,
+        told(Boxes, lambda heard: Boxes(tuple(with_box(own, bytes(112)) for own in heard.boxes)), is_own=True),
+    ),
+    "boxes for all": (CHECK, lambda request: Request(CHECK, request.own)),
+    "disputes of nothing": (
+        MASKED,
+        lambda _: Request(ACCUSE, NIL, msgspec.Raw(msgspec.msgpack.encode(Disputes(())))),
+    ),
+    "more left out than may be": (MASKED, told(Excluded, lambda _: Excluded((1, 2)))),
+    "oneself left out": (MASKED, told(Excluded, lambda _: Excluded((0,)))),
+    "fewer survivors than have to": (CONFIRM, told(Survivors, lambda _: Survivors((0, 1)))),
+    "survivors without oneself": (CONFIRM, told(Survivors, lambda _: Survivors((1, 2, 3)))),
+    "a signature less": (UNMASK, told(Confirmations, lambda heard: Confirmations(heard.signatures[:2]))),
 }
+
+
+def with_box(own: HeldBox, box: bytes) -> HeldBox:
+    return msgspec.structs.replace(own, box=box)
 
 
 @pytest.mark.parametrize("name", LIES)
@@ -289,10 +309,10 @@ def of_a_stranger(heard: NeighborKeys) -> NeighborKeys:
 
 
 ON_A_CIRCLE: dict[str, tuple[int, Lie]] = {
-    "no seed": (0, told(SeededRoster, lambda own: SigningRoster(own.others, own.names, own.keys))),
-    "keys for all": (1, lambda request: Request(1, request.own)),
-    "keys of a stranger": (1, told(NeighborKeys, of_a_stranger, is_own=True)),
-    "a signature less": (4, told(Confirmations, lambda own: Confirmations(own.signatures[:1]), is_own=True)),
+    "no seed": (KEYS, told(SeededRoster, lambda own: SigningRoster(own.others, own.names, own.keys))),
+    "keys for all": (SHARES, lambda request: Request(SHARES, request.own)),
+    "keys of a stranger": (SHARES, told(NeighborKeys, of_a_stranger, is_own=True)),
+    "a signature less": (UNMASK, told(Confirmations, lambda own: Confirmations(own.signatures[:1]), is_own=True)),
 }
 
 
@@ -306,7 +326,7 @@ def test_a_lie_that_shows_on_a_circle_ends_the_party_s_part(name: str, few_on_a_
 
 def test_where_each_masks_with_each_a_seed_is_refused() -> None:
     lie = told(SeededRoster, lambda own: SeededRoster(own.others, own.names, own.keys, bytes(32)))
-    (failure,) = [effect.error for effect in lied_to(lie, step=0) if isinstance(effect, Fail)]
+    (failure,) = [effect.error for effect in lied_to(lie, step=KEYS) if isinstance(effect, Fail)]
     assert "seed must be 0 bytes" in str(failure)
 
 
@@ -333,7 +353,7 @@ def test_a_server_that_lied_is_refused_from_then_on_and_what_was_charged_stays(n
 def test_a_server_that_was_silent_or_gone_may_be_spoken_to_again() -> None:
     session = make_session(4)
     client = Journaled(session)
-    asked(session, 3, own=client)
+    asked(session, CONFIRM, own=client)
     client.keep(client.receive_silence("server", 30))
     last = client.records[-1]
     assert isinstance(last, Left)
@@ -345,17 +365,27 @@ def test_whoever_agreed_to_other_parameters_than_the_others_goes_on_with_none_of
     """Shares of noise protect each other: those of a larger epsilon than a party agreed to would protect it less."""
     session, others = make_session(4), make_session(4, epsilon=30.0)
     assert session.charter == others.charter
-    _, of_others = asked(others, 1)
-    effects = lied_to(lambda _: of_others, step=1, session=session)
+    _, of_others = asked(others, SHARES)
+    effects = lied_to(lambda _: of_others, step=SHARES, session=session)
     (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
     assert "are not signed by it for this phase" in str(failure)
     assert not session.ledgers["p0"].entries
 
 
-def test_nothing_is_charged_where_a_box_does_not_open() -> None:
-    session = make_session(4)
-    lied_to(LIES["a box of somebody else"][1], step=2, session=session)
+def test_a_server_that_changes_a_box_is_found_out_by_what_its_dealer_signed_and_nothing_is_charged() -> None:
+    """Two of five may lie: p0 doubts p1, whose box was changed, is shown what p1 signed, and sees whose lie it is."""
+    session = make_session(5)
+    wire, request = asked(session, CHECK)
+    changed = told(Boxes, lambda heard: Boxes((with_box(heard.boxes[0], bytes(112)), *heard.boxes[1:])), is_own=True)
+    wire.down["p0"][0] = encode(changed(request))
+    while available := wire.available():
+        wire.deliver(available[0])
+    failure = wire.failures["p0"]
+    assert isinstance(failure, RemoteProtocolError)
+    assert "the box of 'p1' was another one than it has signed" in str(failure)
     assert not session.ledgers["p0"].entries
+    assert wire.result is not None
+    assert wire.result.tallies == (tally_of(session, range(1, 5)),)
 
 
 def test_a_server_that_tells_each_of_other_survivors_reads_nothing() -> None:
@@ -363,15 +393,16 @@ def test_a_server_that_tells_each_of_other_survivors_reads_nothing() -> None:
     number, threshold = 40, 27
     wire = make_session(number, threshold=threshold).wire()
     wire.start()
-    confirming = 3
-    while any(available := [each for each in wire.available() if each.direction == "up" or not asks(wire, each, 3)]):
+    while any(
+        available := [each for each in wire.available() if each.direction == "up" or not asks(wire, each, CONFIRM)]
+    ):
         wire.deliver(available[0])
     few: dict[int, tuple[int, ...]] = {}
     signatures: dict[int, bytes] = {}
     for place, name in enumerate(wire.session.names):
         others = [other for other in range(number) if other != place]
         few[place] = tuple(sorted((place, *others[place % 12 : place % 12 + threshold])))
-        lie = Request(confirming, msgspec.Raw(msgspec.msgpack.encode(Survivors(few[place]))))
+        lie = Request(CONFIRM, msgspec.Raw(msgspec.msgpack.encode(Survivors(few[place]))))
         (said,) = wire.clients[name].receive("server", lie)
         assert isinstance(said, Send)
         assert isinstance(said.message, Report)
@@ -379,7 +410,7 @@ def test_a_server_that_tells_each_of_other_survivors_reads_nothing() -> None:
     assert len({*few.values()}) > 1
     for place, name in enumerate(wire.session.names):
         heard = Confirmations(tuple((other, signatures[other]) for other in few[place]))
-        lie = Request(confirming + 1, msgspec.Raw(msgspec.msgpack.encode(heard)))
+        lie = Request(UNMASK, msgspec.Raw(msgspec.msgpack.encode(heard)))
         effects = wire.clients[name].receive("server", lie)
         assert any(isinstance(effect, Fail) for effect in effects)
         assert not any(isinstance(effect, Send) and isinstance(effect.message, Report) for effect in effects)
@@ -421,7 +452,7 @@ def test_a_key_of_another_length_is_refused(length: int) -> None:
 
 def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_anybody_signs() -> None:
     session = make_session(4)
-    _, request = asked(session, 0)
+    _, request = asked(session, KEYS)
     signing = msgspec.msgpack.decode(request.payload, type=SigningRoster)
     signing = msgspec.structs.replace(signing, keys=(*signing.keys[:3], bytes.fromhex(SMALL[2])))
     session.charter = Charter(session.charter.id, signing.digest)

@@ -1,12 +1,13 @@
 """Writes one session down, message by message and step by step, as a vector has it."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
 from masked_sums import MaskedSession
-from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.effects import Effect, Finish, Named
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
@@ -136,6 +137,9 @@ class Recorder:
             for recipients, message in messages_of(effects)
             for recipient in recipients
         ]
+        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, Named)]
+        if named:
+            operation["names"] = named
         for effect in effects:
             if isinstance(effect, Finish):
                 operation["finishes"] = True

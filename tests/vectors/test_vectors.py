@@ -12,8 +12,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from helpers import SERVER, Session, error_of, messages_of, receive_at_server
 from masked_sums import MaskedSession
+from psephos.agents.masking import Cryptography
 from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules, run_population
-from psephos.protocol.effects import Effect, Finish
+from psephos.protocol.effects import Effect, Finish, Named
+from psephos.protocol.masked_sessions import masking_rules
+from psephos.protocol.masking import DEEDS, Evidence, verdict
 from psephos.protocol.messages import PROTOCOL_VERSION, Charter, decode, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.views import describe
@@ -113,6 +116,27 @@ def test_masked_vectors_have_the_private_keys_that_belong_to_the_public_ones_and
     assert [root.hex() for root in session.roots] == vector["roots"]
 
 
+def test_vectors_hold_evidence_of_each_kind_and_a_verdict_names_whom_they_name() -> None:
+    """By the rules that a vector's session has, which are those that its evidence shows."""
+    kinds: list[str] = []
+    for path in sorted(FOLDER.glob("bad_masked_*liar*.json")):
+        vector = load(path)
+        session = session_of(vector)
+        phase, signing = session.protocol.masked_phase, session.roster.signing
+        assert phase is not None
+        assert signing is not None
+        rules = masking_rules(session.protocol, phase, signing, session.mode())
+        for named in (own for operation in vector["operations"] for own in operation.get("names", [])):
+            assert named["rules"] == json.loads(msgspec.json.encode(rules.described()))
+            evidence = msgspec.convert(named["evidence"], Evidence, strict=False)
+            place = verdict(rules, evidence, Cryptography())
+            assert place is not None
+            assert session.names[place] == named["party"]
+            kinds.append(named["evidence"]["kind"])
+    assert {*kinds} == {kind.__struct_config__.tag for kind in DEEDS}
+    assert kinds.count("box") == 3  # by its dealer, by who accuses, by who proves wrongly
+
+
 @every_vector
 def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
     vector = load(path)
@@ -131,6 +155,8 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
         assert operation["success"] == (error is None)
         if error is not None:
             assert (type(error).__name__, str(error)) == (operation["error"], operation["reason"])
+        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, Named)]
+        assert named == operation.get("names", [])
         produced = [
             (operation["at"], recipient, encode(message).hex())
             for recipients, message in messages_of(effects)

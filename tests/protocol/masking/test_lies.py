@@ -1,4 +1,4 @@
-"""What a server may try, each caught by a party with a sentence; and what a party may try, which ends its row alone."""
+"""What a server may try, each caught by a party with a sentence."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,52 +6,53 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from masking_dealer import PRIMITIVES, STEPS, Dealer, total_of_rows
-from psephos.protocol import LocalProtocolError, QuorumError, RemoteProtocolError
+from masking_dealer import PRIMITIVES, USUAL_STEPS, Dealer, keys_of, total_of_rows
+from psephos.protocol import LocalProtocolError, RemoteProtocolError
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.errors import MalformedMessageError, UnexpectedMessageError
 from psephos.protocol.masking import (
     Boxes,
+    Check,
     Confirmation,
     Confirmations,
+    Deal,
+    Disputes,
+    Excluded,
+    HeldBox,
     Keys,
+    Liars,
     Masked,
     MaskingMove,
     MaskingParty,
     MaskingState,
     NeighborKeys,
-    Said,
     Shares,
     Survivors,
-    combine,
 )
-from psephos.protocol.masking.party import mask_of, mask_of_seed, private_key_of
-from psephos.protocol.masking.shamir import PRIME
+from psephos.protocol.masking.evidence import NoSecret
+from psephos.protocol.masking.party import agreements, mask_of, mask_of_seed
+from psephos.protocol.masking.scalars import scalar_from, value_at_zero
 
 ROWS = [[1, -5], [20, 7], [300, 11], [4_000, 40], [50_000, -3]]
 LOW_ORDER = [
     bytes(32),
     (1).to_bytes(32, "little"),
+    (2**255 - 20).to_bytes(32, "little"),
     (2**255 - 19).to_bytes(32, "little"),
-    (2**255 - 18).to_bytes(32, "little"),
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
 ]
-
-
-def keys_of(dealer: Dealer, place: int) -> Keys:
-    said = dealer.said[place, MaskingMove.KEYS]
-    assert isinstance(said, Keys)
-    return said
+"""By their y: all that have an order that divides 8, and one that is not reduced."""
 
 
 def box_for(dealer: Dealer, sender: int, recipient: int) -> bytes:
     said = dealer.said[sender, MaskingMove.SHARES]
-    assert isinstance(said, Boxes)
-    return dict(said.boxes)[recipient]
+    assert isinstance(said, Deal)
+    return said.pieces[recipient].box
 
 
 def signed(dealer: Dealer, place: int, survivors: tuple[int, ...]) -> bytes:
     keys = {each: keys_of(dealer, each) for each in survivors}
-    return dealer.signers[place](dealer.rules.about_survivors(survivors, keys))
+    return dealer.signers[place](dealer.rules.about_survivors(survivors, (), keys))
 
 
 def other_keys(dealer: Dealer, place: int, **changed: bytes) -> Keys:
@@ -60,12 +61,17 @@ def other_keys(dealer: Dealer, place: int, **changed: bytes) -> Keys:
     return msgspec.structs.replace(keys, signature=dealer.signers[place](dealer.rules.about_keys(place, keys)))
 
 
-def told(lied: MaskingMove, change: Callable[[Dealer, Any], Any]) -> Callable[[Dealer], Any]:
-    """Return the lie that changes what party 0 hears after a step."""
+Change = Callable[[Dealer, Any], Any]
+
+
+def told(lied: MaskingMove, change: Change, *more: tuple[MaskingMove, Change]) -> Callable[[Dealer], Any]:
+    """Return the lie that changes what party 0 hears after a step, or after several."""
 
     def of(dealer: Dealer) -> Any:
+        changes = {lied: change, **dict(more)}
+
         def lie(move: MaskingMove, place: int, heard: Any) -> Any:
-            return change(dealer, heard) if move is lied and place == 0 else heard
+            return changes[move](dealer, heard) if place == 0 and move in changes else heard
 
         return lie
 
@@ -80,8 +86,40 @@ def keys_with(place: int, make: Callable[[Dealer], Keys]) -> Callable[[Dealer], 
     return told(MaskingMove.KEYS, lambda dealer, heard: NeighborKeys(replaced(heard.keys, place, make(dealer))))
 
 
-def boxes_with(place: int, make: Callable[[Dealer], bytes]) -> Callable[[Dealer], Any]:
-    return told(MaskingMove.SHARES, lambda dealer, heard: Boxes(replaced(heard.boxes, place, make(dealer))))
+def other_box(place: int, heard: Boxes, **changed: bytes) -> Boxes:
+    return Boxes(
+        tuple(msgspec.structs.replace(own, **changed) if own.place == place else own for own in heard.boxes),
+    )
+
+
+def boxes_with(place: int, make: Callable[[Dealer, HeldBox], dict[str, bytes]]) -> Callable[[Dealer], Any]:
+    def change(dealer: Dealer, heard: Boxes) -> Boxes:
+        (own,) = (each for each in heard.boxes if each.place == place)
+        return other_box(place, heard, **make(dealer, own))
+
+    return told(MaskingMove.SHARES, change)
+
+
+def doubting(change: Callable[[Dealer, Disputes], Any]) -> Callable[[Dealer], Any]:
+    """Return the lie that has party 0 doubt p3, whose box the server changes, and then changes what it hears of it."""
+    return told(
+        MaskingMove.SHARES,
+        lambda _, heard: other_box(3, heard, box=bytes(112)),
+        (MaskingMove.CHECK, change),
+    )
+
+
+def dispute_with(**changed: Callable[[Any], Any]) -> Callable[[Dealer], Any]:
+    def change(_: Dealer, heard: Disputes) -> Disputes:
+        (own,) = heard.disputes
+        fields = {name: make(getattr(own, name)) for name, make in changed.items()}
+        return Disputes((msgspec.structs.replace(own, **fields),))
+
+    return doubting(change)
+
+
+def excluding(*places: int) -> Callable[[Dealer], Any]:
+    return told(MaskingMove.CHECK, lambda _, __: Excluded(places))
 
 
 def surviving(*places: int) -> Callable[[Dealer], Any]:
@@ -118,13 +156,13 @@ LIES: dict[str, tuple[Callable[[Dealer], Any], str]] = {
     **{
         f"a key of masks of low order, {number}": (
             keys_with(2, lambda dealer, key=key: other_keys(dealer, 2, of_masks=key)),
-            "a key of 'p2' is of low order",
+            "a key of a neighbor is of low order",
         )
         for number, key in enumerate(LOW_ORDER)
     },
     "a key of boxes of low order": (
         keys_with(2, lambda dealer: other_keys(dealer, 2, of_boxes=bytes(32))),
-        "a key of 'p2' is of low order",
+        "a key of a neighbor is of low order",
     ),
     "a neighbor twice": (
         told(MaskingMove.KEYS, lambda _, heard: NeighborKeys((*heard.keys, heard.keys[0]))),
@@ -143,33 +181,78 @@ LIES: dict[str, tuple[Callable[[Dealer], Any], str]] = {
         "keys came of 2 neighbors, and at least 3 are needed",
     ),
     "a box that was changed": (
-        boxes_with(3, lambda _: bytes(80)),
-        "the box of 'p3' does not open",
+        boxes_with(3, lambda _, __: {"box": bytes(112)}),
+        "the box of 'p3' was another one than it has signed",
     ),
     "a box for somebody else": (
-        boxes_with(3, lambda dealer: box_for(dealer, 3, 1)),
-        "the box of 'p3' does not open",
+        boxes_with(3, lambda dealer, _: {"box": box_for(dealer, 3, 1)}),
+        "the box of 'p3' was another one than it has signed",
     ),
     "one's own box": (
-        boxes_with(3, lambda dealer: box_for(dealer, 0, 3)),
-        "the box of 'p3' does not open",
+        boxes_with(3, lambda dealer, _: {"box": box_for(dealer, 0, 3)}),
+        "the box of 'p3' was another one than it has signed",
     ),
     "a box of another session": (
-        boxes_with(3, lambda _: box_for(other_session(), 3, 0)),
-        "the box of 'p3' does not open",
+        boxes_with(3, lambda _, __: {"box": box_for(other_session(), 3, 0)}),
+        "the box of 'p3' was another one than it has signed",
+    ),
+    "another mark of a box": (
+        boxes_with(3, lambda _, own: {"mark": own.mark[1:] + own.mark[:1]}),
+        "the box of 'p3' was another one than it has signed",
+    ),
+    "another alpha of a box": (
+        boxes_with(3, lambda _, own: {"alpha": own.alpha[1:] + own.alpha[:1]}),
+        "the box of 'p3' was another one than it has signed",
+    ),
+    "more boxes that do not open than parties may lie": (
+        told(
+            MaskingMove.SHARES,
+            lambda _, heard: other_box(3, other_box(2, heard, box=bytes(112)), box=bytes(112)),
+        ),
+        "the boxes of 2 parties do not open, and 1 at most may lie",
+    ),
+    "a dispute about what its dealer did not sign": (
+        dispute_with(check=lambda check: msgspec.structs.replace(check, doubted=(1,))),
+        "'p3' has not signed what it is said to have dealt",
+    ),
+    "a dispute about another entry": (
+        dispute_with(entry=lambda entry: msgspec.structs.replace(entry, box=bytes(112))),
+        "what 'p3' is said to have dealt is not what it has signed",
+    ),
+    "a dispute about a path to another deal": (
+        dispute_with(path=lambda path: msgspec.structs.replace(path, chunks=(*path.chunks, bytes(32)))),
+        "what 'p3' is said to have dealt is not what it has signed",
+    ),
+    "a dispute about whom it does not doubt": (
+        dispute_with(place=lambda _: 2),
+        "the disputes are not of boxes that this party doubts, each once",
+    ),
+    "a dispute twice": (
+        doubting(lambda _, heard: Disputes(heard.disputes * 2)),
+        "the disputes are not of boxes that this party doubts, each once",
+    ),
+    "no disputes": (
+        doubting(lambda _, __: Disputes(())),
+        "the disputes are not of boxes that this party doubts, each once",
     ),
     "a box twice": (
         told(MaskingMove.SHARES, lambda _, heard: Boxes((*heard.boxes, heard.boxes[0]))),
         "the boxes of a neighbor came twice",
     ),
     "a box from nowhere": (
-        told(MaskingMove.SHARES, lambda _, heard: Boxes((*heard.boxes, (7, heard.boxes[0][1])))),
+        told(
+            MaskingMove.SHARES, lambda _, heard: Boxes((*heard.boxes, msgspec.structs.replace(heard.boxes[0], place=7)))
+        ),
         "boxes came of party 7, which is no neighbor",
     ),
     "too few boxes": (
         told(MaskingMove.SHARES, lambda _, heard: Boxes(heard.boxes[:2])),
         "boxes came of 2 neighbors, and at least 3 are needed",
     ),
+    "oneself left out": (excluding(0), "this party is left out, and is asked for its values"),
+    "somebody left out twice": (excluding(1, 1), "those who are left out are not distinct parties of the roster"),
+    "somebody from nowhere left out": (excluding(5), "those who are left out are not distinct parties of the roster"),
+    "too many left out": (excluding(1, 2), "3 parties are left, and 4 have to be"),
     "survivors without oneself": (
         surviving(1, 2, 3, 4),
         "the survivors lack this party, whose values it has sent",
@@ -236,14 +319,35 @@ def test_without_a_lie_the_same_session_ends() -> None:
     assert Dealer(5, 4).run(ROWS) == total_of_rows(ROWS, range(5))
 
 
-def test_a_survivor_whose_box_never_came_is_a_lie() -> None:
+def test_whom_a_party_accuses_has_to_be_left_out() -> None:
+    """The server changes a box, and asks p0 for its values as if it had doubted nothing."""
     dealer = Dealer(5, 4)
+    lie = doubting(lambda _, __: Excluded(()))(dealer)
+    heard: Any = dict.fromkeys(range(5))
+    for move in (MaskingMove.KEYS, MaskingMove.SHARES, MaskingMove.CHECK):
+        for place in heard:
+            dealer.say(place, move, dealer.answer(place, move, heard[place], ROWS[place]))
+        heard = {place: lie(move, place, own) for place, own in dealer.server.close().items()}
+    with pytest.raises(RemoteProtocolError, match="'p3' is not left out, whose box does not hold what it should"):
+        dealer.parties[0].masked(heard[0], ROWS[0])
 
-    def lie(move: MaskingMove, place: int, heard: Any) -> Any:
-        return Boxes(heard.boxes[:-1]) if move is MaskingMove.SHARES and place == 0 else heard
 
-    with pytest.raises(RemoteProtocolError, match="'p4' is said to have survived, and its box never came"):
-        dealer.run(ROWS, lie=lie)
+def test_whoever_is_left_has_to_have_dealt_what_a_party_holds() -> None:
+    """The server keeps a box back, and says that its dealer masks."""
+    dealer = Dealer(5, 4)
+    dealer.run(ROWS, until=MaskingMove.SHARES)
+    boxes = dealer.server.close()[0]
+    assert isinstance(boxes, Boxes)
+    dealer.parties[0].check(Boxes(boxes.boxes[:-1]))
+    with pytest.raises(RemoteProtocolError, match="'p4' is not left out, and its box never came"):
+        dealer.parties[0].masked(Excluded(()), ROWS[0])
+
+
+def test_of_whom_was_left_out_nobody_survives() -> None:
+    dealer = Dealer(5, 4)
+    dealer.run(ROWS, leaves={4: MaskingMove.CHECK}, until=MaskingMove.MASKED)
+    with pytest.raises(RemoteProtocolError, match="'p4' is said to have survived, and was left out before"):
+        dealer.parties[0].confirm(Survivors((0, 1, 2, 3, 4)))
 
 
 def test_who_has_signed_must_have_survived() -> None:
@@ -262,7 +366,21 @@ def test_of_nobody_both_shares_are_said() -> None:
     held = dealer.parties[0]._held  # pyright: ignore[reportPrivateUsage]  what a party never tells
     said = dealer.said[0, MaskingMove.UNMASK]
     assert isinstance(said, Shares)
-    assert dict(said.shares) == {place: held[place][place != 4] for place in range(5)}
+    of_key, of_seed = slice(32), slice(32, 64)
+    shares = tuple((place, place != 4, held[place][of_key if place == 4 else of_seed]) for place in range(5))
+    assert said.shares == shares
+
+
+@pytest.mark.parametrize("places", [(), (0,), (2, 2), (9,)])
+def test_all_is_told_of_dealers_alone_each_once(places: tuple[int, ...]) -> None:
+    dealer = Dealer(5, 4)
+    dealer.run(ROWS)
+    check, of = dealer.said[2, MaskingMove.CHECK], keys_of(dealer, 2)
+    assert isinstance(check, Check)
+    nothing = {"blinding": bytes(32), "seed": bytes(32), "leaves": (), "chunks": (), "shares": ()}
+    liars = (NoSecret(place=place, keys=of, check=check, is_of_seed=True, **nothing) for place in places)
+    with pytest.raises(RemoteProtocolError, match="those of whom all is to be told are not dealers of what this party"):
+        dealer.parties[0].open(Liars(tuple(liars)))
 
 
 # The attack that the confirming step is for.
@@ -293,40 +411,38 @@ def attacked(kind: type[MaskingParty]) -> tuple[Dealer, tuple[int, ...]]:
 
     rows = [[10**place % 997] for place in range(number)]
     heard: dict[int, Any] = dict.fromkeys(range(number))
-    for move in (MaskingMove.KEYS, MaskingMove.SHARES, MaskingMove.MASKED):
+    for move in USUAL_STEPS[: USUAL_STEPS.index(MaskingMove.CONFIRM)]:
         for place, own in heard.items():
-            dealer.said[place, move] = dealer.answer(place, move, own, rows[place])
-            dealer.server.receive(place, dealer.said[place, move])
+            dealer.say(place, move, dealer.answer(place, move, own, rows[place]))
         heard = {place: lie(move, place, own) for place, own in dealer.server.close().items()}
     signatures: dict[int, bytes] = {}
     for place, own in heard.items():
         assert len(own.places) >= 28
         confirmed = dealer.parties[place].confirm(own)
         signatures[place] = confirmed.signature
-    shares: dict[int, dict[int, bytes]] = {}
+    shares: dict[int, dict[int, int]] = {}
     for place in range(number):
         chosen = tuple((other, signatures[other]) for other in heard[place].places)
-        for other, share in dealer.parties[place].unmask(Confirmations(chosen)).shares:
-            if (other in aimed) is (other in heard[place].places):
-                shares.setdefault(other, {})[place + 1] = share
+        for other, is_of_seed, share in dealer.parties[place].unmask(Confirmations(chosen)).shares:
+            if (other in aimed) is is_of_seed:
+                shares.setdefault(other, {})[place + 1] = scalar_from(share) or 0
     assert all(len(own) >= needed for own in shares.values())
-    seeds = {place: combine(own, needed=needed) for place, own in shares.items()}
-    return dealer, tuple((_read(dealer, seeds, [*aimed]) - sum(rows[place][0] for place in aimed)).tolist())
+    secrets = {place: value_at_zero(own, needed) for place, own in shares.items()}
+    return dealer, tuple((_read(dealer, secrets, [*aimed]) - sum(rows[place][0] for place in aimed)).tolist())
 
 
-def _read(dealer: Dealer, seeds: dict[int, bytes], aimed: list[int]) -> IntArray:
-    """Return what is under the masks of these parties, by their own masks' seeds and by the others' seeds of keys."""
+def _read(dealer: Dealer, secrets: dict[int, int], aimed: list[int]) -> IntArray:
+    """Return what is under the masks of these parties, by the seeds of their own masks and the keys of the others."""
     rules = dealer.rules
     total = np.zeros(1, dtype=np.int64)
     for place in aimed:
         said = dealer.said[place, MaskingMove.MASKED]
         assert isinstance(said, Masked)
-        total += np.array(said.residues) - mask_of_seed(seeds[place], rules, PRIMITIVES)
+        total += np.array(said.residues) - mask_of_seed(secrets[place], rules, PRIMITIVES)
         for other in range(len(rules.names)):
             if other not in aimed:
-                private = private_key_of(seeds[other], rules, PRIMITIVES)
-                secret = PRIMITIVES.agreement(private)(keys_of(dealer, place).of_masks)
-                total -= mask_of(secret, place, other, rules=rules, primitives=PRIMITIVES)
+                (common,) = agreements(secrets[other], [keys_of(dealer, place).of_masks], PRIMITIVES)
+                total -= mask_of(common, place, other, rules=rules, primitives=PRIMITIVES)
     return total
 
 
@@ -338,82 +454,6 @@ def test_without_the_confirming_step_a_server_reads_the_sum_of_23_of_40() -> Non
 def test_with_the_confirming_step_it_reads_nothing() -> None:
     with pytest.raises(RemoteProtocolError, match="has not signed that these survived"):
         attacked(MaskingParty)
-
-
-# What parties do wrong ends their own rows.
-
-
-def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[Said, str]]:
-    return {
-        MaskingMove.KEYS: (Keys(bytes(32), bytes(32), bytes(64)), "'p0' has not signed its keys for this phase"),
-        MaskingMove.SHARES: (Boxes(((1, b""), (2, b""))), "'p0' sends boxes for other parties than its 4 neighbors"),
-        MaskingMove.MASKED: (Masked((1,)), "'p0' sends 1 values, not 2"),
-        MaskingMove.CONFIRM: (Confirmation(dealer.signers[0](b"")), "'p0' has not signed who survived"),
-        MaskingMove.UNMASK: (Shares(((0, bytes(32)),)), "'p0' sends shares of other parties than the 5 whose it holds"),
-    }
-
-
-@pytest.mark.parametrize("wrong", STEPS)
-def test_a_party_s_fault_ends_its_row_alone(wrong: MaskingMove) -> None:
-    """After its masked values came they count."""
-    dealer = Dealer(5, 4)
-    is_late = wrong in {MaskingMove.CONFIRM, MaskingMove.UNMASK}
-    heard: Any = dict.fromkeys(range(5))
-    for number, move in enumerate(STEPS):
-        for place in heard:
-            if place == 0 and move is wrong:
-                said, named = wrong_answers(dealer)[move]
-                with pytest.raises(MalformedMessageError, match=named) as caught:
-                    dealer.server.receive(0, said)
-                assert caught.value.sender == "p0"
-                with pytest.raises(UnexpectedMessageError, match="where it has no place"):
-                    dealer.server.receive(0, said)
-                continue
-            dealer.server.receive(place, dealer.answer(place, move, heard[place], ROWS[place]))
-        heard = dealer.server.close()
-        assert (0 in dealer.server.parties) is (number < STEPS.index(wrong))
-    assert dealer.server.total == total_of_rows(ROWS, range(5) if is_late else range(1, 5))
-
-
-@pytest.mark.parametrize("key", LOW_ORDER)
-def test_a_key_with_which_no_other_could_go_on_ends_its_row_alone(key: bytes) -> None:
-    dealer = Dealer(5, 4)
-    keys = [party.keys() for party in dealer.parties]
-    for place in (0, 1, 2, 3):
-        dealer.server.receive(place, keys[place])
-    for changed, said in (({"of_boxes": key}, "of low order"), ({"of_masks": keys[1].of_boxes}, "of somebody else")):
-        other = Dealer(5, 4)
-        for place in (0, 1, 2, 3):
-            other.server.receive(place, keys[place])
-        wrong = msgspec.structs.replace(keys[4], **changed)
-        wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.about_keys(4, wrong)))
-        with pytest.raises(MalformedMessageError, match=f"'p4' has .*{said}"):
-            other.server.receive(4, wrong)
-        assert other.server.close().keys() == {0, 1, 2, 3}
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (3, 1, 4, 0, 2)])
-def test_a_share_that_is_another_opens_nothing(order: tuple[int, ...]) -> None:
-    """Five shares are there and four are needed: the first four tell another seed than the last.
-
-    Whose seed is named does not depend on who came first.
-    """
-    dealer = Dealer(5, 4)
-
-    def other(share: bytes) -> bytes:
-        return ((int.from_bytes(share, "little") + 1) % PRIME).to_bytes(32, "little")
-
-    heard: dict[int, Any] = dict.fromkeys(range(5))
-    for move in STEPS:
-        for place in order:
-            said = dealer.answer(place, move, heard[place], ROWS[place])
-            if place == 0 and isinstance(said, Shares):
-                said = Shares(tuple((each, other(share)) for each, share in said.shares))
-            dealer.server.receive(place, said)
-        if move is not MaskingMove.UNMASK:
-            heard = dict(dealer.server.close())
-    with pytest.raises(RemoteProtocolError, match="of 'p0' are not of one seed: somebody who holds one says another"):
-        dealer.server.close()
 
 
 def test_a_signature_of_a_run_that_was_broken_off_passes_in_no_other() -> None:
@@ -432,34 +472,3 @@ def test_a_signature_of_a_run_that_was_broken_off_passes_in_no_other() -> None:
 
     with pytest.raises(RemoteProtocolError, match="'p1' has not signed that these survived"):
         dealer.run(ROWS, lie=lie)
-
-
-def test_the_same_again_counts_once_and_another_ends_the_row() -> None:
-    dealer = Dealer(5, 4)
-    keys = [party.keys() for party in dealer.parties]
-    for place in (0, 0, 1, 2, 3, 4):
-        dealer.server.receive(place, keys[place])
-    with pytest.raises(UnexpectedMessageError, match="'p0' says another Keys than before"):
-        dealer.server.receive(0, keys[1])
-    with pytest.raises(UnexpectedMessageError, match="'p1' says Masked where it has no place"):
-        dealer.server.receive(1, Masked((1, 2)))
-    with pytest.raises(QuorumError, match=r"'votes, keys' closed with 3 of the 4 parties .* missing: p0, p1"):
-        dealer.server.close()
-    with pytest.raises(LocalProtocolError, match="no step is open"):
-        dealer.server.close()
-
-
-def test_shares_of_no_seed_open_nothing() -> None:
-    for place, leaves in ((1, {}), (4, {4: MaskingMove.MASKED})):
-        dealer = Dealer(5, 4)
-        dealer.run(ROWS, leaves=leaves, until=MaskingMove.CONFIRM)
-        heard = dealer.server.close()
-        for party in heard:
-            said = dealer.answer(party, MaskingMove.UNMASK, heard[party], ROWS[party])
-            assert isinstance(said, Shares)
-            share = pow(3, 1_000 + party, PRIME).to_bytes(32, "little")
-            wrong = Shares(replaced(said.shares, place, share))
-            dealer.server.receive(party, wrong)
-        with pytest.raises(RemoteProtocolError, match=f"the shares of a seed of 'p{place}' are not of one seed"):
-            dealer.server.close()
-        assert dealer.server.state is MaskingState.ENDED

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from masking_dealer import PRIMITIVES, STEPS, Dealer, key_of, secret_of, total_of_rows
+from masking_dealer import PRIMITIVES, STEPS, USUAL_STEPS, Dealer, key_of, secret_of, total_of_rows
 from psephos.agents.masking import signer_of
 from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError
 from psephos.protocol.masking import (
@@ -14,11 +14,15 @@ from psephos.protocol.masking import (
     Boxes,
     Circle,
     Confirmations,
+    Disputes,
+    Excluded,
+    Liars,
     MaskingMove,
     MaskingParty,
     MaskingRules,
     MaskingState,
     NeighborKeys,
+    Opening,
     Shares,
     Survivors,
     graph,
@@ -39,19 +43,19 @@ def survivors_of(number: int, leaves: dict[int, MaskingMove]) -> list[int]:
 
 def test_whoever_leaves_of_four_before_each_step_the_sum_is_that_of_the_survivors() -> None:
     """Three of four are needed."""
-    for leaves in [{}, *({place: move} for place in range(4) for move in STEPS)]:
+    for leaves in [{}, *({place: move} for place in range(4) for move in USUAL_STEPS)]:
         assert Dealer(4, 3).run(ROWS, leaves=leaves) == total_of_rows(ROWS, survivors_of(4, leaves))
 
 
 def test_where_more_of_four_leave_nothing_opens() -> None:
-    """Each of the other 1,275 patterns of four parties and five steps; some of them in a quick run."""
+    """Each of the other 2,376 patterns of four parties and six steps; some of them in a quick run."""
     patterns = [
         {place: move for place, move in enumerate(pattern) if move is not None}
-        for pattern in itertools.product([None, *STEPS], repeat=4)
+        for pattern in itertools.product([None, *USUAL_STEPS], repeat=4)
     ]
     several = [leaves for leaves in patterns if len(leaves) > 1]
-    assert len(several) == 1_275
-    for leaves in several if IS_FULL else several[::50]:
+    assert len(several) == 2_376
+    for leaves in several if IS_FULL else several[::100]:
         dealer = Dealer(4, 3)
         with pytest.raises(QuorumError) as caught:
             dealer.run(ROWS, leaves=leaves)
@@ -71,7 +75,7 @@ def test_sums_of_more_parties(data: st.DataObject) -> None:
     row = st.lists(st.integers(-(2**63), 2**63 - 1), min_size=width, max_size=width)
     rows = data.draw(st.lists(row, min_size=number, max_size=number))
     leaving = data.draw(st.lists(st.integers(0, number - 1), unique=True, max_size=number - threshold))
-    leaves = {place: data.draw(st.sampled_from(STEPS)) for place in leaving}
+    leaves = {place: data.draw(st.sampled_from(USUAL_STEPS)) for place in leaving}
     dealer = Dealer(number, threshold, colluders=colluders, width=width)
     assert dealer.run(rows, leaves=leaves) == total_of_rows(rows, survivors_of(number, leaves))
 
@@ -82,7 +86,7 @@ def test_a_sum_on_a_circle() -> None:
     circle = Circle(number, 3, 6, b"public")
     dealer = Dealer(number, 600, circle=circle, width=1)
     rows = [[3 * place] for place in range(number)]
-    leaves = {place: STEPS[place % 5] for place in range(0, number, 40)}
+    leaves = {place: USUAL_STEPS[place % 6] for place in range(0, number, 40)}
     assert dealer.run(rows, leaves=leaves) == total_of_rows(rows, survivors_of(number, leaves))
 
 
@@ -112,14 +116,14 @@ def test_after_a_restart_the_same_bytes_are_said() -> None:
     dealer = Dealer(4, 3)
     heard: dict[MaskingMove, object] = {}
 
-    def listen(move: MaskingMove, place: int, told: object) -> object:
-        if place == 1:
-            heard[STEPS[STEPS.index(move) + 1]] = told
+    def listen(_: MaskingMove, place: int, told: object) -> object:
+        if place == 1 and dealer.server.step is not None:
+            heard[dealer.server.step] = told
         return told
 
     dealer.run(ROWS, lie=listen)
     dealer.parties[1] = dealer.party(1)
-    for move in STEPS:
+    for move in USUAL_STEPS:
         assert dealer.answer(1, move, heard.get(move), ROWS[1]) == dealer.said[1, move]
     assert dealer.parties[1].state is MaskingState.UNMASKED
 
@@ -129,12 +133,15 @@ def test_no_step_is_answered_twice_or_early() -> None:
     dealer = Dealer(3, 2)
     heard = {
         MaskingMove.SHARES: NeighborKeys(()),
-        MaskingMove.MASKED: Boxes(()),
+        MaskingMove.CHECK: Boxes(()),
+        MaskingMove.ACCUSE: Disputes(()),
+        MaskingMove.MASKED: Excluded(()),
         MaskingMove.CONFIRM: Survivors(()),
         MaskingMove.UNMASK: Confirmations(()),
+        MaskingMove.OPEN: Liars(()),
     }
     dealer.run([[1, 2]] * 3)
-    for move in STEPS:
+    for move in STEPS[:-1]:
         with pytest.raises(LocalProtocolError, match=f"the step '{move.value}' cannot follow 'unmasked'"):
             dealer.answer(0, move, heard.get(move), [1, 2])
     dealer.parties[0] = dealer.party(0)
@@ -143,13 +150,18 @@ def test_no_step_is_answered_twice_or_early() -> None:
             dealer.answer(0, move, heard[move], [1, 2])
 
 
-def test_the_table_is_total_and_ends() -> None:
+def test_the_table_is_total_and_leads_to_an_end_by_the_steps_in_order() -> None:
     assert set(MASKING) == set(MaskingState)
-    assert [MASKING[state] for state in (MaskingState.UNMASKED, MaskingState.ENDED)] == [{}, {}]
+    assert [MASKING[state] for state in (MaskingState.OPENED, MaskingState.ENDED)] == [{}, {}]
+    order = [*MaskingState]
     for state, moves in MASKING.items():
-        assert len(moves) == 2 or not moves
         assert moves.get(MaskingMove.BREAK, MaskingState.ENDED) is MaskingState.ENDED
-        assert all(after is not state for after in moves.values())
+        assert all(order.index(after) > order.index(state) for after in moves.values())
+    for steps in (STEPS, USUAL_STEPS):
+        state = MaskingState.NEW
+        for move in steps:
+            state = MASKING[state][move]
+        assert state in {MaskingState.OPENED, MaskingState.UNMASKED}
 
 
 def test_no_secret_is_in_a_repr() -> None:
@@ -158,8 +170,10 @@ def test_no_secret_is_in_a_repr() -> None:
     shares = dealer.said[0, MaskingMove.UNMASK]
     assert isinstance(shares, Shares)
     assert repr(shares) == "Shares(of 3 parties)"
+    opening = Opening(((1, bytes(96)),), bytes(64))
+    assert repr(opening) == "Opening(of 1 parties)"
     shown = repr(dealer.parties[0]) + repr(dealer.server) + repr(dealer.rules)
-    assert all(repr(share)[2:10] not in shown for _, share in shares.shares)
+    assert all(repr(share)[2:10] not in shown for _, _, share in shares.shares)
     assert "object at" in repr(dealer.parties[0])
 
 
@@ -216,7 +230,7 @@ def test_a_party_goes_on_beside_a_key_by_which_nobody_can_sign_and_not_beside_on
             rules_of("s", "f", names, (*keys[:2], anybodys), 2, 0, 1)
 
 
-def test_all_rules_are_in_their_digest() -> None:
+def test_all_rules_are_in_their_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     names, keys = ("a", "b", "c"), tuple(key_of(place) for place in range(4))
     rules = [
         rules_of("s", "f", names, keys[:3], 2, 0, 1),
@@ -229,6 +243,9 @@ def test_all_rules_are_in_their_digest() -> None:
         rules_of("s", "f", names, keys[:3], 2, 0, 2),
         rules_of("s", "f", names, keys[:3], 2, 0, 1, agreed=bytes(31) + b"1"),
     ]
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 3)
+    circles = [Circle(3, 1, 2, b"a"), Circle(3, 2, 2, b"a"), Circle(3, 2, 2, b"b")]  # another t is another polynomial
+    rules += [rules_of("s", "f", names, keys[:3], 2, 0, 1, circle) for circle in circles]
     assert len({each.digest for each in rules}) == len(rules)
 
 

@@ -108,12 +108,14 @@ def test_on_a_circle_nothing_is_said_of_more_than_c_with_the_server() -> None:
 
 
 @pytest.mark.usefixtures("on_a_circle")
-def test_on_a_circle_a_server_that_lies_is_no_role_and_wrong_shares_still_open_nothing() -> None:
+def test_on_a_circle_a_server_that_lies_is_no_role_and_who_signs_wrong_shares_is_named() -> None:
     with pytest.raises(ConfigurationError, match="at most 1,000: where more have to take part, a server that lies"):
         resolved("votes", {"role": "unmasker", "dropped": ["Malta"]})
-    for step in ("unmask", "shares"):
-        _, _, failure = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
-        assert "came to no end, and nothing was released" in failure
+    for step, counted in (("unmask", 27), ("shares", 26)):
+        lessons, happened, _ = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
+        assert "Found out: 1 of 1. Honest parties that left: 0." in str(lessons[0])
+        assert happened is not None
+        assert happened.tallies[0].num_reports == counted
 
 
 @each_session
@@ -167,14 +169,29 @@ def test_a_server_that_lies_about_survivors_is_found_out_and_opens_nothing(
 
 
 @pytest.mark.parametrize(
-    ("step", "reason", "charged"),
-    [("unmask", "are not of one seed", 27), ("shares", "the box of 'Malta' does not open", 1)],
+    ("step", "deed", "counted"),
+    [
+        ("unmask", "'Germany' has told another share than it had acknowledged", 27),
+        ("shares", "'Germany' has signed a box that does not hold what it says", 26),
+    ],
 )
-def test_wrong_shares_end_a_session_and_open_nothing(step: str, reason: str, charged: int) -> None:
-    _, _, failure = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
-    assert reason in failure
+def test_who_signs_wrong_shares_is_named_and_the_session_goes_on(step: str, deed: str, counted: int) -> None:
+    lessons, happened, failure = played("votes", {"role": "wrong-shares", "members": ["Germany"], "step": step})
+    assert not failure
+    assert happened is not None
+    assert happened.endings.keys() == {"Germany"}
+    assert happened.tallies[0].num_reports == counted
+    told = str(lessons[0])
+    assert deed in told
+    assert "Found out: 1 of 1. Honest parties that left: 0." in told
+    assert f"{counted} losses are in the ledgers" in told
+
+
+def test_more_liars_than_may_leave_end_a_session_and_open_nothing() -> None:
+    members = ["Germany", "France", "Italy", "Spain"]
+    _, _, failure = played("votes", {"role": "wrong-shares", "members": members})
     assert "came to no end, and nothing was released" in failure
-    assert f"{charged} losses are in the ledgers" in failure
+    assert "Found out: 4 of 4. Honest parties that left: " in failure
 
 
 @each_session

@@ -7,13 +7,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pytest
 from audits import found_by
 from psephos.agents.masking import Cryptography
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.masking import MaskingParty
-from psephos.protocol.masking.steps import Boxes
+from psephos.protocol.masking.steps import Shares
 from psephos.protocol.mechanisms import PolyaShare, RowMechanism
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.mechanisms.checking import sizes_of_shares
@@ -23,11 +24,11 @@ _SIZES: Final = {"weights": 3, "candidates": 8, "partners": 8, "votes in a row":
 _CAME: Final = 7  # of eight parties, of whom two are in league with the server: T − c is 5
 _WIDTH: Final = 8
 
-_randomize, _entropy, _expand, _shares = (
+_randomize, _entropy, _expand, _unmask = (
     SecureNoise.randomize,
     SecureNoise.entropy,
     Cryptography.expand,
-    MaskingParty.shares,
+    MaskingParty.unmask,
 )
 
 
@@ -66,9 +67,9 @@ def _few_bytes(noise: SecureNoise, **address: Any) -> bytes:
     return _entropy(noise, **address)[:20] + bytes(12)
 
 
-def _boxes_out_of_order(party: MaskingParty, heard: Any) -> Boxes:
-    said = _shares(party, heard)
-    return Boxes(said.boxes[::-1]) if np.random.default_rng().random() < 0.1 else said
+def _shares_out_of_order(party: MaskingParty, heard: Any) -> Shares:
+    said = _unmask(party, heard)
+    return msgspec.structs.replace(said, shares=said.shares[::-1]) if np.random.default_rng().random() < 0.1 else said
 
 
 FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
@@ -77,7 +78,7 @@ FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
     "a period of three numbers": (Cryptography, "expand", _of_masks(_with_a_period)),
     "roots of 24 bits": (SecureNoise, "entropy", _few_bits),
     "roots of 20 bytes": (SecureNoise, "entropy", _few_bytes),
-    "an order that says something": (MaskingParty, "shares", _boxes_out_of_order),
+    "an order that says something": (MaskingParty, "unmask", _shares_out_of_order),
 }
 
 
