@@ -18,10 +18,11 @@ import msgspec
 import numpy as np
 import pytest
 import trio
+import trio.testing
 from deployments import SettableClock
 from psephos.agents import CloudServer, Deployment, Partner, SecureNoise
 from psephos.agents.session_journal import SessionJournal
-from psephos.protocol import Party, SessionKind
+from psephos.protocol import Party, SessionKind, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.messages import Report, decode
@@ -102,7 +103,7 @@ class Session:
 
 
 @contextlib.asynccontextmanager
-async def open_session(folder: Path, *, vote: DPWeVote) -> AsyncGenerator[Session]:
+async def open_session(folder: Path, *, vote: DPWeVote, quorum: float) -> AsyncGenerator[Session]:
     """Serve a session, with Python's parties in it; it ends with the block, however far it is."""
     table = {"weight": [1, 3, 2], "merger": [1, 0, 1], "tunnel": [0, 1, 0]}
     inputs = vote.encode(table)
@@ -112,7 +113,8 @@ async def open_session(folder: Path, *, vote: DPWeVote) -> AsyncGenerator[Sessio
     identities = [Identity.of(invitation.key) for invitation in drawn.invitations]
     transport = TLSTransport(drawn.server, peers=[identity.certificate for identity in identities])
     with SessionJournal.open(folder / "journal.sqlite", configuration={}) as journal:
-        server = CloudServer(vote, drawn.roster, mode, sitting=journal, secret=b"the server's")
+        rules = SessionRules(quorum=quorum)
+        server = CloudServer(vote, drawn.roster, mode, rules=rules, sitting=journal, secret=b"the server's")
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             (own,) = (folder / INVITATIONS).glob("*-nora.json")
             session = Session(folder, own, listener.address, server, journal)
@@ -129,11 +131,13 @@ async def open_session(folder: Path, *, vote: DPWeVote) -> AsyncGenerator[Sessio
             nursery.cancel_scope.cancel()
 
 
-def run_session(folder: Path, steps: Callable[[Session], Awaitable[None]], *, vote: DPWeVote = VOTE) -> None:
+def run_session(
+    folder: Path, steps: Callable[[Session], Awaitable[None]], *, vote: DPWeVote = VOTE, quorum: float = 1.0
+) -> None:
     """Open a session, and take these steps in it."""
 
     async def run() -> None:
-        async with open_session(folder, vote=vote) as session:
+        async with open_session(folder, vote=vote, quorum=quorum) as session:
             await steps(session)
 
     trio.run(run, clock=SettableClock())
@@ -180,6 +184,31 @@ def test_it_takes_part_in_each_kind_of_vote(tmp_path: Path, changes: dict[str, A
         check_outcome(session, await session.run_party(), num_steps=num_steps)
 
     run_session(tmp_path, steps, vote=DPWeVote(msgspec.structs.replace(VOTE.parameters, **changes)))
+
+
+def test_who_comes_back_too_late_hears_the_outcome_and_has_no_digest(tmp_path: Path) -> None:
+    """Its key is in a file of its own."""
+
+    async def steps(session: Session) -> None:
+        invitation = json.loads(session.invitation.read_bytes())
+        key = tmp_path / "key.pem"
+        key.write_text(invitation["key"], encoding="ascii")
+        session.invitation.write_text(json.dumps({**invitation, "key": ""}), encoding="utf-8")
+        ended = await session.run_party("--key", str(key), dies=("after", "0"))
+        assert ended.returncode == -9
+        with trio.fail_after(SECONDS):
+            while session.server.progress != ("weights", 2, 1):
+                await trio.testing.wait_all_tasks_blocked(0.01)
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, SettableClock)
+        clock.set_forward(300)
+        ended = await session.run_party("--key", str(key))
+        assert ended.returncode == 0, ended
+        heard = json.loads(ended.stdout)
+        assert (heard["digest"], heard["is_late"]) == (None, True)
+        assert heard["decisions"].keys() == {"merger", "tunnel"}
+
+    run_session(tmp_path, steps, quorum=0.5)
 
 
 def test_it_pays_no_more_than_its_budget_over_all_sessions(tmp_path: Path) -> None:

@@ -84,6 +84,16 @@ def _late() -> Recorder:
     return recorder
 
 
+def _late_at_last() -> Recorder:
+    recorder = _begun("The last phase closes without p2's report; p2 was asked everything, and has a digest.", quorum=2)
+    recorder.deliver_until("Report", "p2", phase=1)
+    for name in NAMES[:2]:
+        recorder.deliver_between(name)
+    recorder.expire("opinions")
+    recorder.deliver_all()
+    return recorder
+
+
 def _older_copy_of_a_party() -> Recorder:
     recorder = _with_two_reports("p1 comes back with a journal that lacks a report which the server has.", quorum=2)
     recorder.come_back("p1", records=1)
@@ -105,6 +115,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "good_durable_party_restarts": _party_restarts,
     "good_durable_server_restarts": _server_restarts,
     "good_durable_late": _late,
+    "good_durable_late_at_last": _late_at_last,
     "bad_durable_older_copy_of_a_party": _older_copy_of_a_party,
     "bad_durable_older_copy_of_a_server": _older_copy_of_a_server,
 }

@@ -1,7 +1,7 @@
 """Writes one session down, message by message and step by step, as a vector has it."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
@@ -24,17 +24,13 @@ _MOST_IN_JSON: Final = (1 << 53) - 1
 
 def in_json(value: Any) -> Any:
     """Return plain data as a vector has it: bytes in hexadecimal, integers beyond 2**53 - 1 as text."""
-    match value:
-        case dict():
-            return {key: in_json(each) for key, each in value.items()}
-        case list() | tuple():
-            return [in_json(each) for each in value]
-        case bytes():
-            return value.hex()
-        case int() if abs(value) > _MOST_IN_JSON:
-            return str(value)
-        case _:
-            return value
+    if isinstance(value, dict):
+        return {key: in_json(each) for key, each in cast("Plain", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [in_json(each) for each in cast("Sequence[Any]", value)]
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, int) and abs(value) > _MOST_IN_JSON else value
 
 
 class Journals:

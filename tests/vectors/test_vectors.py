@@ -168,8 +168,8 @@ def test_a_good_vector_has_no_failure_and_a_bad_one_has(path: pathlib.Path) -> N
 
 @every_vector
 def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Path) -> None:
-    missing = {"three_of_four", "rankings_of_four", "rankings_of_nobody", "masked_leaving", "durable_late"}
-    if path.stem.removeprefix("good_") in {path.stem, *missing}:
+    missing = ("three_of_four", "rankings_of_four", "rankings_of_nobody", "masked_leaving", "durable_late")
+    if not path.stem.startswith("good_") or path.stem.removeprefix("good_").startswith(missing):
         return  # somebody is missing there
     vector = load(path)
     session = session_of(vector)
