@@ -153,7 +153,7 @@ class Journal { // of a session: a file for each record
       try { fs.linkSync(draft, this.file(name)) } catch (error) { if (error.code !== 'EEXIST') throw error }
       fs.unlinkSync(draft)
     }
-    sync(fs.openSync(this.folder, 'r'))
+    for (const folder of [this.folder, `${this.folder}/..`]) sync(fs.openSync(folder, 'r')) // each holds the next name
     return JSON.parse(fs.readFileSync(this.file(name), 'utf8'))
   }
   reserve(record, budget) {
