@@ -6,6 +6,7 @@ Strangers' phases with one hole each; whoever holds a row that no loss was worke
 # ruff: noqa: D101  a planted hole is its one line, and its name says which
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ import pytest
 from helpers import Session
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
 from psephos.protocol.arrays import IntArray
+from psephos.protocol.errors import BudgetExceededError, PrivacyError
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
     Prepared,
@@ -26,7 +28,16 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.mechanisms.joint_law import loss_of_one_answer
 from psephos.protocol.phases import Draw, Entries, MaskedSums
 from psephos.protocol.population import run_population
-from psephos.protocol.privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism, TrustModel
+from psephos.protocol.privacy import (
+    Budget,
+    Ledger,
+    NeighboringRelation,
+    PartLoss,
+    PrivacyEvent,
+    PrivacyLoss,
+    PureMechanism,
+    TrustModel,
+)
 from psephos.protocol.randomness import SimulatedNoise
 
 TOP = 100
@@ -258,7 +269,8 @@ class FirstAlone(Prepared):
             for shared in [TwoLayer((2,), Uniform(0.1, 0.3))]
             for width in (1, 2, 8, 9, 20)
         ),
-        (FirstAlone(), 2, 1.0, 1.0),
+        *((FirstAlone(), width, 1.0, 1.0) for width in (2, 9)),  # of which no law is looked at, if they are wide
+        *((VectorLaplace(1.0, width, 1), width, float(width), 1.0) for width in (2, 9)),
     ],
 )
 def test_a_part_is_held_against_the_worst_place_with_all_others_known(
@@ -330,6 +342,104 @@ def test_a_row_of_more_parts_than_are_paid_for_takes_part_in_nothing(kind: Any) 
     wire = Session(protocol_of(kind), rows([[1, 0, 0], [0, 10, 0], [0, 0, 1]])).play()
     assert wire.result is None
     assert "p1" in str(wire.failure)
+
+
+class LocalAnswers(_Three, Phase):
+    """Rows of a list of their own: which of their numbers change by themselves, nobody says."""
+
+    def __init__(self, part: PartLoss) -> None:
+        losses = [loss(3.0, TrustModel.LOCAL, part)]
+        super().__init__("three", columns=range(3), mechanism=GeneralizedRandomizedResponse(1.0, 11), losses=losses)
+
+
+class CentralAnswers(CentralPhase):
+    def __init__(self, part: PartLoss) -> None:
+        noise = VectorLaplace(10.0, 30, 1 << 40)
+        super().__init__("three", columns=range(3), bound=10, tally_mechanism=noise, losses=[loss(3.0, part=part)])
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+        return [range(11)] * 3
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class CentralAnswersApart(CentralAnswers):
+    """It says what one of them costs."""
+
+    of_part: ClassVar[float] = 1.0
+
+    def part_event_of(self, public: Sequence[int]) -> PureMechanism:
+        return PureMechanism(epsilon=self.of_part)
+
+
+class CentralAnswersFalse(CentralAnswersApart):
+    of_part = 0.01
+
+
+class MaskedAnswers(MaskedSums):
+    def __init__(self, part: PartLoss) -> None:
+        sizes: dict[str, Any] = {"threshold": 2, "colluders": 0, "unit": "voter"}
+        losses = [loss(3.0, TrustModel.DISTRIBUTED, part)]
+        super().__init__("three", ranges=[(0, 10)] * 3, epsilon=3.0, losses=losses, **sizes)
+
+
+class MaskedAnswersApart(MaskedAnswers):
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self.event_within(10)
+
+
+class MaskedAnswersFalse(MaskedAnswers):
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self.event_within(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [
+        (LocalAnswers, 3.0),
+        (CentralAnswers, 3.0),
+        (CentralAnswersApart, 1.0),
+        (MaskedAnswers, 3.0),
+        (MaskedAnswersApart, 1.0),
+    ],
+)
+def test_no_phase_states_less_of_a_part_than_it_draws(kind: Any, whole: float) -> None:
+    kind(PartLoss(unit="answer", claimed=whole, proven=whole)).check_losses(())
+    for less in (0.01, whole * 0.999):
+        phase = kind(PartLoss(unit="answer", claimed=less, proven=less))
+        with pytest.raises(ConfigurationError, match="loss of answer must be at least what phase 'three' draws of one"):
+            phase.check_losses(())
+        with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
+            phase.check_loss_groups(NOBODY_KNOWS)
+
+
+@pytest.mark.parametrize("kind", [CentralAnswersFalse, MaskedAnswersFalse])
+def test_what_a_phase_says_of_one_value_is_held_against_rows_that_differ_in_one(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
+        kind(PartLoss(unit="answer", claimed=0.2, proven=0.2)).check_loss_groups(NOBODY_KNOWS)
+
+
+@pytest.mark.parametrize("kind", [Flat, LocalAnswers, CentralAnswers, MaskedAnswers])
+def test_a_part_whose_loss_is_left_out_loses_what_its_phase_draws(kind: Any) -> None:
+    named = PartLoss(unit="answer", claimed=0.01)
+    phase = kind("flat", named) if kind is Flat else kind(named)
+    phase.check_losses(())
+    phase.check_loss_groups(NOBODY_KNOWS)
+    (own,) = phase.losses
+    assert own.part == PartLoss(unit="answer", claimed=0.01, proven=own.proven)
+    ledger = Ledger("p", budget=Budget(epsilon=math.inf, datum=own.proven))
+    ledger.charge(own, session="1", phase=phase.name)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(own, session="2", phase=phase.name)
+
+
+def test_a_part_of_several_loses_what_the_mechanism_draws_of_one_part() -> None:
+    (own,) = MaskedThree(part=PartLoss(unit="record", claimed=1.0)).losses
+    assert own.part is not None
+    assert own.part.proven == 1.0 < own.proven
+    with pytest.raises(PrivacyError, match="must be a number"):
+        Ledger("p").charge(loss(1.0, part=PartLoss(unit="record", claimed=1.0)), session="1", phase="made by none")
 
 
 def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:
