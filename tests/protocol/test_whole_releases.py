@@ -27,7 +27,7 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.protocol.mechanisms.joint_law import loss_of_one_answer
 from psephos.protocol.phases import Draw, Entries, MaskedSums
-from psephos.protocol.population import run_population
+from psephos.protocol.population import run_population, tally_places
 from psephos.protocol.privacy import (
     Budget,
     Ledger,
@@ -440,6 +440,38 @@ def test_a_part_of_several_loses_what_the_mechanism_draws_of_one_part() -> None:
     assert own.part.proven == 1.0 < own.proven
     with pytest.raises(PrivacyError, match="must be a number"):
         Ledger("p").charge(loss(1.0, part=PartLoss(unit="record", claimed=1.0)), session="1", phase="made by none")
+
+
+@pytest.mark.parametrize("kind", [LocalThree, CentralThree, MaskedThree])
+@pytest.mark.parametrize("place", [0, 9, 20_000])
+def test_arrays_and_batches_hold_private_rows_as_clients_do(kind: Any, place: int) -> None:
+    private = np.eye(3, dtype=np.int64)[np.arange(3 if kind is MaskedThree else 20_001) % 3]
+    noise = SimulatedNoise(1, session="s")
+    run_population(protocol_of(kind), rows(private.tolist()), noise=noise)
+    private[min(place, len(private) - 1)] = [0, 10, 0]
+    for run in (run_population, lambda *given, **noise: tally_places(*given, start=0, **noise)):
+        with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be") as refused:
+            run(protocol_of(kind), rows(private.tolist()), noise=noise)
+        assert "10" not in str(refused.value)
+
+
+class EachItsOwn(LocalThree):
+    """A public row says which of the three a person may say something of; each person is a kind."""
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        return AXES[[0, 1 + public[0]]]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray | slice]:
+        return [slice(None)]
+
+
+def test_arrays_hold_private_rows_of_each_public_row() -> None:
+    private, public = np.eye(3, dtype=np.int64) * 2, np.arange(3)[:, None]
+    noise = SimulatedNoise(1, session="s")
+    run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
+    private[1] *= 3
+    with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be"):
+        run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
 
 
 def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:
