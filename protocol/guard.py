@@ -41,6 +41,7 @@ from .mechanisms.realized import (
     reports_to_try,
     rows_to_try,
 )
+from .plugin_faults import NOT_THERE, earlier_held
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
@@ -517,10 +518,15 @@ class GuardedRelease(Guarded):
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
         own = np.array([public], dtype=np.int64)
         before = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
-        tallies = [
-            self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
-            for row, some in zip(rows, counted, strict=True)
-        ]
+        try:
+            tallies = [
+                self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
+                for row, some in zip(rows, counted, strict=True)
+            ]
+        except NOT_THERE as error:  # whose own text may quote a row
+            allowed = f"made of what there is: {earlier_held([phase.name for phase in earlier], before)}"
+            what = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
+            raise ConfigurationError(**what, allowed=allowed) from None
         is_there = np.array([some.stop is None for some in counted])
         pairs = {
             NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],

@@ -223,6 +223,43 @@ def test_no_session_counts_again_what_was_disclosed_or_releases_rows(kinds: Sequ
         run_population(protocol_of(*kinds), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
 
 
+class AgainReleased(Sum):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), np.array([earlier[0][:, 0].sum()]))
+
+
+class Reshaped(Flat):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), earlier[0].reshape(len(reports), 1).sum(axis=0))
+
+
+class BeforeAll(Flat):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), earlier[0].sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        *(
+            ((Sum, kind), "phase 'phase 0': shape (n, 0), since its values were disclosed")
+            for kind in (Again, Reshaped)
+        ),
+        (
+            (Sum, Flat, AgainReleased),
+            "(phase 'phase 0': shape (n, 0), since its values were disclosed; phase 'phase 1': shape (n, 1))",
+        ),
+        ((BeforeAll,), "`earlier` is empty, since no phase is before this one"),
+    ],
+)
+def test_a_tally_that_takes_more_of_earlier_phases_than_there_is_is_told_what_there_is(
+    kinds: Sequence[Any], told: str
+) -> None:
+    with pytest.raises((PluginError, ConfigurationError), match="tally of phase") as refused:
+        run_population(protocol_of(*kinds), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
+    assert told in str(refused.value)
+
+
 def test_a_tally_is_of_as_many_reports_as_it_was_given() -> None:
     class Fewer(Flat):
         def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
