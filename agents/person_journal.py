@@ -13,6 +13,7 @@ import msgspec
 
 from ..protocol.errors import JournalError
 from ..protocol.kept_reports import KeptReport
+from ..protocol.masking import IN_DISPUTE, MaskingMove
 from ..protocol.messages import Report, decode
 from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
@@ -26,6 +27,10 @@ PERSON: Final = "person"
 """The kind of these journals."""
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(ClientRecord)
+
+
+_IN_DISPUTE: Final = frozenset(number for number, move in enumerate(MaskingMove) if move in IN_DISPUTE)
+"""The steps of a masked session that may be left out; whether a session is one, whoever takes it up again knows."""
 
 
 class SessionRecords:
@@ -117,7 +122,7 @@ class SessionRecords:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
             case Drawn(step=step) if step in self._drawn and _without_time(record) != _without_time(self._drawn[step]):
                 return f"has another report of phase {step} of session {self.session_id}"
-            case Drawn(step=step) if step > len(self._drawn):
+            case Drawn(step=step) if {*range(step)} - self._drawn.keys() - _IN_DISPUTE:
                 return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {step} is not the next"
             case Drawn() | Acknowledged() if self.first is None:
                 return f"has nothing reserved for session {self.session_id}"

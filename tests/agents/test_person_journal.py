@@ -191,6 +191,21 @@ def test_no_phase_is_passed_over(path: Path) -> None:
         journal.sitting("id-1").keep([reserved(1.0, 2.0), drawn(1, 2.0)])
 
 
+def test_steps_of_disputes_are_passed_over_and_no_others(path: Path) -> None:
+    """Nobody doubts a box of a masked session: nobody is asked for a proof, and its row is its fourth answer."""
+
+    def answered(step: int) -> Drawn:
+        return Drawn(step=step, request=b"request", report=b"report", entries=())
+
+    with PersonJournal.open(path, now=NOW) as journal:
+        sitting = journal.sitting("id-1")
+        sitting.keep([reserved(1.0), *map(answered, range(3))])
+        with pytest.raises(JournalError, match="has 3 reports of session id-1, and phase 5 is not the next"):
+            sitting.keep([answered(5)])
+        sitting.keep([*map(answered, (4, 5, 6, 7))])
+        assert len(sitting.records) == 8
+
+
 def test_what_is_kept_already_is_not_kept_twice(path: Path, keep: Callable[..., None]) -> None:
     records = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), reserved(2.0), Left("gone"))
     for number in range(len(records)):

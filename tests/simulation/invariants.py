@@ -16,7 +16,9 @@
 - No time goes back in a journal, whatever a person's clock does.
 - Of a masked session: a row is charged as it is masked; what opens is the sum of the rows that parties drew, of T of
   them or more, or nothing. No secret of a party's, and no row without masks, is on any disk. No lie of a server's is
-  answered; a party that has told the server so says nothing to it any more, and refuses none that did not lie.
+  answered, but one about boxes by a doubt, and no row follows; a party that has told the server so says nothing to it
+  any more, and refuses none that did not lie. Where parties lie, nobody else is told that they did; and where nothing
+  else goes wrong, all others are there to the end, and hear the outcome.
 - Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
 """
 
@@ -29,8 +31,8 @@ import numpy as np
 from psephos.agents.journal_format import Row
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import BudgetExceededError
-from psephos.protocol.masking import MaskingMove
-from psephos.protocol.messages import NIL, Acknowledgement, Message, Release, Report, Request, Welcome, encode
+from psephos.protocol.masking import DEEDS, MaskingMove
+from psephos.protocol.messages import NIL, Abort, Acknowledgement, Message, Release, Report, Request, Welcome, encode
 from psephos.protocol.phases import MaskedPhase
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.randomness import SimulatedNoise
@@ -89,6 +91,7 @@ class Observer:
         self.broken: list[Broke] = []
         self.gone: set[str] = set()
         self.lies: set[bytes] = set()
+        self._lied_to: set[tuple[int, str]] = set()
         self._blamed: set[tuple[int, str]] = set()  # whose server lied, and was told so
         self._refusing: set[tuple[int, str]] = set()
         self._masking: dict[tuple[int, str], SimulatedNoise] = {}  # by which a masked row was drawn
@@ -178,6 +181,8 @@ class Observer:
         if step.move is None:
             return
         if record.request in self.lies:
+            self._lied_to.add((held.number, party))
+        if (held.number, party) in self._lied_to and step.move not in {MaskingMove.CHECK, MaskingMove.ACCUSE}:
             self.broke("no lie is answered", f"{party} answers {record.request!r} in {held.name}")
         noise, place = held.drawing[party], held.roster.places[party]
         if step.move is MaskingMove.KEYS:
@@ -275,7 +280,8 @@ class Observer:
             case Request(phase):
                 self._check_same((number, "request", phase), encode(msgspec.structs.replace(message, own=NIL)))
                 self._check_same((number, "own", phase, party), bytes(message.own))
-                if (number, phase) not in self._opened or (phase and (number, phase - 1) not in self._closed):
+                before = [earlier for earlier in range(phase) if self._is_held(held, earlier)]
+                if (number, phase) not in self._opened or any((number, each) not in self._closed for each in before):
                     self.broke("what is told is durable", f"phase {phase} is asked for before its opening is")
             case Welcome() if held.protocol.num_chosen:
                 chosen = self._chosen.get((number, held.roster.places[party]))
@@ -284,10 +290,18 @@ class Observer:
             case Release():
                 self._check_same((number, "release"), bytes(message.payload))
                 self._check_same((number, "own", party), bytes(message.own))
-                if (number, len(held.protocol.steps) - 1) not in self._closed:
+                steps = [each for each in range(len(held.protocol.steps)) if self._is_held(held, each)]
+                if any((number, each) not in self._closed for each in steps):
                     self.broke("what is told is durable", "the release is told before the closing is")
+            case Abort(reason) if party not in self._plan.liars:
+                if any(deed in reason for deed in DEEDS.values()) and repr(party) in reason:
+                    self.broke("nobody honest is named", f"{party} is told: {reason}")
             case _:
                 pass
+
+    def _is_held(self, held: "Held", number: int) -> bool:
+        """Return whether a step is one that everybody is asked, or of a dispute that there is."""
+        return not held.protocol.steps[number].is_in_dispute or (held.number, number) in self._opened
 
     def _check_same(self, address: tuple[object, ...], payload: bytes) -> None:
         if self._told.setdefault(address, payload) != payload:
@@ -333,8 +347,9 @@ class Observer:
             self._check_counts(held)
             if self._plan.is_gentle:
                 self._check_gentle(held)
-        if not self.lies and not self._plan.faults.duplication and self._refusing:
-            self.broke("a server that did not lie is refused by nobody", f"{self._refusing}")
+        refusing = {each for each in self._refusing if each[1] not in self._plan.liars}
+        if not self.lies and not self._plan.faults.duplication and refusing:
+            self.broke("a server that did not lie is refused by nobody", f"{refusing}")
         for secret, what in self._secrets.items():
             if any(secret in body for body in self._on_disk):
                 self.broke("nothing that masks hide is on a disk", what)
@@ -344,6 +359,9 @@ class Observer:
         places_by_phase: list[list[int]] = []
         for phase, step in enumerate(held.protocol.steps):
             closing = self._closed.get((number, phase))
+            if closing is None and not self._is_held(held, phase):
+                places_by_phase.append([])
+                continue
             if closing is None:
                 break
             if len(closing.places) < step.least:
@@ -364,8 +382,9 @@ class Observer:
         result = held.result
         if result is None:
             if any(of == number for of, _ in self._heard):
+                last = max(each for each in range(len(held.protocol.steps)) if self._is_held(held, each))
                 self.broke("nobody hears what was not released", held.name) if self._closed.get(
-                    (number, len(held.protocol.steps) - 1)
+                    (number, last)
                 ) is None else None
             return
         self._check_result(held, places_by_phase)
@@ -416,13 +435,19 @@ class Observer:
         return found
 
     def _check_gentle(self, held: "Held") -> None:
-        everybody = list(range(self._plan.num_parties))
+        lying = {held.roster.places[party] for party in self._plan.liars}
+        everybody = {*range(self._plan.num_parties)} - lying
+        masked = held.protocol.masked_phase
+        if masked is not None and len(everybody) < masked.threshold:
+            return
         if held.result is None:
             self.broke("where every fault passes, nobody is missing", f"{held.name} ended with {held.failure!r}")
             return
         for phase in range(len(held.protocol.steps)):
             closing = self._closed.get((held.number, phase))
-            if closing is None or list(closing.places) != everybody:
+            if held.protocol.steps[phase].is_in_dispute:
+                continue
+            if closing is None or not everybody <= {*closing.places} <= everybody | lying:
                 self.broke("where every fault passes, nobody is missing", f"{held.name}, phase {phase}: {closing}")
 
 

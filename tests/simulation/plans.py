@@ -11,6 +11,8 @@ import random
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
+from liars import ALONE
+from psephos.protocol.masking import IN_DISPUTE, MaskingMove, MaskingParty
 from psephos.transports.faults import Faults
 
 __all__ = [
@@ -20,10 +22,12 @@ __all__ = [
     "LEAST_ON_A_CIRCLE",
     "MASKED",
     "NO_LEVEL",
+    "USUAL_STEPS",
     "Clock",
     "Crash",
     "Event",
     "FullDisk",
+    "Liar",
     "Lie",
     "Misconfigured",
     "OtherChoice",
@@ -61,7 +65,8 @@ MASKED: Final = ("dpwevote-masked", "fair-voting-masked", "moral-preferences-mas
 """Cases of masked sums, which have runs of their own."""
 LEAST_ON_A_CIRCLE: Final = 6
 """Of so many parties or more each masks with four others alone, as it does of more than 1,000."""
-_NUM_STEPS: Final = 5  # of a masked phase
+USUAL_STEPS: Final = tuple(number for number, move in enumerate([*MaskingMove][:-1]) if move not in IN_DISPUTE)
+"""The steps of a masked phase in which all are asked, by their numbers."""
 _HIDDEN_OR_TRUSTING: Final = ("fair-voting-hidden", "fair-voting-central", "moral-preferences-central")
 _DAY: Final = 86_400.0
 _CALM: Final = Faults()
@@ -182,7 +187,22 @@ class Lie:
     step: int
 
 
-Event: TypeAlias = Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice | WrongClock | Lie
+@dataclasses.dataclass(frozen=True)
+class Liar:
+    """A party lies in all masked sessions.
+
+    Args:
+        process: the party's.
+        lie: by its place in `liars.ALONE`.
+    """
+
+    process: str
+    lie: int
+
+
+Event: TypeAlias = (
+    Crash | WriteFault | FullDisk | Partition | Clock | Misconfigured | OtherChoice | WrongClock | Lie | Liar
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,6 +239,11 @@ class Plan:
     def is_faulty(self) -> bool:
         """Whether anything goes wrong."""
         return bool(self.events) or self.faults != _CALM
+
+    @property
+    def liars(self) -> dict[str, type[MaskingParty]]:
+        """Who lies, and how."""
+        return {event.process: ALONE[event.lie] for event in self.events if isinstance(event, Liar)}
 
     @property
     def processes(self) -> list[str]:
@@ -317,7 +342,10 @@ def masking(plan: Plan) -> Plan:
             events.append(WriteFault(process, draw.randrange(most), draw.random() < 0.5))
     for _ in range(0 if plan.is_gentle else draw.choice((0, 0, 1, 1, 2))):
         server = server_name(draw.randrange(len(plan.sessions)))
-        events.append(Lie(server, draw.choice(plan.parties), draw.randrange(_NUM_STEPS)))
+        events.append(Lie(server, draw.choice(plan.parties), draw.choice(USUAL_STEPS)))
+    if plan.num_parties > 2 and draw.random() < 0.5:
+        events.append(Liar(draw.choice(plan.parties), draw.randrange(len(ALONE))))
+        plan = dataclasses.replace(plan, quorum=0.5)  # a liar is missing, and the others go on
     return dataclasses.replace(plan, events=(*plan.events, *events))
 
 

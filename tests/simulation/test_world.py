@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from liars import ALONE
 from psephos.agents.witness import Witness
+from psephos.protocol.masking import MaskingMove
 from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
 from simulate import broken_by, of_choices, of_game, of_masks, of_storm, plan_of, shrink
@@ -23,9 +25,11 @@ from simulation.plans import (
     LEAST_ON_A_CIRCLE,
     MASKED,
     NO_LEVEL,
+    USUAL_STEPS,
     Clock,
     Crash,
     FullDisk,
+    Liar,
     Lie,
     Misconfigured,
     OtherChoice,
@@ -97,7 +101,7 @@ def test_masked_sums_tell_nothing_else_and_are_charged_whatever_happens_and_whoe
 
 
 @pytest.mark.parametrize("number", [4, LEAST_ON_A_CIRCLE])
-@pytest.mark.parametrize("step", range(5))
+@pytest.mark.parametrize("step", USUAL_STEPS)
 def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step: int, number: int) -> None:
     """After a restart of either side, and on a circle, too."""
     crashes = (Crash("p1", run=0, step=9, seconds=0.3), Crash("server0", run=0, step=40, seconds=0.3))
@@ -106,11 +110,26 @@ def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step:
     assert not world.observer.broken
     (held,) = world.held
     assert held.result is not None
-    assert held.result.num_received == (number - (step <= 2),)
+    assert held.result.num_received == (number - (step <= list(MaskingMove).index(MaskingMove.MASKED)),)
     is_sparse = held.protocol.losses[0].mechanism.endswith("semi-honest server only")
     assert is_sparse == (number == LEAST_ON_A_CIRCLE)
     assert [party for party in world.plan.parties if world.observer.has_refused(held, party)] == ["p1"]
     assert isinstance(world.endings["p1", 0], Exception)
+
+
+@pytest.mark.parametrize("number", [4, LEAST_ON_A_CIRCLE])
+@pytest.mark.parametrize("lie", range(len(ALONE)), ids=lambda lie: ALONE[lie].__name__)
+def test_a_party_that_lies_holds_nobody_up_through_restarts_of_all(lie: int, number: int) -> None:
+    """Of itself, of somebody honest, and of the server; all others hear the outcome, and the sum is theirs."""
+    crashes = [Crash(process, run=0, step=step, seconds=0.3) for process, step in (("p1", 14), ("p2", 17), ("p0", 9))]
+    events = (Liar("p1", lie), *crashes, Crash("server0", run=0, step=60, seconds=0.3))
+    world = run_plan(
+        Plan(seed=3, sessions=MASKED[:1], num_parties=number, quorum=0.5, deadline=60.0, is_gentle=True, events=events)
+    )
+    assert not world.observer.broken
+    (held,) = world.held
+    assert held.result is not None
+    assert {name for (name, _), ending in world.endings.items() if isinstance(ending, Exception)} <= {"p1"}
 
 
 @pytest.mark.parametrize("case", [*CASES, CHOSEN, *MASKED])

@@ -27,14 +27,14 @@ from psephos.agents.modes import Simulation, with_keys
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.returning import take_part_durably
 from psephos.agents.server import Server
-from psephos.protocol import Party, PsephosError, Roster, SessionRules, SimulatedNoise
+from psephos.protocol import Party, PsephosError, Roster, SessionRules, SimulatedNoise, masked_sessions
 from psephos.protocol.errors import (
     BudgetExceededError,
     ConfigurationError,
     JournalError,
     QuorumError,
 )
-from psephos.protocol.masking import Circle, MaskingMove, NeighborKeys, graph
+from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, NeighborKeys, graph
 from psephos.protocol.messages import NIL, Abort, Charter, Hello, Request, decode, encode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Budget
@@ -634,6 +634,15 @@ def _false(request: Request, place: int) -> Request:
     return Request(request.step, request.payload, lie) if is_own else Request(request.step, lie)
 
 
+def _with_liars(plan: Plan) -> Callable[..., MaskingParty]:
+    """Return what makes each party's part of a masked phase."""
+
+    def make(rules: MaskingRules, place: int, **given: Any) -> MaskingParty:
+        return plan.liars.get(rules.names[place], MaskingParty)(rules, place, **given)
+
+    return make
+
+
 def _small_circle(number: int, *, seed: bytes, **_: object) -> Circle:
     """Return a circle of four neighbors each, of whom two tell a seed: no small one keeps a circle's bounds."""
     return Circle(number, needed=2, degree=4, seed=seed)
@@ -685,6 +694,7 @@ def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryD
         mock.patch.object(graph, "LEAST_FOR_CIRCLE", least),
         mock.patch.object(masked_phase, "LEAST_FOR_CIRCLE", least),
         mock.patch.object(masked_phase, "circle_for", _small_circle),
+        mock.patch.object(masked_sessions, "MaskingParty", _with_liars(plan)),
         mock.patch.object(_SCHEDULER, "_r", source),
         mock.patch.object(_SCHEDULER, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True),
     ):

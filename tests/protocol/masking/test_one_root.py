@@ -58,7 +58,7 @@ def deal_of(dealer: Dealer, kind: type[MaskingParty], heard: NeighborKeys) -> tu
 def test_two_alphas_on_one_blinding_tell_a_key_by_a_seed_and_there_are_none(
     kind: type[MaskingParty], name: str
 ) -> None:
-    """That is, h - h' is (a - a')(f + (a + a')g): who hears g(0) at the end, and both h, has f(0), which opens a row."""
+    """Their difference is (a - a')(f + (a + a')g): who hears g(0) at the end, and both h, has f(0), and a row."""
     dealer, *heard = heard_in_two_runs(name)
     (party, first, alpha), (_, second, beta) = (deal_of(dealer, kind, own) for own in heard)
     assert alpha != beta
