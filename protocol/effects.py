@@ -33,6 +33,13 @@ class Drop(msgspec.Struct, frozen=True):
     error: RemoteProtocolError
 
 
+class Departed(msgspec.Struct, frozen=True, gc=False):
+    """A party has ended its part, and said why; told where it is not private who takes part."""
+
+    party: str
+    reason: str
+
+
 class Opened(msgspec.Struct, frozen=True, gc=False):
     """A phase began, with so many parties asked; None where that is private."""
 
@@ -80,7 +87,7 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Opened | Closed | Charged | Keep | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | Departed | Opened | Closed | Charged | Keep | Finish | Fail
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .admission import Admission
-from .effects import Drop, Effect, Keep, Send, send
+from .effects import Departed, Drop, Effect, Keep, Send, send
 from .errors import (
     JournalError,
     LocalProtocolError,
@@ -311,7 +311,7 @@ class ServerMachine:
                     return self._drop(seat, self._unexpected(seat, message))
                 return self._on_hello(seat, message)
             case Abort():
-                return self._on_departure(seat)
+                return self._on_abort(seat, message)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
                 return self._drop(seat, self._unexpected(seat, message))
 
@@ -420,6 +420,13 @@ class ServerMachine:
         if self._is_durable:
             effects = [Keep(Accepted(message.step, seat.place, payload)), *self._acknowledge(seat)]
         return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
+
+    def _on_abort(self, seat: Seat, message: Abort) -> list[Effect]:
+        error = message.error_from(seat.party)
+        self._flow.note_drop(error)
+        seat.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
+        told: list[Effect] = [] if self._protocol.hides_participation else [Departed(seat.party, seat.reason)]
+        return told + self._on_departure(seat)
 
     def _on_departure(self, seat: Seat) -> list[Effect]:
         self._seats.leave(seat)
