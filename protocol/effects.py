@@ -1,5 +1,6 @@
 """What a machine asks of the driver: values, acted on in one place (`psephos.agents.driver`)."""
 
+import enum
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -33,11 +34,21 @@ class Drop(msgspec.Struct, frozen=True):
     error: RemoteProtocolError
 
 
-class Departed(msgspec.Struct, frozen=True, gc=False):
-    """A party has ended its part, and said why; told where it is not private who takes part."""
+class Presence(enum.Enum):
+    """How a party came or went, as events name it."""
+
+    JOINED = "party_joined"
+    RETURNED = "party_returned"
+    LOST = "connection_lost"
+    LEFT = "party_left"
+
+
+class Attended(msgspec.Struct, frozen=True, gc=False):
+    """A party came or went; told where it is not private who takes part. `reason` is its own, where it has left."""
 
     party: str
-    reason: str
+    presence: Presence
+    reason: str = ""
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):
@@ -87,7 +98,7 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Departed | Opened | Closed | Charged | Keep | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | Attended | Opened | Closed | Charged | Keep | Finish | Fail
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from ...agents.driver import EffectListener
 from ...agents.standing import Companion, Standing
-from ...protocol.effects import Closed, Departed, Effect
+from ...protocol.effects import Attended, Closed, Effect, Presence
 from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
@@ -56,7 +56,9 @@ class _Lines(Watcher):
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
         super().on_effect(effect)
-        if not isinstance(effect, Departed) or self._console is None or self._num_departed > MAX_NAMES_IN_A_SENTENCE:
+        if not isinstance(effect, Attended) or effect.presence is not Presence.LEFT:
+            return
+        if self._console is None or self._num_departed > MAX_NAMES_IN_A_SENTENCE:
             return
         self._num_departed += 1
         said = f"{printable(effect.party)} has left: {effect.reason}"
@@ -80,7 +82,7 @@ class _Screen:
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
-        if isinstance(effect, (Closed, Departed)):
+        if isinstance(effect, (Attended, Closed)):
             self._effects.append(effect)
 
     async def show(self, tell: Callable[[], Standing]) -> None:

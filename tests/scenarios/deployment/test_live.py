@@ -17,7 +17,7 @@ import pytest
 import trio
 from deployments import PATIENCE, SEED, Peer, Process, Terminal, report, write_vote
 from psephos.agents.standing import Standing
-from psephos.protocol.effects import Closed, Departed
+from psephos.protocol.effects import Attended, Closed, Presence
 from psephos.protocol.server_machine import Attendance
 from psephos.protocol.states import SessionState
 from psephos.scenarios.deployment.live import picture_of, watch_server
@@ -220,7 +220,7 @@ def test_a_server_says_why_each_of_the_first_leaves_and_then_no_more() -> None:
     errors = Console(file=io.StringIO(), force_terminal=False)
     with watch_server(console=Console(file=file), errors=errors, num_parties=20, role="voter") as watching:
         for number in range(15):
-            watching.listener(Departed(f"p{number}", "enough"))
+            watching.listener(Attended(f"p{number}", Presence.LEFT, "enough"))
     assert file.getvalue().splitlines() == [
         *(f"  p{number} has left: enough" for number in range(12)),
         "  more parties leave; events.jsonl has each with its reason",

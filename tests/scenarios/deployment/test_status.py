@@ -178,9 +178,15 @@ def test_it_says_where_the_session_stands_and_who_is_counted(tmp_path: Path) -> 
         server.kill()
 
 
-def test_it_says_why_parties_have_left_and_so_does_the_server(tmp_path: Path) -> None:
+def test_it_says_why_parties_have_left_and_so_does_the_server_whose_events_say_who_comes_and_goes(
+    tmp_path: Path,
+) -> None:
     reason = "the server or 'cid' is at fault: \x1b[2J"
     with serve(tmp_path, "--set", "quorum=0.5") as (server, address, page), Peer(address) as ann:
+        with Peer(address) as lost:
+            lost.hello("ann")
+            assert isinstance(lost.receive(), Welcome)
+        page.metrics_with(parties_joined=0, parties_awaited=3)
         ann.hello("ann")
         assert isinstance(ann.receive(), Welcome)
         ann.send(Abort(reason))
@@ -190,8 +196,14 @@ def test_it_says_why_parties_have_left_and_so_does_the_server(tmp_path: Path) ->
         assert page.ask("/healthz")[1].partition("\n")[2] == shown
         assert server.line_with("has left") == f"  {shown}"
         server.kill()
-    (left,) = [line for line in read_lines(tmp_path / "server" / "events.jsonl") if line["event"] == "party_left"]
-    assert (left["peer"], left["reason"], left["level"]) == ("ann", printable, "warning")
+    events = [line for line in read_lines(tmp_path / "server" / "events.jsonl") if line.get("peer") == "ann"]
+    assert [(line["event"], line["level"]) for line in events] == [
+        ("party_joined", "info"),
+        ("connection_lost", "warning"),
+        ("party_returned", "info"),
+        ("party_left", "warning"),
+    ]
+    assert events[-1]["reason"] == printable
 
 
 @pytest.mark.full("one more server")
