@@ -133,6 +133,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "_when_kept",
         "deadlines",
         "outboxes",
     )
@@ -170,6 +171,7 @@ class Driver:
         self._num_taken = 0
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
+        self._when_kept: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
         self.deadlines: dict[str, float] = {}
 
@@ -236,8 +238,8 @@ class Driver:
             answer_seconds: the same before it has said anything.
 
         Returns:
-            Whether the channel may still be of use. If another one is opened to the peer, reading this one ends, and
-            nobody is lost.
+            Whether the channel may still be of use, as to tell the peer of its fault. If another one is opened to the
+            peer, reading this one ends, and nobody is lost.
 
         Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
@@ -255,7 +257,7 @@ class Driver:
             except RemoteProtocolError as error:
                 if not outbox.is_replaced:
                     self.act(self._machine.receive_fault(peer, error))
-                return False
+                return True  # it may hear why
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
                 # If the peer has come back by another one, or we closed this one, the machine knows already.
                 if not outbox.is_replaced and ((effects := self._machine.receive_loss(peer)) or self._skips_waiting):
@@ -312,6 +314,12 @@ class Driver:
         if self._ending is None:
             self._when_ended = trio.Event()
             await self._when_ended.wait()
+
+    async def settle(self) -> None:
+        """Return when all that the machine has asked for so far was acted on: not while a record is being kept."""
+        while self._is_keeping and not self.has_ended:
+            self._when_kept = self._when_kept or trio.Event()
+            await self._when_kept.wait()
 
     def ending(self) -> Finish:
         """Return what the machine finished with, or raise what it failed with."""
@@ -375,9 +383,12 @@ class Driver:
         except PsephosError as error:
             self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
             self._act_on(Fail(error))
-            return
-        self._is_keeping = False
-        self.act([])
+        else:
+            self._is_keeping = False
+            self.act([])
+        if self._when_kept is not None:
+            self._when_kept.set()
+            self._when_kept = None
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""

@@ -160,9 +160,9 @@ class MaskingParty:
             try:
                 pair = primitives.open(self._box_keys[place][1], box, rules.about("box", place, self._place))
             except ValueError:
-                raise self._fault(f"the box of {rules.names[place]!r} does not open") from None
+                raise self._fault(f"the box of {rules.names[place]!r} does not open", place) from None
             if len(pair) != 2 * SHARE_BYTES:
-                raise self._fault(f"the box of {rules.names[place]!r} does not hold two shares")
+                raise self._fault(f"the box of {rules.names[place]!r} does not hold two shares", place)
             self._held[place] = pair[:SHARE_BYTES], pair[SHARE_BYTES:]
 
     def confirm(self, heard: Survivors) -> Confirmation:
@@ -204,15 +204,15 @@ class MaskingParty:
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
-                raise self._fault(f"the keys of {name!r} are not signed by it for this phase")
+                raise self._fault(f"the keys of {name!r} are not signed by it for this phase", place)
             if len(seen | {keys.of_masks, keys.of_boxes}) < len(seen) + 2:
-                raise self._fault(f"the keys of {name!r} are somebody's already")
+                raise self._fault(f"the keys of {name!r} are somebody's already", place)
             seen |= {keys.of_masks, keys.of_boxes}
             try:
                 self._agreed[place] = mask_with(keys.of_masks)
                 secret = box_with(keys.of_boxes)
             except ValueError:
-                raise self._fault(f"a key of {name!r} is of low order") from None
+                raise self._fault(f"a key of {name!r} is of low order", place) from None
             out, into = (
                 primitives.derive(secret, rules.about("key of a box", *pair), KEY_BYTES)
                 for pair in ((self._place, place), (place, self._place))
@@ -237,7 +237,7 @@ class MaskingParty:
             raise self._fault("a party has signed that is said not to have survived")
         for place, signature in heard.signatures:
             if not self._primitives.verify(rules.keys[place], signature, message):
-                raise self._fault(f"{rules.names[place]!r} has not signed that these survived")
+                raise self._fault(f"{rules.names[place]!r} has not signed that these survived", place)
         if len(signers) < rules.needed:
             raise self._fault(f"{len(signers)} parties have signed who survived, and {rules.needed} have to")
 
@@ -254,7 +254,10 @@ class MaskingParty:
         self._position.move(move)
         return said
 
-    def _fault(self, reason: str) -> RemoteProtocolError:
+    def _fault(self, reason: str, place: int | None = None) -> RemoteProtocolError:
+        """Return the fault of the server; or, where it passes on what the party at `place` said, of either."""
         before = self.state.value
         self._position.move(MaskingMove.BREAK)
+        who = SERVER if place is None else f"{SERVER} or {self._rules.names[place]!r}"
+        reason = f"the {who} is at fault: {reason}"
         return RemoteProtocolError(reason, sender=SERVER, role=Side.CLIENT.value, state=before)
