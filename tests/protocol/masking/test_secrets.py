@@ -5,13 +5,20 @@ A sum is right, and masked rows look uniform, by whatever secrets: so a party's 
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from masking_dealer import Dealer, secret_of, total_of_rows
 from psephos.agents.masking import Cryptography
 from psephos.protocol.masking import MaskingMove, MaskingParty
-from psephos.protocol.masking.shamir import PRIME, SHARE_BYTES, combine
+from psephos.protocol.masking.scalars import (
+    ORDER,
+    SCALAR_BYTES,
+    encode_scalar,
+    exchange_key_of,
+    scalar_from,
+    scalars_of,
+    value_at_zero,
+)
 
 ROWS = [[place, -place] for place in range(6)]
 THRESHOLD = 5
@@ -38,8 +45,8 @@ class Watched(Cryptography):
         self.secrets.add(secret)
         return secret
 
-    def public_of(self, private: bytes) -> bytes:
-        return super().public_of(self.known(private))
+    def base(self, scalar: bytes) -> bytes:
+        return super().base(self.known(scalar))
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
         agree = super().agreement(self.known(private))
@@ -51,7 +58,10 @@ class Watched(Cryptography):
         return derived
 
     def expand(self, key: bytes, length: int) -> bytes:
-        return self.made(super().expand(self.known(key), length))
+        expanded = super().expand(self.known(key), length)
+        for scalar in scalars_of(expanded):
+            self.secrets |= {encode_scalar(scalar), exchange_key_of(scalar) or b""}
+        return self.made(expanded)
 
     def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
         assert key not in self.keys, "a key that seals twice"
@@ -82,37 +92,32 @@ def dealer() -> WatchedDealer:
     return dealer
 
 
-def shares_of(dealer: WatchedDealer, place: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Return what a party has sealed for each other one: shares of its keys' seed, and of its own."""
-    others = [1 + other for other in range(len(ROWS)) if other != place]
-    boxes = dealer.watched[place].sealed
-    first, second = ([box[start:][:SHARE_BYTES] for box in boxes] for start in (0, SHARE_BYTES))
-    return dict(zip(others, first, strict=True)), dict(zip(others, second, strict=True))
+def values_of(dealer: WatchedDealer, place: int) -> list[dict[int, int]]:
+    """Return what a party has sealed for each other one, by number: of its key, its seed, what blinds both."""
+    numbers = [1 + other for other in range(len(ROWS)) if other != place]
+    boxes = [
+        [scalar_from(box[start:][:SCALAR_BYTES]) for start in range(0, 3 * SCALAR_BYTES, SCALAR_BYTES)]
+        for box in dealer.watched[place].sealed
+    ]
+    return [
+        {number: value for number, value in zip(numbers, own, strict=True) if value is not None}
+        for own in zip(*boxes, strict=True)
+    ]
 
 
-def test_two_seeds_are_shared_each_by_a_polynomial_of_its_own(dealer: WatchedDealer) -> None:
-    """The shares of a seed differ, as do those of two seeds, each by something else; too few tell another seed."""
+def test_three_secrets_are_shared_each_by_a_polynomial_of_its_own(dealer: WatchedDealer) -> None:
+    """The values of each differ, as do those of two, each by something else; too few tell another secret."""
     for place in range(len(ROWS)):
-        of_keys, of_own = shares_of(dealer, place)
-        needed = dealer.rules.needed
-        seeds = [combine(shares, needed=needed) for shares in (of_keys, of_own)]
-        assert seeds[0] != seeds[1]
-        apart: set[Any] = set()
-        for shares, seed in zip((of_keys, of_own), seeds, strict=True):
-            assert len({*shares.values(), seed + bytes(SHARE_BYTES - len(seed))}) == len(shares) + 1
-            for some in itertools.combinations(sorted(shares), needed - 1):
-                assert told_of({holder: shares[holder] for holder in some}) != seed
-        for holder, share in of_keys.items():
-            difference = int.from_bytes(share, "little") - int.from_bytes(of_own[holder], "little")
-            apart.add(difference % PRIME)
-        assert len(apart) == len(of_keys)
-
-
-def told_of(shares: dict[int, bytes]) -> bytes | None:
-    try:
-        return combine(shares, needed=len(shares))
-    except ValueError:
-        return None
+        polynomials, needed = values_of(dealer, place), dealer.rules.needed
+        secrets = [value_at_zero(values, needed) for values in polynomials]
+        assert len({*secrets}) == len(polynomials)
+        for values, secret in zip(polynomials, secrets, strict=True):
+            assert len({*values.values(), secret}) == len(values) + 1
+            for some in itertools.combinations(sorted(values), needed - 1):
+                assert value_at_zero({number: values[number] for number in some}, needed - 1) != secret
+        for one, other in itertools.combinations(polynomials, 2):
+            apart = {(value - other[number]) % ORDER for number, value in one.items()}
+            assert len(apart) == len(one)
 
 
 def test_each_party_has_secrets_that_no_other_one_has(dealer: WatchedDealer) -> None:
