@@ -285,7 +285,8 @@ class FalseAccuser(MaskingParty):
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
         if told.place == min(self._told):
-            del self._held[told.place], self._entries[told.place]
+            self._held.pop(told.place, None)
+            self._entries.pop(told.place, None)
 
 
 class _WrongClaim(FalseAccuser):
