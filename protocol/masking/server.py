@@ -252,8 +252,8 @@ class MaskingServer:
                 return self._wrong_of_keys(place, said)
             case Deal(pieces=pieces):
                 known = self._signed_keys
-                wanted = [(other, other != place) for other in self._near(place) if other in known]
-                if [(piece.place, len(piece.box) == BOX_BYTES) for piece in pieces] != wanted:
+                wanted = [(other, BOX_BYTES * (other != place)) for other in self._near(place) if other in known]
+                if [(piece.place, len(piece.box)) for piece in pieces] != wanted:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""
