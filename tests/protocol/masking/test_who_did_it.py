@@ -1,7 +1,7 @@
 """Who lies in a masked phase is named, or out at least; everybody else stays, and the sum is exact."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from liars import (
@@ -30,6 +30,7 @@ from masking_dealer import Dealer, total_of_rows
 from psephos.protocol import LocalProtocolError, QuorumError, RemoteProtocolError
 from psephos.protocol.masking import (
     Circle,
+    Evidence,
     Excluded,
     MaskingMove,
     MaskingParty,
@@ -43,7 +44,7 @@ from thoroughness import draws
 
 NUMBER = 10
 ROWS = [[3**place, -place] for place in range(NUMBER)]
-KIND_OF = {
+KIND_OF: Mapping[type[MaskingParty], type[Evidence]] = {
     **dict.fromkeys(KEYS, WrongKeys),
     **dict.fromkeys(DEALERS[:6], WrongBox),
     **dict.fromkeys(DEALERS[6:], WrongDeal),
