@@ -18,7 +18,7 @@ import trio
 
 from ..protocol.effects import Drop, Effect, Fail, Finish, Keep, Send, SetDeadline
 from ..protocol.errors import LocalProtocolError, PsephosError, RemoteProtocolError
-from ..protocol.messages import Message, decode, encode
+from ..protocol.messages import Abort, Message, decode, encode
 from ..protocol.records import Record
 from ..protocol.traffic import TrafficMeter
 from ..transports.abc import Channel
@@ -291,6 +291,8 @@ class Driver:
             effects = self._machine.receive(peer, message)
             if effects or self._skips_waiting:
                 self.act(effects)
+            if self._nursery is not None and type(message) is Abort:  # whoever has left says nothing more
+                self._nursery.start_soon(_hang_up, self.outboxes[peer])
         return True
 
     async def wait_until_ended(self) -> None:

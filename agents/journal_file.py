@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -20,7 +20,6 @@ from ..transports.own_files import OWN_FOLDER, is_own
 from .journal_format import (
     APPLICATION_ID,
     BEGINNING,
-    HOW_TO_MEND,
     SCHEMA,
     TABLES,
     About,
@@ -38,6 +37,7 @@ from .journal_format import (
     contents_of,
     link,
     lock_file_of,
+    lost,
     naming_journal,
     open_to_read,
     read_journal,
@@ -94,7 +94,8 @@ class JournalFile(Closing):
                 as it was left.
         """
         path = path.resolve()
-        with naming_journal(path):
+        kind = about.kind if isinstance(about, About) else about
+        with naming_journal(path, kind):
             if path.is_dir():
                 raise JournalError("is a folder: name a file", path=str(path))
             if isinstance(about, About):
@@ -109,16 +110,17 @@ class JournalFile(Closing):
                 lock = opened.enter_context(_Heads(path, witness))
                 is_new = not path.exists()
                 if is_new:
-                    lock.check_not_lost()
+                    lock.check_not_lost(kind)
                     if not isinstance(about, About):
                         raise JournalError("does not exist", path=str(path))
+                    lock.begin()
                     _make(path, about)
                 else:
                     check_header(path)
                 connection = opened.enter_context(contextlib.closing(connect(path, "mode=rw")))
                 contents = contents_of(connection, path)
                 lock.check(contents)
-                check_kind(contents.about, about.kind if isinstance(about, About) else about, path)
+                check_kind(contents.about, kind, path)
                 if not may_be_moved:
                     check_usable(contents.about, path)
                 _make_present(connection)
@@ -143,18 +145,6 @@ class JournalFile(Closing):
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
-    def change_about(self, **changes: Any) -> None:
-        """Let the journal say something else of itself, by fields of `About`.
-
-        Raises:
-            JournalError: it cannot be written.
-        """
-        about = msgspec.structs.replace(self.about, **changes, generation=self.about.generation + 1)
-        with self._committing():
-            _write_about(self._connection, about)
-        self.about = about
-        self._tell_head()
-
     def rewrite(self, rows: Sequence[Row]) -> None:
         """Put rows in the place of all that there are; nothing of the old ones is left in the file.
 
@@ -171,11 +161,7 @@ class JournalFile(Closing):
         self._tell_head()
         with naming_journal(self.path):
             self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def write_copy(self, target: Path, **changes: Any) -> None:
-        """Write a copy of this journal. See `copy_journal`."""
-        _copy(self._connection, target, changes)
+            _write_log_back(self._connection)
 
     def close(self) -> None:
         self._connection.close()
@@ -196,7 +182,7 @@ class JournalFile(Closing):
         if self._failure is not None:
             reason = f"failed before, and is to be opened anew ({self._failure.reason})"
             raise JournalError(reason, path=str(self.path))
-        with naming_journal(self.path):
+        with naming_journal(self.path, self.about.kind):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield
@@ -225,9 +211,17 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
     Raises:
         JournalError: one of them cannot be read or written, or there is a file, or has been a journal, in its place.
     """
-    path = path.resolve()
+    path, target = path.resolve(), target.resolve()
     with naming_journal(path), open_to_read(path) as (connection, _):
-        _copy(connection, target, changes)
+        if target.exists() or lock_file_of(target).exists():
+            raise JournalError("is there already, or was: name a new file", path=str(target))
+        with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
+            connection.backup(copy)
+            about = contents_of(copy, target).about
+            copy.execute("BEGIN IMMEDIATE")
+            _write_about(copy, msgspec.structs.replace(about, **changes))
+            copy.execute("COMMIT")
+            _write_log_back(copy)
 
 
 def install_journal(
@@ -268,8 +262,9 @@ def read_own(path: Path, *, kind: str | tuple[str, ...], witness: Witness | None
     """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
     path = path.resolve()
     told = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
-    contents = read_journal(path, kind=kind)
-    _check_told(contents, told, path)
+    with naming_journal(path, kind):
+        contents = read_journal(path, kind=kind)
+        _check_told(contents, told, path)
     return contents
 
 
@@ -278,18 +273,6 @@ def _check_told(contents: Contents, told: Iterable[tuple[Path, Head, bool]], pat
     for file, head, is_here in told:
         if is_here or (head.first and head.first == first):
             contents.check(head, path, file=file)
-
-
-def give_lock(path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None) -> None:
-    """Let a copy that is to be used in its place have a lock, as a journal has, if it has none yet.
-
-    Raises:
-        JournalError: it cannot be read, or a process has it open.
-    """
-    path = path.resolve()
-    with naming_journal(path), _Heads(path, witness) as lock:
-        if not lock.is_locked:
-            lock.tell_installed(read_journal(path, kind=kind, is_copy=True))
 
 
 class _Heads(Closing):
@@ -312,23 +295,21 @@ class _Heads(Closing):
             self.close()
             raise
 
-    @property
-    def is_locked(self) -> bool:
-        """Whether the lock told anything."""
-        return self._files[0].head is not None
-
-    def check_not_lost(self) -> None:
+    def check_not_lost(self, kind: str | tuple[str, ...]) -> None:
         """Raise JournalError if there was a journal, which is gone."""
         told = {each.file: head for each in self._files if (head := each.head) is not None}
         told = {file: head for file, head in told.items() if head.length or head.generation}
-        if not told:
-            return
-        raise JournalError(
-            f"is gone, and had {max(head.length for head in told.values())} records. Put it back, or {HOW_TO_MEND}. "
-            "Without either nobody knows what was lost so far; whoever accepts that removes "
-            f"{' and '.join(map(str, told))}, and begins anew",
-            path=str(self._path),
-        )
+        if told:
+            raise lost(max(head.length for head in told.values()), told, self._path, kind)
+
+    def begin(self) -> None:
+        """Tell of a journal that is about to be made; where there is no room for that, none is.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        for file in self._files:
+            file.write(Head(process=os.getpid()), of=self._whose)
 
     def check(self, contents: Contents) -> None:
         """Raise JournalError if a journal is not all that was told of it."""
@@ -346,13 +327,17 @@ class _Heads(Closing):
         )
         for file in self._files:
             with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
-                file.write(head, of=(self._witness and self._witness.key) or str(self._path))
+                file.write(head, of=self._whose)
 
     def tell_installed(self, contents: Contents) -> None:
         """Tell of a journal that was put here, whatever was told before."""
         if self._witness is not None:
             self._witness.forget_elsewhere(self._path, contents.first)
         self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.first)
+
+    @property
+    def _whose(self) -> str:
+        return (self._witness and self._witness.key) or str(self._path)
 
     def close(self) -> None:
         for file in self._files:
@@ -387,18 +372,12 @@ def _make(path: Path, about: About) -> None:
             connection.execute(table)
         _write_about(connection, about)
         connection.execute("COMMIT")
+        _write_log_back(connection)
 
 
-def _copy(connection: sqlite3.Connection, target: Path, changes: Mapping[str, Any]) -> None:
-    target = target.resolve()
-    if target.exists() or lock_file_of(target).exists():
-        raise JournalError("is there already, or was: name a new file", path=str(target))
-    with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
-        connection.backup(copy)
-        about = contents_of(copy, target).about
-        copy.execute("BEGIN IMMEDIATE")
-        _write_about(copy, msgspec.structs.replace(about, **changes))
-        copy.execute("COMMIT")
+def _write_log_back(connection: sqlite3.Connection) -> None:
+    """Let all that is in the log be in the file itself. Closing does that too, and does not say if it cannot."""
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import hashlib
 import os
 import sqlite3
 import stat
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Final, NamedTuple, Self, TypeVar
@@ -39,6 +39,8 @@ TABLES: Final = (
     "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
     "CREATE UNIQUE INDEX once ON record (session, kind, key)",  # rows without a key may be repeated
 )
+SESSION: Final = "session"
+"""The kind of a server's journal."""
 BEGINNING: Final = bytes(32)
 LOCK_BYTES: Final = 256
 _STAMPS: Final = ("application_id", "user_version", "journal_mode")
@@ -46,7 +48,9 @@ _MAGIC: Final = b"SQLite format 3\x00"
 _HEADER_BYTES: Final = 100
 _SECONDS_TO_WAIT: Final = 2.0
 """For another program that has locked the database, such as a person's own look into it."""
-HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
+_HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
+_OF_SERVER: Final = "put the newest copy of its folder back, or draw up the session anew with `psephos roster`"
+"""What helps with a server's journal instead, of which there is no backup: no noise may be drawn a second time."""
 _FULL: Final = "cannot be written: the disk is full. Make room, then go on"
 _TEXT_OF_CODE: Final = {
     sqlite3.SQLITE_FULL: _FULL,
@@ -56,8 +60,8 @@ _TEXT_OF_CODE: Final = {
     sqlite3.SQLITE_PERM: "cannot be opened: the file may not be read or written",
     sqlite3.SQLITE_BUSY: "is locked by another program, which has it open: close that one",
     sqlite3.SQLITE_CONSTRAINT: "has already what there is once, and not twice; nothing was kept",
-    sqlite3.SQLITE_CORRUPT: f"is damaged: {HOW_TO_MEND}",
-    sqlite3.SQLITE_NOTADB: f"is damaged, or not a journal: {HOW_TO_MEND}",
+    sqlite3.SQLITE_CORRUPT: f"is damaged: {_HOW_TO_MEND}",
+    sqlite3.SQLITE_NOTADB: f"is damaged, or not a journal: {_HOW_TO_MEND}",
 }
 
 
@@ -100,7 +104,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         configuration: of what it is the journal, by field.
         generation: how often its rows were written anew, as pruning does, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
-        moved_to: where it goes, or has gone; then it is not used here.
+        moved_to: where an older version has moved it, or was about to; then it is not used here.
         is_moved: whether it has arrived there.
         unsure_rows: how many rows it was restored with from a backup: of their sessions there may have been more.
         unsure_since: when that backup was made; 0 where nobody knows.
@@ -154,10 +158,10 @@ class Contents(NamedTuple):
         num_rows, told = len(self.rows), "" if file is None else f" (as {file} tells)"
         if head.generation > self.about.generation or num_rows < head.length:
             reason = f"has {num_rows} records, and had {head.length}{told}: it was cut short, or is an older copy"
-            raise JournalError(f"{reason}: {HOW_TO_MEND}", path=str(path))
+            raise JournalError(f"{reason}: {_HOW_TO_MEND}", path=str(path))
         if self.chains[head.length].hex() != head.chain:
             reason = f"is another one than was here last{told}"
-            raise JournalError(f"{reason}: put that one back, or use `psephos journal restore`", path=str(path))
+            raise JournalError(f"{reason}: put that one back, or {_HOW_TO_MEND}", path=str(path))
 
     def check_locked(self, head: Head | None, path: Path) -> None:
         """Raise JournalError if a journal has records, and no lock file tells how many; a backup needs none."""
@@ -165,7 +169,16 @@ class Contents(NamedTuple):
             self.check(head, path)
         elif (self.rows or self.about.generation) and not self.about.backup_of:
             reason = f"has {len(self.rows)} records, and nothing in {lock_file_of(path).name} tells how many there were"
-            raise JournalError(f"{reason}: put that file back, or {HOW_TO_MEND}", path=str(path))
+            raise JournalError(f"{reason}: put that file back, or {_HOW_TO_MEND}", path=str(path))
+
+
+def lost(num_rows: int, files: Iterable[Path], path: Path, kind: str | tuple[str, ...]) -> JournalError:
+    """Return the error of a journal that is gone, of whose records these files tell."""
+    reason = f"is gone, and had {num_rows} records. Put it back, or {_HOW_TO_MEND}"
+    if kind != SESSION:
+        reason += ". Without either nobody knows what was lost so far; whoever accepts that removes "
+        reason += f"{' and '.join(map(str, files))}, and begins anew"
+    return JournalError(reason, path=str(path))
 
 
 def lock_file_of(path: Path) -> Path:
@@ -189,7 +202,7 @@ def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = Fal
         JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
     """
     path = path.resolve()
-    with naming_journal(path):
+    with naming_journal(path, kind):
         with open_to_read(path) as (connection, head):
             contents = contents_of(connection, path)
         if head is not None or not is_copy:
@@ -244,7 +257,8 @@ def contents_of(connection: sqlite3.Connection, path: Path) -> Contents:
     except (TypeError, AttributeError) as error:  # something else stands where a text or bytes were
         raise _damaged(path, str(error)) from error
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # where the disk is full, SQLite has taken it back by itself
+            connection.execute("ROLLBACK")
     return Contents(about, rows, chains)
 
 
@@ -291,8 +305,12 @@ def check_usable(about: About, path: Path) -> None:
         reason = "is a backup, which may not know all losses: `psephos journal restore` says what that means"
         raise JournalError(reason, path=str(path))
     if about.moved_to:
-        told = "has moved to" if about.is_moved else "was about to be moved, by `psephos journal move`, to"
-        raise JournalError(f"{told} {about.moved_to}, and is not used here any more", path=str(path))
+        told = "was moved" if about.is_moved else "was about to be moved"
+        reason = (
+            f"{told} to {about.moved_to} by an older psephos, and is not used here: go on with that one by --journal, "
+            f"or, if it is lost, put this one back with `psephos journal restore {path}`"
+        )
+        raise JournalError(reason, path=str(path))
 
 
 def read_head(file: Path) -> Head | None:
@@ -305,8 +323,19 @@ def read_head(file: Path) -> Head | None:
 
 
 @contextlib.contextmanager
-def naming_journal(path: Path) -> Generator[None]:
-    """Let what SQLite and the system say against a journal name it, and what helps."""
+def naming_journal(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
+    """Let what is wrong with a journal, by SQLite and the system too, name it, and what helps one of its kind."""
+    try:
+        with _as_journal_errors(path):
+            yield
+    except JournalError as error:
+        if kind != SESSION or _HOW_TO_MEND not in error.reason:
+            raise
+        raise JournalError(error.reason.replace(_HOW_TO_MEND, _OF_SERVER), path=error.path) from error
+
+
+@contextlib.contextmanager
+def _as_journal_errors(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
@@ -348,7 +377,7 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
 
 
 def _damaged(path: Path, reason: str) -> JournalError:
-    return JournalError(f"is damaged, since {reason}: {HOW_TO_MEND}", path=str(path))
+    return JournalError(f"is damaged, since {reason}: {_HOW_TO_MEND}", path=str(path))
 
 
 def link(chain: bytes, sequence: int, row: Row) -> bytes:

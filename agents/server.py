@@ -335,6 +335,8 @@ class Server:
             self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
+            if self._all_gone is not None:  # it may have been the last that was to be told something
+                self._all_gone.set()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
         except Exception:  # noqa: BLE001  whatever it is, it is this connection's

@@ -7,18 +7,16 @@ with.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 import msgspec
 
 from ..protocol.errors import ConfigurationError
 from ..protocol.records import Accepted, Broken, Chosen, PhaseClosed, PhaseOpened, Record, ServerRecord
 from .journal_file import JournalFile
-from .journal_format import About, Closing, Row, decode_record
+from .journal_format import SESSION, About, Closing, Row, decode_record
 from .witness import Witness
 
-SESSION: Final = "session"
-"""The kind of these journals."""
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 

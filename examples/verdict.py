@@ -26,7 +26,7 @@ little, four = partial(int.from_bytes, byteorder="little"), partial(int.to_bytes
 # Forms of JSON: bytes of a length, or, where it is negative, of no more; types; lists, arrays and objects of forms.
 RULES = {"session": str, "phase": str, "agreed": -64, "threshold": int, "colluders": int, "width": int, "needed": int}
 KEYS, ENTRY, CIRCLE = (32, 32, 64), (48, 32, -112), {"needed": int, "num_parties": int, "degree": int, "seed": -64}
-DEALT: dict[str, Any] = {"kind": str, "place": int, "keys": KEYS, "check": (32, 32, [int], 64)}
+DEALT: dict[str, Any] = {"kind": str, "place": int, "keys": KEYS, "check": (32, 32, [int], 64, 64)}
 TOLD = DEALT | {"held": [(int, 32, 16)], "dealer": int, "entry": ENTRY}
 BOX = {"path": (32, 32, 16, [(int, 32)], [32]), "entry": ENTRY, "holder": int, "holder_keys": KEYS}
 APART = {"blinding": 32, "seed": 32, "leaves": [(int, 48)], "chunks": [32], "is_of_seed": bool}

@@ -10,6 +10,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 _MAX_INT64 = 2**63 - 1
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
+_ROWS_AT_A_TIME = 1 << 13  # which stay in the processor's cache
 
 
 def exact_column_sums(values: IntArray) -> IntArray:
@@ -47,6 +48,17 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     counts = np.bincount(np.ravel_multi_index(tuple(columns), tuple(sizes.tolist())))
     found = np.flatnonzero(counts)
     return np.stack(np.unravel_index(found, tuple(sizes.tolist())), axis=1), counts[found]
+
+
+def outermost(rows: IntArray) -> IntArray:
+    """Return the rows of a table, shape (n, columns), whose sums of absolute values are the least and the greatest."""
+    ends = rows[:1]
+    ones = np.ones(rows.shape[1], dtype=np.float32)  # in which nothing overflows
+    for start in range(0, len(rows), _ROWS_AT_A_TIME):
+        some = np.concatenate([ends, rows[start : start + _ROWS_AT_A_TIME]])
+        sizes = np.abs(some).astype(np.float32) @ ones
+        ends = some[[int(sizes.argmin()), int(sizes.argmax())]]
+    return ends
 
 
 def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

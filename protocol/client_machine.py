@@ -20,6 +20,7 @@ from .agreement import Agreement
 from .answers import Answers
 from .effects import Charged, Effect, Fail, Finish, Keep, Send, send
 from .errors import (
+    BrokenHandshakeError,
     ConfigurationError,
     ConnectionLostError,
     JournalError,
@@ -266,11 +267,17 @@ class ClientMachine:
         return self.receive_fault(sender, error, is_silence=True)
 
     def receive_fault(self, sender: str, error: RemoteProtocolError, *, is_silence: bool = False) -> list[Effect]:
-        """Take note that the server sent bytes that are no message, or nothing."""
+        """Take note that the server sent bytes that are no message, or nothing.
+
+        A handshake that broke off is nobody's fault: the connection is lost, as any other may be.
+        """
         if not self._position.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.FAULT, sender, reason=str(error))
+        if isinstance(error, BrokenHandshakeError):
+            self._close(Move.BREAK)
+            return [Fail(ConnectionLostError(reason=str(error), by=SERVER))]
         return self._blame(error, is_silence=is_silence)
 
     def _on_welcome(self, message: Welcome) -> list[Effect]:

@@ -104,6 +104,10 @@ class HandshakeError(RemoteProtocolError):
     """
 
 
+class BrokenHandshakeError(HandshakeError):
+    """A handshake that came to no end, by no certificate's fault: the next one may."""
+
+
 class MalformedMessageError(RemoteProtocolError):
     """Bytes that are no message, or a payload that its phase did not declare."""
 

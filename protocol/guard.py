@@ -18,18 +18,19 @@ kind, before a server begins with a roster or an array is charged.
 """
 
 import abc
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
-from .errors import ConfigurationError, require
-from .mechanisms import PolyaShare, RowMechanism
+from .errors import ConfigurationError
+from .mechanisms import RowMechanism
 from .mechanisms.realized import (
     CURE,
     MOST_SHOWN,
@@ -40,6 +41,7 @@ from .mechanisms.realized import (
     reports_to_try,
     rows_to_try,
 )
+from .plugin_faults import NOT_THERE, earlier_held
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
 from .tally import Tally
 
@@ -288,9 +290,9 @@ class Guarded(abc.ABC):
             for mechanism in mechanisms:
                 event = self.of_all_parts(mechanism.event_among(values))
                 least = PureAccountant.epsilon_of(event, relation)
-                if rows is None or self.num_parts > 1:
-                    of_part = functools.partial(self._loss_of_part, mechanism, values, relation)
-                    self._refuse_part(stated, relation, of_part)
+                is_whole = rows is not None
+                of_part = functools.partial(self._loss_of_part, mechanism, values, relation, is_whole=is_whole)
+                self._refuse_part(stated, relation, of_part)
                 known = _Realized(0.0, None)
                 if relation is NeighboringRelation.REPLACE_ONE:
                     known = self._realized(mechanism, values, rows, is_shown=is_shown)
@@ -298,9 +300,39 @@ class Guarded(abc.ABC):
                 if known.strangers is not None:
                     raise known.strangers
 
-    def _loss_of_part(self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation) -> float:
-        """Return what a part costs, all else being known: what the event covers, or else one of the values."""
-        if self.num_parts > 1:
+    def with_parts(
+        self, losses: Iterable[PrivacyLoss], mechanism: RowMechanism | None = None
+    ) -> tuple[PrivacyLoss, ...]:
+        """Return losses with what a part loses filled in where that is left out, as one part costs anybody at most.
+
+        Args:
+            mechanism: by which this is randomized; by default `mechanism`, or what a release is made by.
+        """
+        return tuple(
+            msgspec.structs.replace(
+                loss,
+                part=msgspec.structs.replace(loss.part, proven=min(self._largest_part(loss, mechanism), loss.proven)),
+            )
+            if loss.part is not None and math.isnan(loss.part.proven)
+            else loss
+            for loss in losses
+        )
+
+    def _largest_part(self, loss: PrivacyLoss, mechanism: RowMechanism | None) -> float:
+        """Return what one part costs of any row that the mechanism takes."""
+        mechanism = mechanism or self.mechanism
+        low, high = mechanism.value_range
+        is_whole = type(self).rows_of is not Guarded.rows_of
+        return self._loss_of_part(mechanism, [range(low, high + 1)] * self.num_values, loss.relation, is_whole=is_whole)
+
+    def _loss_of_part(
+        self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation, *, is_whole: bool = False
+    ) -> float:
+        """Return what a part costs, all else being known: what the event covers, or else one of the values.
+
+        That is the whole row where a value does not change by itself, and nothing else says what a part is.
+        """
+        if is_whole or self.num_parts > 1:
             return PureAccountant.epsilon_of(mechanism.event_among(values), relation)
         ends = [column[:1] for column in values]
         columns = [column if isinstance(column, range) else tuple(column) for column in values]
@@ -316,7 +348,8 @@ class Guarded(abc.ABC):
     ) -> None:
         """Raise ConfigurationError where a part is stated to lose less than this."""
         for loss in (loss for losses in stated for loss in losses if loss.relation is relation):
-            if loss.part is not None and _is_less(loss.part.proven, drawn := least()):
+            # A part of several losses loses as much in all, even if it loses all of one.
+            if loss.part is not None and _is_less(loss.part.proven, drawn := min(least(), loss.proven)):
                 allowed = f"at least what phase {self.name!r} draws of one: {drawn:g}"
                 raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
 
@@ -356,6 +389,11 @@ class Guarded(abc.ABC):
         return {}
 
 
+def differ_in_one(rows: IntArray) -> NDArray[np.bool_]:
+    """Return which rows, shape (c, columns), differ in one value: shape (c, c)."""
+    return np.array([(rows != row).sum(axis=1) == 1 for row in rows], dtype=np.bool_).reshape(len(rows), len(rows))
+
+
 def _is_less(stated: float, drawn: float) -> bool:
     """Return whether a loss is less than another one by more than rounding."""
     return not stated >= drawn * (1 - _ROUNDING) - _NOTHING
@@ -382,14 +420,25 @@ class GuardedRelease(Guarded):
         """
         return self.tally_mechanism.event_of(self.num_values)
 
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        """Return what whoever sees the release sees of one part of a person's data, all others being known.
+
+        As much as `release_event_of`, unless overridden. Where `num_parts` is 1, releases of rows that differ in one
+        value are held against it.
+        """
+        return self.release_event_of(public)
+
+    def _largest_part(self, loss: PrivacyLoss, mechanism: RowMechanism | None) -> float:
+        return PureAccountant.epsilon_of((mechanism or self.tally_mechanism).event_of(self.num_values), loss.relation)
+
     def check_losses(self, public: Sequence[int]) -> None:
-        self._refuse_release(public, (self.losses_of(public), self.losses), {})
+        self._refuse_release(public, (self.losses_of(public), self.losses), _Releases({}, None))
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         compared = self.rows_of(public)
         for together in [np.concatenate([rows, compared])] if compared is not None else self._row_pairs(rows, public):
             known = self._compare_releases(public, earlier, together, is_shown=False)
-            self._refuse_release(public, [self.losses_of(public)], known.realized)
+            self._refuse_release(public, [self.losses_of(public)], known)
             if known.strangers is not None:
                 raise known.strangers
 
@@ -407,7 +456,7 @@ class GuardedRelease(Guarded):
         """
         for row, _, stated in self._stated_to(public):
             known = self._realized_in_release(self.usual_of(row), earlier)
-            self._refuse_release(row, stated, known.realized)
+            self._refuse_release(row, stated, known)
             if known.strangers is not None:
                 raise known.strangers
 
@@ -435,15 +484,14 @@ class GuardedRelease(Guarded):
         self,
         public: Sequence[int],
         stated: Sequence[Sequence[PrivacyLoss]],
-        realized: Mapping[NeighboringRelation, float],
+        known: "_Releases",
     ) -> None:
         event = self.of_all_parts(self.release_event_of(public))
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            least = max(PureAccountant.epsilon_of(event, relation), realized.get(relation, 0.0))
+            least = max(PureAccountant.epsilon_of(event, relation), known.realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
-            if self.num_parts > 1:
-                of_part = self.release_event_of(public)
-                self._refuse_part(stated, relation, functools.partial(PureAccountant.epsilon_of, of_part, relation))
+            of_part = PureAccountant.epsilon_of(self.part_event_of(public), relation)
+            self._refuse_part(stated, relation, functools.partial(max, of_part, known.of_part.get(relation, 0.0)))
 
     def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         """Return what releases realize of a single person, worked out once for each public row."""
@@ -470,10 +518,15 @@ class GuardedRelease(Guarded):
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
         own = np.array([public], dtype=np.int64)
         before = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
-        tallies = [
-            self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
-            for row, some in zip(rows, counted, strict=True)
-        ]
+        try:
+            tallies = [
+                self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
+                for row, some in zip(rows, counted, strict=True)
+            ]
+        except NOT_THERE as error:  # whose own text may quote a row
+            allowed = f"made of what there is: {earlier_held([phase.name for phase in earlier], before)}"
+            what = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
+            raise ConfigurationError(**what, allowed=allowed) from None
         is_there = np.array([some.stop is None for some in counted])
         pairs = {
             NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],
@@ -493,7 +546,10 @@ class GuardedRelease(Guarded):
         except NotImplementedError:
             return _Releases({}, strangers)
         realized = {relation: greatest_gap(log_laws, neighbors).loss for relation, neighbors in pairs.items()}
-        return _Releases(realized, strangers)
+        if self.num_parts > 1 or all(loss.part is None for loss in self.losses_of(public)):
+            return _Releases(realized, strangers)
+        of_part = greatest_gap(log_laws, pairs[NeighboringRelation.REPLACE_ONE] & differ_in_one(rows)).loss
+        return _Releases(realized, strangers, {NeighboringRelation.REPLACE_ONE: of_part})
 
     def _refuse_clear(self, fixed: Sequence[object], rows: IntArray, *, is_shown: bool) -> None:
         """Raise ConfigurationError unless releases of these rows, all draws being fixed, are the same."""
@@ -513,64 +569,6 @@ class GuardedRelease(Guarded):
     @functools.cached_property
     def _known_releases(self) -> dict[tuple[int, ...], "_Releases"]:
         return {}
-
-
-class GuardedShare(Guarded):
-    """What states the losses of shares: a masked phase, whose server sees one sum of all rows and nothing else.
-
-    Attributes:
-        share: what each person adds noise by; `planned` is of it.
-        honest: how many shares are certain to be in the sum that neither the server nor a colluder knows.
-    """
-
-    model: ClassVar[TrustModel] = TrustModel.DISTRIBUTED
-    share: PolyaShare
-    honest: int
-
-    @property
-    def event(self) -> PrivacyEvent:
-        """What whoever sees the sum sees of one person's data: with fewer honest shares than planned, more."""
-        return self.event_within(self.share.sensitivity)
-
-    def event_within(self, sensitivity: int) -> PrivacyEvent:
-        """Return the same of a person whose rows are no farther apart than this, in l1 distance."""
-        event = self.share.event_of_sum(self.num_values, honest=self.honest)
-        return self.of_all_parts(msgspec.structs.replace(event, sensitivity=sensitivity))
-
-    def sensitivity_of(self, public: Sequence[int]) -> int:
-        """Return how far apart rows of this person are at most, 0 if it has one: as anybody's, unless overridden."""
-        return self.share.sensitivity
-
-    def check_largest(self) -> None:
-        self._refuse_shares(self.event, [self.losses])
-
-    def check_losses(self, public: Sequence[int]) -> None:
-        drawn = self.mechanism_of(public)
-        require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
-        sensitivity = self.sensitivity_of(public)
-        self._refuse_shares(self.event_within(sensitivity), [self.losses_of(public), self.losses], public)
-        self._compare_rows(np.empty((0, self.num_values), dtype=np.int64), public, ())
-
-    def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
-        compared = self.rows_of(public)
-        compared = rows_to_try(self.protected_values_of(public)) if compared is None else compared
-        together = np.concatenate([rows, compared])
-        own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
-        if strangers := non_neighbors_error(self.name, own, together, is_shown=not len(rows)):
-            raise strangers
-
-    def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
-        for row, _, stated in self._stated_to(public):
-            self.check_losses(row)
-            self._refuse_shares(self.event_within(self.sensitivity_of(row)), stated, row)
-
-    def _refuse_shares(
-        self, event: PrivacyEvent, stated: Sequence[Sequence[PrivacyLoss]], public: Sequence[int] = ()
-    ) -> None:
-        for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated, public)
-            if isinstance(event, SelfComposed):
-                self._refuse_part(stated, relation, functools.partial(PureAccountant.epsilon_of, event.event, relation))
 
 
 class _Realized(NamedTuple):
@@ -597,3 +595,4 @@ class _Releases(NamedTuple):
 
     realized: Mapping[NeighboringRelation, float]
     strangers: ConfigurationError | None
+    of_part: Mapping[NeighboringRelation, float] = MappingProxyType({})  # between rows that differ in one value

@@ -355,7 +355,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
     said: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
         MaskingMove.KEYS: (_raw(keys), 0),
         MaskingMove.SHARES: (_raw(Deal(key, key, pieces)), near + 1),
-        MaskingMove.CHECK: (_raw(Check(key, key, (), signature)), 0),
+        MaskingMove.CHECK: (_raw(Check(key, key, (), signature, signature)), 0),
         MaskingMove.MASKED: (phase.codec.encode(phase.least_report), 0),
         MaskingMove.CONFIRM: (_raw(Confirmation(signature)), 0),
         MaskingMove.UNMASK: (_raw(Shares(((0, True, key),) * (near + 1), signature)), near + 1),

@@ -1,4 +1,4 @@
-"""What travels between a client and a server: eight messages, the same for every protocol.
+"""What travels between a client and a server: nine messages, the same for every protocol (`docs/wire.md`).
 
 Messages are few and general; what a phase sends inside them is its own payload type (`phases.Phase`), which
 travels as raw msgpack and is decoded only by the side that knows the phase. `encode` and `decode` are the

@@ -16,7 +16,7 @@ from .arrays import IntArray
 from .columns import Column, Observed
 from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
-from .plugin_faults import blaming, plugin_of
+from .plugin_faults import blaming, earlier_held, plugin_of
 from .tally import Tally
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -139,9 +139,10 @@ def checked_tally(
 ) -> Tally:
     """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
     step, earlier = f"tally of phase {phase.name!r}", protocol.retained_reports(earlier)
+    given = earlier_held([own.name for own in protocol.phases], earlier)
 
     def tally_of(rows: slice) -> Tally:
-        with blaming(protocol, step):
+        with blaming(protocol, step, given=given):
             tally = phase.tally(reports[rows], earlier=[each[rows] for each in earlier], public=public[rows])
         if not isinstance(tally, Tally):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
             raise _wrong(protocol, step, f"it returned {_a(tally)}, and not a Tally")

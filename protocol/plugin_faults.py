@@ -5,16 +5,20 @@ part, that text may hold what nobody shall read, and is left out.
 """
 
 import contextlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from .arrays import IntArray
 from .errors import PluginError
 
 if TYPE_CHECKING:
     from .phases import PhasedProtocol
 
 _WITHHELD = "what it says is left out, since it may tell what is private"
+
+NOT_THERE: Final = IndexError, ValueError
+"""What code raises that takes of arrays what is not there."""
 
 
 class Frame(NamedTuple):
@@ -66,9 +70,23 @@ def reason_of(error: BaseException, *, is_private: bool = False) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
+def earlier_held(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
+    """Return what a tally gets of the phases before it, which have these names."""
+    if not earlier:
+        return "`earlier` is empty, since no phase is before this one"
+    held = (
+        f"phase {name!r}: shape (n, {own.shape[1]}){'' if own.shape[1] else ', since its values were disclosed'}"
+        for name, own in zip(names, earlier, strict=False)
+    )
+    return f"`earlier` has an array of each phase before ({'; '.join(held)})"
+
+
 @contextlib.contextmanager
-def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
+def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, given: str = "") -> Generator[None]:
     """Turn what a protocol's own code raises in a step into a sentence.
+
+    Args:
+        given: what the step has, which is said where it takes something that is not there.
 
     Raises:
         PluginError: in place of any other exception. Psephos's own are no exception, since what they quote may be
@@ -80,6 +98,8 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str) -> Generator[None]:
         raise
     except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
         reason = reason_of(error, is_private=protocol.keeps_words)
+        if given and isinstance(error, NOT_THERE):
+            reason = f"{reason}; {given}"
         kinds = [*type(protocol).__mro__, *(kind for phase in protocol.phases for kind in type(phase).__mro__)]
         place = place_of(error, packages_of(kinds))
         raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error

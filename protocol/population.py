@@ -91,8 +91,8 @@ def run_population(
 
     Raises:
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
-        ConfigurationError: a phase states less than it draws for a party's public row, or reports are kept of a phase
-            that keeps none.
+        ConfigurationError: a phase states less than it draws for a party's public row, a private row is farther from
+            others than that covers (`PhasedProtocol.check_rows`), or reports are kept of a phase that keeps none.
         PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
             (`plugin_checks`).
     """
@@ -103,6 +103,7 @@ def run_population(
     check_kept_names(kept or {}, protocol.kept_scopes)
     protocol.check_inputs(inputs)
     protocol.check_loss_groups(inputs.public)
+    protocol.check_rows(inputs)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases, start=1):
@@ -219,6 +220,7 @@ def tally_places(
         raise ValueError("a tally needs at least one party")
     protocol.check_inputs(inputs)
     protocol.check_loss_groups(inputs.public)
+    protocol.check_rows(inputs)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for phase in protocol.phases:

@@ -64,6 +64,7 @@ from .views import Happening, View, check_view
 
 __all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
+_OUTDATED: Final = "its journal is an older copy, which its operator has to replace"
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)
 
 
@@ -124,6 +125,8 @@ class ServerMachine:
             masking=None if masked is None else ServerMasking(protocol, masked, roster, mode, secret=secret),
         )
         self._seats = self._phase_reports.seats
+        self._is_outdated = False
+        self._untold: set[str] = set()
         self._flow = SessionFlow(
             protocol, phase_reports=self._phase_reports, rules=rules, is_durable=self._is_durable, view=view
         )
@@ -177,7 +180,12 @@ class ServerMachine:
 
     @property
     def awaits_listeners(self) -> bool:
-        """Whether somebody may not have heard the outcome yet, and may come back for it."""
+        """Whether somebody may not have heard how the session ended, and may come back for it.
+
+        Only of an outcome that waits for them, and of why there can be none: an older copy of the records.
+        """
+        if self._untold:
+            return True
         return self._is_durable and any(seat.state is State.FINISHED and not seat.has_heard for seat in self._seats)
 
     def state_of(self, party: str) -> State:
@@ -214,7 +222,7 @@ class ServerMachine:
         return self._admission.answer(inquiry, fingerprint=fingerprint)
 
     def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
-        """Check whether a connection may speak for the party that it names; change nothing.
+        """Check whether a connection may speak for the party that it names.
 
         A party whose connection was lost before it reported anything may come back while the first step is open. One
         that has reported may not: it would have to draw again, which would tell more, and its first report stands.
@@ -228,6 +236,9 @@ class ServerMachine:
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
         self._admission.check(hello, fingerprint=fingerprint)
+        if self._is_outdated:
+            self._untold.discard(hello.party)
+            raise RemoteProtocolError(_OUTDATED, sender=hello.party, role="server", message_type="Hello")
         seat, session = self._seats.by_party[hello.party], self._phase_reports.position.state
         reason = ""
         if self._is_durable and hello.num_reports < seat.num_reports:
@@ -256,11 +267,26 @@ class ServerMachine:
         may_return = self._is_durable and seat.state in _TO_BE_TAKEN_UP and (seat.is_lost or has_certificate)
         return may_return and self.state is not SessionState.ABORTED
 
-    def _is_outdated(self, seat: Seat, shown: Acknowledgement) -> bool:
+    def _shows_older_copy(self, seat: Seat, shown: Acknowledgement) -> bool:
         """Return whether this side has acknowledged a report that its records do not have."""
         receipt = self._receipt_of(party=seat.party, step=shown.step)
         is_missing = seat.num_reports <= shown.step < len(self._protocol.steps)
         return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
+
+    def _end_as_outdated(self, seat: Seat, phase: str) -> list[Effect]:
+        """End the session since its records are an older copy, and tell all parties, also those that come later."""
+        self._is_outdated = True
+        reason = (
+            f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
+            "there is none in it. Noise would be drawn a second time: put the newest copy back"
+        )
+        told = SessionAborted(reason=_OUTDATED, by="server")
+        seat.is_lost = False
+        if seat.state is State.NEW:
+            seat.move(Move.HELLO)
+        effects = self._flow.end(JournalError(reason), told=told)
+        self._untold = {each.party for each in self._seats if each.state is State.NEW or each.is_lost}
+        return effects
 
     def _admits(self, hello: Hello) -> bool:
         try:
@@ -276,20 +302,15 @@ class ServerMachine:
         """
         seat = self._seats.by_party[sender]
         moves = seat.moves
-        if type(message) is Hello and message.shown is not None and self._is_outdated(seat, message.shown):
-            phase = self._protocol.steps[message.shown.step].name
-            reason = (
-                f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
-                "there is none in it. Noise would be drawn a second time: put the newest copy back"
-            )
-            told = SessionAborted(reason="its journal is an older copy, which its operator has to replace", by="server")
-            return self._flow.end(JournalError(reason), told=told)
+        if type(message) is Hello and message.shown is not None and self._shows_older_copy(seat, message.shown):
+            return self._end_as_outdated(seat, self._protocol.steps[message.shown.step].name)
         comes_back = (
             type(message) is Hello and seat.state is not State.NEW and message.party == sender and self._admits(message)
         )
         if not moves and not comes_back:
-            # Anything else was on its way when the conversation ended.
-            seat.has_heard |= seat.state is State.FINISHED and message == Acknowledgement(len(self._protocol.steps))
+            # Anything else was on its way when the conversation ended. Who leaves by an Abort does not come back.
+            is_last = message == Acknowledgement(len(self._protocol.steps)) or type(message) is Abort
+            seat.has_heard |= seat.state is State.FINISHED and is_last
             return []
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)

@@ -151,8 +151,8 @@ class SessionFlow:
             return self.close()
         if phase_reports.num_received + seats.num_awaited >= self.wait.quorum:
             return []
-        still_there = phase_reports.present | seats.places_in(State.NEW if phase_reports.step < 0 else State.ASKED)
-        return self._abort(phase_reports.num_received, still_there)
+        still_asked = set[int]() if phase_reports.step < 0 else seats.places_in(State.ASKED)
+        return self._abort(phase_reports.num_received, phase_reports.present | still_asked)
 
     def close(self) -> list[Effect]:
         """Close the open step with whoever has reported."""
@@ -246,7 +246,7 @@ class SessionFlow:
         """End the session without the open step's quorum, on every side.
 
         Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
-        had gone by then.
+        had gone by then; before the first step also those who had not come.
         """
         missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
         given: dict[str, Any] = {"phase": self.wait.name, "received": num_received, "required": self.wait.quorum}

@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import require
-from .messages import NIL, Charter, Message, Request
+from .messages import NIL, Acknowledgement, Charter, Message, Request
 from .roles import SessionKind, Side
 
 
@@ -81,6 +81,8 @@ def describe(message: Message) -> dict[str, object]:
             value = _plain(value)
         elif isinstance(value, Charter):
             value = msgspec.structs.asdict(value)
+        elif isinstance(value, Acknowledgement):
+            value = describe(value)
         plain[name] = value
     return plain
 

@@ -12,9 +12,8 @@ from typing import Any, Final, Self
 import msgspec
 import numpy as np
 from deployments import AHEAD, ENTRIES, Ending, Process, read_json, read_lines, write_vote
-from psephos.agents.journal_format import read_journal
+from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
-from psephos.agents.session_journal import SESSION
 from psephos.protocol.messages import Report, decode
 from psephos.protocol.population import tally_batch
 from psephos.protocol.records import Accepted, Drawn, PhaseClosed, PhaseOpened, ServerRecord

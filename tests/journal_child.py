@@ -23,7 +23,7 @@ from psephos.protocol.errors import JournalError
 
 __all__ = ["ABOUT", "row"]
 
-ABOUT = About(kind="session")
+ABOUT = About(kind="person")
 
 
 def row(number: int, *, size: int = 40) -> Row:

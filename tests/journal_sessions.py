@@ -1,5 +1,13 @@
 """Sessions as a person's journal has them: one heard to its end, one under way, one that failed, one that expired."""
 
+import contextlib
+import hashlib
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from psephos.agents.journal_format import About
 from psephos.protocol.privacy import (
     LedgerEntry,
     NeighboringRelation,
@@ -9,7 +17,7 @@ from psephos.protocol.privacy import (
 )
 from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
 
-__all__ = ["HELD", "NOW", "REPORT", "SESSIONS", "SPENT", "session_of"]
+__all__ = ["HELD", "NOW", "REPORT", "SESSIONS", "SPENT", "change_about", "session_of"]
 
 NOW, LATER, LONG_AGO = 1_900_000_000, 4_000_000_000, 1_000_000_000
 PHASES = ("weights", "opinions")
@@ -49,3 +57,11 @@ SESSIONS: dict[str, list[ClientRecord]] = {
     "id-expired": session_of("expired", 0.0625, 4.0, num_drawn=1, expires=LONG_AGO),
 }
 SPENT, HELD = 0.5 + 0.25 + 1.0 + 0.125 + 0.0625, 2.0
+
+
+def change_about(path: Path, **changes: Any) -> None:
+    """Let a journal that is closed say something else of itself, as an older version did that moved it."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
+        about = msgspec.msgpack.decode(file.execute("SELECT body FROM about").fetchone()[0], type=About)
+        body = msgspec.msgpack.encode(msgspec.structs.replace(about, generation=about.generation + 1, **changes))
+        file.execute("UPDATE about SET body = ?, digest = ?", (body, hashlib.sha256(body).digest()))

@@ -110,7 +110,7 @@ def copy_tree(name: str) -> Path:
     """Copy the tree, importable as `psephos.…`."""
     tree = WORK / name
     shutil.rmtree(tree, ignore_errors=True)
-    for folder in (*ROOMS, "tests", "benchmarks", "docs"):
+    for folder in (*ROOMS, "tests", "benchmarks", "docs", "examples"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
     shutil.copy(ROOT / "pyproject.toml", tree)
     package = tree / "path" / "psephos"

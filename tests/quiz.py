@@ -86,6 +86,9 @@ class SomeAnswers(RowMechanism):
         """As many as may hold an answer."""
         return self.event_of(sum(len(column) > 1 for column in values))
 
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        return self.event_of(1)
+
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         moved = (uniforms[:, :1] + uniforms[:, 1:]) % 1.0
         reports = GeneralizedRandomizedResponse(self.epsilon, 2).randomize_rows(np.maximum(values, 0), moved)

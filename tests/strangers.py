@@ -16,6 +16,7 @@ import pytest
 from distributions import write_distribution
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import (
     DiscreteLaplace,
@@ -167,7 +168,7 @@ class BoundedMean(PhasedProtocol[Bounds, Mean]):
         super().__init__(parameters)
         self.step = laplace_grid(scale=(parameters.high - parameters.low) / parameters.epsilon)
         least, greatest = round(parameters.low / self.step), round(parameters.high / self.step)
-        self.mechanism = DiscreteLaplace((greatest - least) / parameters.epsilon, least, greatest)
+        self.mechanism = DiscreteLaplace(quotient_up(greatest - least, parameters.epsilon), least, greatest)
 
     def make_phases(self) -> Iterable[Phase]:
         loss = PrivacyLoss(

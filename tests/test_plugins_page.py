@@ -166,6 +166,9 @@ def test_the_private_mean_ends_alike_on_every_path(tmp_path: Path, monkeypatch: 
     outcomes = [simulate(mean, few, seed=11, transport=path) for path in ("memory", "tcp", "array")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0] != simulate(mean, few, seed=12)
+    for epsilon in (0.1, 0.3, 0.7, 1.1, 2.3, 3.3):
+        (loss,) = type(mean)(msgspec.structs.replace(mean.parameters, epsilon=epsilon)).losses
+        assert loss.proven <= epsilon  # to the last bit
     with pytest.raises(ConfigurationError, match=r"`float` > 0.* `\$\.epsilon`"):
         type(mean)(msgspec.structs.replace(mean.parameters, epsilon=0.0))
     check_protocol(

@@ -17,7 +17,8 @@ Who raises what, and when (trio's own exceptions, unwrapped):
 - `MalformedMessageError`, by receive: the peer announced a payload above the limit, the transport's or the receiver's
   own; the channel is useless now.
 - `HandshakeError`, by receive: who is at the other end could not be established, or is nobody that was expected; the
-  channel is useless, nothing was received on it, and `send` raises `trio.BrokenResourceError`.
+  channel is useless, nothing was received on it, and `send` raises `trio.BrokenResourceError`. Of these
+  `BrokenHandshakeError`: nobody's certificate is at fault, so that another channel may come about.
 - `OSError`, by open_listener and connect: the operating system's; the address is taken, unreachable, not ours.
 
 A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with

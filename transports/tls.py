@@ -7,7 +7,9 @@ and signatures of others do not count.
 
 A channel is there once TCP is connected; the handshake goes on by itself, for at most `HANDSHAKE_SECONDS`, and
 what is sent or received waits for it. So whoever listens accepts the next connection meanwhile, and `receive` says why
-a handshake failed (`HandshakeError`); the other end is told as far as TLS has words for it.
+a handshake failed (`HandshakeError`); the other end is told as far as TLS has words for it. To a client only a
+certificate's fault is final, as the client finds it or the server says it under the handshake's keys. Anything else is
+a `BrokenHandshakeError`: whoever is on the way may have caused it, or a server that has too much to do.
 
 Not protected: sizes, times, and who connects to whom. Whoever can cut the connection can end a channel between two
 payloads, which looks as if the other end had closed it; a conversation has to say by itself where it ends.
@@ -28,7 +30,7 @@ from typing import ClassVar, Final
 
 import trio
 
-from ..protocol.errors import ConfigurationError, HandshakeError
+from ..protocol.errors import BrokenHandshakeError, ConfigurationError, HandshakeError
 from .abc import Channel
 from .framing import check_size
 from .keys import Identity, fingerprint_of, make_identity
@@ -57,6 +59,7 @@ _THEIRS: Final = {
     "ALERT_CERTIFICATE_EXPIRED": "says that this side's certificate has expired",
     "ALERT_UNKNOWN_CA": "does not know this side's certificate",
     "ALERT_BAD_CERTIFICATE": "refuses this side's certificate",
+    "ALERT_UNSUPPORTED_CERTIFICATE": "refuses this side's certificate",
     "ALERT_CERTIFICATE_UNKNOWN": "refuses this side's certificate",
     "ALERT_CERTIFICATE_REVOKED": "refuses this side's certificate",
     "ALERT_CERTIFICATE_REQUIRED": "asks for a certificate",
@@ -211,9 +214,9 @@ class _TLSChannel(SocketChannel):
                     else:
                         self._failure = trio.EndOfChannel()
                 except Exception as error:  # noqa: BLE001  nobody waits for this task, and all others would end with it
-                    self._failure = _failure_of(error)
+                    self._failure = _failure_of(error, is_server=self._is_server)
             if scope.cancelled_caught:
-                self._failure = HandshakeError(f"no TLS handshake within {HANDSHAKE_SECONDS:g} s")
+                self._failure = BrokenHandshakeError(f"no TLS handshake within {HANDSHAKE_SECONDS:g} s")
             if self._failure is not None:
                 await self._say_why(self._said.read())
         finally:
@@ -368,12 +371,14 @@ def _first_record(beginning: bytes) -> int:
     return _RECORD_HEADER.size + size if kind == _HANDSHAKE_RECORD and size <= _MAX_RECORD_BYTES else 0
 
 
-def _failure_of(error: Exception) -> Exception:
+def _failure_of(error: Exception, *, is_server: bool) -> Exception:
     """Return what a failed handshake means to whoever receives."""
-    if (reason := _reason_of(error)) is not None:
+    # A server refuses a certificate behind the handshake, as the client has it. Within, what says so is in the clear.
+    is_said = is_server or isinstance(error, ssl.SSLCertVerificationError)
+    if is_said and (reason := _reason_of(error)) is not None:
         return HandshakeError(reason)
     if isinstance(error, ssl.SSLError):
-        return HandshakeError(f"the other end does not speak TLS 1.3 as this side does ({error.reason})")
+        return BrokenHandshakeError(f"the other end does not speak TLS 1.3 as this side does ({error.reason})")
     if isinstance(error, (trio.EndOfChannel, trio.BrokenResourceError)):
         return trio.EndOfChannel()  # an end that goes without having read the other's part resets the connection
     if isinstance(error, trio.ClosedResourceError):

@@ -23,7 +23,7 @@ from .deals import (
     leads_to,
 )
 from .primitives import Primitives
-from .scalars import ORDER, encode_scalar, montgomery_of, scalar_from, value_at_zero
+from .scalars import ORDER, SCALAR_BYTES, encode_scalar, montgomery_of, scalar_from, value_at_zero
 from .steps import (
     Check,
     Claim,
@@ -192,6 +192,31 @@ def proof_of(
     drawn = encode_scalar(nonce)
     challenge = _challenge(about, public, point, shared, primitives.base(drawn), primitives.times(drawn, point))
     return encode_scalar(challenge), encode_scalar((nonce + challenge * secret) % ORDER)
+
+
+def possession_of(secret: int, nonce: int, *, public: bytes, about: bytes, primitives: Primitives) -> bytes:
+    """Return a proof that whoever makes it has the secret of a key: challenge and response.
+
+    Args:
+        nonce: uniform, and for this proof alone.
+
+    Source: Schnorr (1991), with the challenge of Fiat and Shamir (1986).
+    """
+    challenge = _challenge(about, public, primitives.base(encode_scalar(nonce)))
+    return encode_scalar(challenge) + encode_scalar((nonce + challenge * secret) % ORDER)
+
+
+def has_possession(proof: bytes, *, public: bytes, about: bytes, primitives: Primitives) -> bool:
+    """Return whether a proof of `possession_of` is right."""
+    challenge, response = scalar_from(proof[:SCALAR_BYTES]), proof[SCALAR_BYTES:]
+    if challenge is None or scalar_from(response) is None:
+        return False
+    opposite = encode_scalar(-challenge % ORDER)
+    try:
+        drawn = primitives.plus(primitives.base(response), primitives.times(opposite, public))
+    except ValueError:
+        return False
+    return challenge == _challenge(about, public, drawn)
 
 
 def opens_to(

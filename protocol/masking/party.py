@@ -32,7 +32,7 @@ from .deals import (
     leaves_of,
     value_of,
 )
-from .evidence import Liars, proof_of, verdict
+from .evidence import Liars, has_possession, possession_of, proof_of, verdict
 from .primitives import KEY_BYTES, Primitives
 from .scalars import ENTROPY_BYTES, encode_scalar, exchange_key_of, montgomery_of, scalars_of, values_at
 from .steps import (
@@ -197,7 +197,11 @@ class MaskingParty:
             raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
         entries = ((dealer, *self._entries[dealer]) for dealer in sorted(self._held))
         self._held_digest = held_digest(rules, place, entries)
-        check = Check(self._own_deal, self._held_digest, self._doubted, b"")
+        about, (nonce,) = rules.about("possession", place), self._scalars("nonce for the key of boxes", 1)
+        possession = possession_of(
+            self._of_boxes, nonce, public=self._own.of_boxes, about=about, primitives=self._primitives
+        )
+        check = Check(self._own_deal, self._held_digest, self._doubted, b"", possession)
         signature = self._sign(rules.about_check(place, self._own, check))
         return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
 
@@ -235,6 +239,9 @@ class MaskingParty:
             raise self._fault(f"what {name!r} is said to have dealt is not what it has signed")
         if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (told.box, told.mark, told.alpha):
             raise self._fault(f"the box of {name!r} was another one than it has signed")
+        about = rules.about("possession", dealer)
+        if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
+            raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
         secret, about = self._of_boxes, rules.about("proof", dealer, own)
         try:
             shared = primitives.times(encode_scalar(secret), keys.of_boxes)

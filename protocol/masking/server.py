@@ -27,6 +27,7 @@ from .evidence import (
     WrongKeys,
     WrongOpening,
     WrongShare,
+    has_possession,
     is_secret_of,
     verdict,
 )
@@ -257,7 +258,10 @@ class MaskingServer:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""
-            case Check(doubted=doubted):
+            case Check(doubted=doubted, possession=possession):
+                public, about = self._keys(place).of_boxes, rules.about("possession", place)
+                if not has_possession(possession, public=public, about=about, primitives=primitives):
+                    return "has not proven that it has the secret of its key of boxes"
                 if doubted != tuple(sorted({*doubted}.intersection(self._dealers(place)))):
                     return "doubts others than those whose boxes it has, in order"
                 if len(doubted) > rules.most_gone:

@@ -46,6 +46,7 @@ Digest = Annotated[bytes, msgspec.Meta(min_length=DIGEST_BYTES, max_length=DIGES
 Mark = Annotated[bytes, msgspec.Meta(min_length=MARK_BYTES, max_length=MARK_BYTES)]
 Leaves = Annotated[bytes, msgspec.Meta(min_length=3 * LEAF_BYTES, max_length=3 * LEAF_BYTES)]
 _Signature = Annotated[bytes, msgspec.Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
+_Possession = Annotated[bytes, msgspec.Meta(min_length=2 * SCALAR_BYTES, max_length=2 * SCALAR_BYTES)]
 _Box = Annotated[bytes, msgspec.Meta(min_length=BOX_BYTES, max_length=BOX_BYTES)]
 _BoxOrNone = Annotated[bytes, msgspec.Meta(max_length=BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
@@ -170,12 +171,15 @@ class Check(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
         deal: the digest of its own.
         held: the digest of the entries that it holds.
         doubted: the places of dealers whose box for it is wrong, in order.
+        possession: a proof that it has the secret of its key of boxes. Without it nobody shows what their keys have in
+            common: of a key that was made of another party's, that would open the boxes of two others.
     """
 
     deal: Digest
     held: Digest
     doubted: tuple[Place, ...]
     signature: _Signature
+    possession: _Possession
 
 
 class Path(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

@@ -190,6 +190,14 @@ class _EachByItself(_InBlocks, FiniteMechanism):
             return NonPrivate()
         return Composed(tuple(SelfComposed(LocalRandomizer(epsilon=loss), count) for loss, count in numbered))
 
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """A local randomizer at the ε of the worst block that has an answer."""
+        counts = self._counts_among(values)
+        if counts is None:
+            return self.event_of(1)
+        worst = max((loss for loss, count in zip(self._losses(), counts, strict=True) if count), default=0.0)
+        return NonPrivate() if math.isinf(worst) else LocalRandomizer(epsilon=worst)
+
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value], `NO_ANSWER` first: 1 − p on the diagonal, p/(s − 1) elsewhere in a block."""
         codes, flips = _codes(self.sizes), self._flips()

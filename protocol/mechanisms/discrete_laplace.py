@@ -225,6 +225,14 @@ class VectorLaplace(_Laplace):
         """ε = sensitivity/scale, however many values the row has."""
         return self.event
 
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> events.PureMechanism:
+        """ε of the widest column alone, or of `sensitivity` where that is less."""
+        ends = (
+            (column[0], column[-1]) if isinstance(column, range) else (min(column), max(column)) for column in values
+        )
+        widest = max((abs(last - first) for first, last in ends), default=0)
+        return events.PureMechanism(epsilon=quotient_up(min(widest, self.sensitivity), self.scale))
+
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
         return are_within(self.sensitivity, values, others)

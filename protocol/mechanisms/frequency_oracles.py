@@ -168,6 +168,9 @@ class FrequencyOracle(ExactMechanism):
     def event_of(self, num_values: int) -> PrivacyEvent:
         return SelfComposed(self.event, num_values)
 
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        return self.event
+
     def slots_of(self, num_values: int) -> int:
         """One for the coin, and one for each of the law's bounds, value by value."""
         return num_values * (1 + len(self.law.bounds))

@@ -119,12 +119,11 @@ class RowMechanism(abc.ABC):
         return self.event_of(len(values))
 
     def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """Return what one value of such a row costs, all others being known, where this is more than its law shows.
+        """Return what one value of such a row costs at most, all others being known.
 
-        A mechanism overrides this whose values share randomness. The law of rows of many values is not looked at.
+        As much as all of them, unless overridden: values may share randomness.
         """
-        del values
-        return NoRelease()
+        return self.event_among(values)
 
     def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
         """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
@@ -350,6 +349,10 @@ class Mechanism(RowMechanism):
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         """The event of those columns that may hold one value or another. See `RowMechanism.event_among`."""
         return self.event_of(sum(len(column) > 1 for column in values))
+
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
+        """The event of one value, where some column may hold one or another. See `RowMechanism.event_of_one_among`."""
+        return self.event_of(1) if any(len(column) > 1 for column in values) else NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.randomize(values.reshape(-1), uniforms.reshape(-1, self.slots)).reshape(values.shape)

@@ -110,11 +110,16 @@ def _exponential(generator: np.random.Generator, size: tuple[int, ...]) -> Float
     Between the points of a table, 1/64 apart, the law is taken as uniform: its moments are then too large by 4e-5 of
     themselves at most. Beyond the last point, 32, there are 1e-14 of it.
     """
-    tails = np.cumprod([1.0] + [exp(-1 / _PER_UNIT)] * (32 * _PER_UNIT))
+    tails = _tails()
     uniforms = 1.0 - generator.random(size)  # above 0
     above = np.minimum(np.searchsorted(-tails, -uniforms, side="right"), len(tails) - 1)
     part = np.minimum((tails[above - 1] - uniforms) / (tails[above - 1] - tails[above]), 1.0)
     return (above - 1 + part) / _PER_UNIT
+
+
+@functools.cache
+def _tails() -> FloatArray:
+    return np.cumprod([1.0] + [exp(-1 / _PER_UNIT)] * (32 * _PER_UNIT))
 
 
 def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.random.Generator) -> FloatArray:

@@ -39,10 +39,10 @@ class LeveledPhase(Phase):
     ) -> None:
         self.mechanisms = tuple(mechanisms)
         self.is_personal = bool(epsilons)
-        self._losses_of_level = tuple(losses)
         self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in epsilons]
         widest = max(self.mechanisms, key=lambda mechanism: mechanism.report_range[1])  # of equal ones the first
-        super().__init__(name, columns=columns, mechanism=widest, losses=self._losses_of_level[-1], num_parts=num_parts)
+        super().__init__(name, columns=columns, mechanism=widest, losses=losses[-1], num_parts=num_parts)
+        self._losses_of_level = tuple(map(self.with_parts, losses, self.mechanisms))
 
     @property
     def event(self) -> PrivacyEvent:

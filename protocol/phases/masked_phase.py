@@ -17,7 +17,8 @@ from ..arguments import integer_of, number_of
 from ..arrays import IntArray, exact_column_sums
 from ..elementary import quotient_up
 from ..errors import ConfigurationError, refuse, require
-from ..guard import GuardedShare, Values
+from ..guard import Values
+from ..guarded_shares import GuardedShare
 from ..integers import RowCodec
 from ..masking import (
     IN_DISPUTE,

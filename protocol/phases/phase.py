@@ -138,8 +138,8 @@ class Phase(Guarded):
         self.name = name
         self.columns = slice(columns.start, columns.stop)
         self.mechanism = mechanism
-        self.losses = tuple(losses)
         self.num_parts = num_parts
+        self.losses = self.with_parts(losses)
         self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
         self.check_largest()
         self._check_kept()
@@ -211,7 +211,10 @@ class Phase(Guarded):
         return num_parties if self.tally_mechanism is None else 1
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what this phase costs one person: `losses`, or less where the public row says so."""
+        """Return what this phase costs one person: `losses`, or less where the public row says so.
+
+        A phase that overrides this fills in what a part loses by `with_parts`, or states it.
+        """
         return self.losses
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 import msgspec
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, outermost
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError, refuse, require
-from ..guard import Values
+from ..guard import Guarded, Values
 from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
@@ -32,6 +32,7 @@ Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float 
 
 _MOST_ROWS_HELD: Final = 1 << 10
 _MOST_TABLES_HELD: Final = 16
+_MOST_KINDS: Final = 64  # of public rows, where each party has one of its own
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -229,6 +230,36 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     @functools.cached_property
     def _tables_held(self) -> set[tuple[tuple[int, ...], bytes]]:
         """The public rows of all parties, of some sessions, whose losses were found to be stated high enough."""
+        return set()
+
+    def check_rows(self, inputs: Inputs) -> None:
+        """Run before arrays are drawn: hold private rows against `rows_of` and `num_parts`, as clients do theirs.
+
+        Where a phase says which rows there are; of those with one public row the innermost and the outermost.
+
+        Raises:
+            ConfigurationError: one is told from others by more than is stated. It is not shown.
+        """
+        for number, phase in enumerate(self.phases):
+            if type(phase).rows_of is Guarded.rows_of or not len(inputs):
+                continue
+            for places in phase.kinds_of(inputs.public):
+                public, rows = inputs.public[places], inputs.private[places, phase.columns]
+                is_one = bool((public == public[:1]).all())
+                each = (
+                    [(public[0], rows)] if is_one else zip(public[:_MOST_KINDS], rows[:_MOST_KINDS, None], strict=True)
+                )
+                for own, held in each:
+                    row, outer = tuple(own.tolist()), outermost(held)
+                    key = phase.name, row, outer.tobytes()
+                    if key not in self._outer_rows_held:
+                        phase.check_rows(outer, row, earlier=self.phases[:number])
+                        if len(self._outer_rows_held) < _MOST_ROWS_HELD:
+                            self._outer_rows_held.add(key)
+
+    @functools.cached_property
+    def _outer_rows_held(self) -> set[tuple[str, tuple[int, ...], bytes]]:
+        """The rows that `check_rows` has found to be near enough, by phase and public row."""
         return set()
 
     @functools.cached_property

@@ -34,12 +34,12 @@ class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         unit: the part: one answer of all that a worker gives.
         claimed: the loss that the paper states (ε, nats).
-        proven: the upper bound that the protocol derives (ε, nats).
+        proven: the upper bound (ε, nats); its phase fills it in from what it draws, and refuses what is less.
     """
 
     unit: str
     claimed: float
-    proven: float
+    proven: float = math.nan
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
@@ -82,7 +82,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.structs.force_setattr(self, "proven", bound)
         elif not self.proven >= bound:
             raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound!r}, got {self.proven!r}")
-        if self.part is not None and not self.part.proven <= self.proven * (1 + _ROUNDING):
+        if self.part is not None and self.part.proven > self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 
     @property

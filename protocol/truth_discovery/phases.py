@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ..arrays import IntArray
+from ..elementary import quotient_up
 from ..errors import require
 from ..guard import Values
 from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
@@ -150,8 +151,16 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        moved = sum(self._distances[task] for task in public[1:] if task != NO_TASK)
-        return PureMechanism(epsilon=moved / self.noise.scale)
+        return self._event_within(sum(self._distances_of(public)))
+
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self._event_within(max(self._distances_of(public), default=0))
+
+    def _distances_of(self, public: Sequence[int]) -> list[int]:
+        return [self._distances[task] for task in public[1:] if task != NO_TASK]
+
+    def _event_within(self, moved: int) -> PrivacyEvent:
+        return PureMechanism(epsilon=quotient_up(moved, self.noise.scale))
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
@@ -208,6 +217,9 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
         return MASKED_DISTANCE * sum(task != NO_TASK for task in public[1:])
+
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self.event_within(min(self.sensitivity_of(public), MASKED_DISTANCE))
 
     def values_of(self, public: Sequence[int]) -> Values:
         asked = np.isin(self._task_of, [task for task in public[1:] if task != NO_TASK]).tolist()

@@ -57,8 +57,10 @@ _LEAST_SESSIONS, _MOST_OF_LEAST, _SESSIONS_OF_RATIO = 20, 60, 4.3
 _BITS: Final = 4  # of a masked number, that are looked at together
 _UNIFORM: Final = np.full(64 // _BITS << _BITS, 1 / (64 // _BITS << _BITS))
 """Of all bits of a number, each few with its place: so many outcomes of each number."""
-_SHARES: Final = 3_000
+_SHARES: Final = 6_000
 """Of which those for 7 honest parties show where 5 are, at a scale of a few steps or more."""
+_GROUPS: Final = 8
+"""Of numbers of a row, whose shares are looked at by themselves too: half of their scale shows in each."""
 _WORDS: Final = 4  # of 64 bits, of what roots are made of
 _ROOTS: Final = 20_000  # so many show that no more than some 26 bits of them are drawn
 _INT64: Final = -(1 << 63), (1 << 63) - 1
@@ -131,9 +133,18 @@ class MaskedStage(Stage):
             views = [*views, *seen.views(usual)]
             checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=least))
         ends, law = sizes_of_shares(phase.share.scale, phase.threshold - phase.colluders)
-        view = View("", law, lambda drawn: np.searchsorted(ends, np.abs(drawn)).reshape(-1), each=phase.num_values)
+
+        def sizes(numbers: IntArray, drawn: IntArray) -> IntArray:
+            return np.searchsorted(ends, np.abs(drawn[:, numbers])).reshape(-1)
+
+        every = np.arange(phase.num_values)
+        groups = [every, *(np.array_split(every, min(len(every), _GROUPS)) if len(every) > 1 else [])]
+        views = [
+            View(f"numbers {own[0] + 1} to {own[-1] + 1}", law, functools.partial(sizes, own), each=len(own))
+            for own in groups
+        ]
         shares = functools.partial(self._shares, next(iter(rosters.values())), parts)
-        checks.append(LawCheck("shares of noise", [view], secure=shares, least=-(-_SHARES // phase.num_values)))
+        checks.append(LawCheck("shares of noise", views, secure=shares, least=-(-_SHARES // phase.num_values)))
         checks.append(LawCheck("roots of masks", list(_root_views()), secure=self._roots, least=_ROOTS))
         return checks
 

@@ -108,7 +108,7 @@ def _word_for(path: Path, words: list[str]) -> str:
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     known = click.Command("new", params=_table_options(), context_settings=settings)
-    options = _options_of(_chosen(known.make_context("new", list(words), resilient_parsing=True).params))
+    options = _options_of(_chosen(known.make_context("new", list(words), resilient_parsing=True).params), path)
     named, drafted, understood = list[str](), list[str](), list[str]()
     refused_by = dict[str, ConfigurationError]()
     said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
@@ -263,24 +263,32 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         context.invoke(run, scenario=str(target), out=given["out"])
 
 
-def _options_of(chosen: Mapping[str, Sequence[str]]) -> "TableOptions":
+def _options_of(chosen: Mapping[str, Sequence[str]], path: Path) -> "TableOptions":
     """Return what the command line, or an answer, says of a file as a table."""
     from ...protocol.errors import require
-    from ..reading.headers import TableOptions
+    from ..reading.headers import TableOptions, picks_in
+    from ..reading.text_forms import header_of
     from ..running.drafts import NONE, answer
 
     only, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
-    for each in chosen.get("only", ()):
-        column, sign, word = (part.strip() for part in each.rpartition("="))
-        require((column and sign) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
-        if column:
-            only[column] = (*only.get(column, ()), word)
     for name in ("header", "header-lines"):
         if given := answer(chosen, name):
             require(given.isdecimal(), f"--{name}", given, "a number")
             numbers[name.replace("-", "_")] = int(given)
+    sheet = answer(chosen, "sheet")
+    for each in chosen.get("only", ()):
+        header = header_of(path, TableOptions(sheet=sheet, **numbers)) if each.count("=") > 1 else ()
+        picks = picks_in(each, header)
+        require((picks and picks[0][0]) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
+        names = " and ".join(repr(column) for column, _ in picks)
+        allowed = (
+            f'of one column, and {names} are columns: write it into the scenario, as only = {{ "COLUMN" = ["WORD"] }}'
+        )
+        require(len(picks) <= 1, "--only", each, allowed)
+        for column, word in picks:
+            only[column] = (*only.get(column, ()), word)
     empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
-    return TableOptions(sheet=answer(chosen, "sheet"), only=only, leave_out_empty=empty, **numbers)
+    return TableOptions(sheet=sheet, only=only, leave_out_empty=empty, **numbers)
 
 
 def _trust(protocol: str, beginning: "Beginning", given: str | None, answers: list[tuple[str, str]]) -> tuple[str, str]:
@@ -333,7 +341,7 @@ def _drafted(
     known, last = dict[str, Sheet](), ""
 
     def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[Sheet, Draft]":
-        options = _options_of(chosen)
+        options = _options_of(chosen, path)
         if (sheet := known.get(repr(options))) is None:
             sheet = known[repr(options)] = Sheet.of(path, written=written, wanted=beginning.wanted, options=options)
         return sheet, draft_of(beginning, sheet, chosen)

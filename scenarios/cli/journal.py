@@ -1,4 +1,4 @@
-"""`journal`: the person's journal is backed up, restored, moved, pruned; what `ledger` shows of it."""
+"""`journal`: the person's journal is backed up, restored, pruned; what `ledger` shows of it."""
 
 import collections
 import time
@@ -35,9 +35,9 @@ def _journal_option(command: _CommandT) -> _CommandT:
     return option(witness_option(command))
 
 
-@cli.group(short_help="Care for your journal: back up, restore, move, prune.")
+@cli.group(short_help="Care for your journal: back up, restore, prune.")
 def journal() -> None:
-    """Back up, restore, move or prune your journal, or free what a session has reserved.
+    """Back up, restore or prune your journal, or free what a session has reserved.
 
     `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
     ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
@@ -79,31 +79,6 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
         click.echo(f"{aside}: what was there before")
-
-
-@journal.command(short_help="Move the journal to FILE.")
-@click.argument("target", type=click.Path(path_type=Path), metavar="FILE", required=False)
-@_journal_option
-def move(target: Path | None, path: Path | None, witness: Path | None) -> None:
-    """Move the journal to FILE; the one here is not used any more.
-
-    To another machine in two steps: there, FILE is left out, and the journal moves to where it is looked for.
-
-    \b
-    psephos journal move /media/stick/journal.sqlite
-    psephos journal move --journal /media/stick/journal.sqlite
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import refuse
-    from ..deployment.journal_care import move as move_journal
-
-    allowed = "given: where to; or --journal, to move that one to where it is looked for"
-    refuse(target is None and path is None, "FILE", "left out", allowed)
-    source, told = _placed(path, witness)
-    place, told_there = _placed(target, witness, like=source)
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    move_journal(source, place, witness=told, at_target=told_there)
-    click.echo(f"{place}: the journal from now on")
-    click.echo(f"{source}: is not used any more")
 
 
 @journal.command(short_help="Take out the reports of sessions that are over.")

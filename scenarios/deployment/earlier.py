@@ -9,8 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...agents.journal_format import decode_record, read_journal
-from ...agents.session_journal import SESSION
+from ...agents.journal_format import SESSION, decode_record, read_journal
 from ...protocol.errors import ConfigurationError, quote, refuse, require
 from ...protocol.kept_reports import ReceivedReports
 from ...protocol.phases import PhasedProtocol

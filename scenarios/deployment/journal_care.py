@@ -1,4 +1,4 @@
-"""A person's journal, or a host's, is backed up, restored, moved to another machine, pruned, and rid of idle room.
+"""A person's journal, or a host's, is backed up, restored, pruned, and rid of idle room.
 
 The rule that holds here: no two files are one party's ledger, and no loss is forgotten without its owner's word.
 """
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ...agents.host_journal import OF_PARTIES, id_of
-from ...agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
+from ...agents.journal_file import JournalFile, copy_journal, install_journal, read_own
 from ...agents.journal_format import Row, check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
 from ...agents.witness import Witness
@@ -36,7 +36,7 @@ def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
         target: a new file. It is not used as a journal before it was restored.
 
     Raises:
-        JournalError: one of them cannot be read or written, or the journal has moved, or is a backup itself.
+        JournalError: one of them cannot be read or written, or the journal was moved, or is a backup itself.
     """
     contents = read_own(path, kind=OF_PARTIES, witness=witness)
     check_usable(contents.about, path)
@@ -48,7 +48,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
     """Put a backup in a journal's place, where the journal is lost.
 
     Args:
-        source: the backup, or a copy of the journal's file.
+        source: the backup, or a copy of the journal's file, such as the one here that an older version has moved.
         accepts_unknown_losses: whether the person takes on what that means.
 
     Returns:
@@ -59,8 +59,6 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
         JournalError: the journal is not lost, or one of the files cannot be read or written.
     """
     contents = read_journal(source, kind=OF_PARTIES, is_copy=True)
-    if contents.about.moved_to:
-        check_usable(contents.about, source)
     _check_lost(path, witness)
     about = contents.about
     if not accepts_unknown_losses:
@@ -70,43 +68,9 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
             "and no session that is in the backup can be joined again"
         )
         raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
-    unsure = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
-    return install_journal(source, path, kind=OF_PARTIES, witness=witness, backup_of=0, **unsure)
-
-
-def move(path: Path, target: Path, *, witness: Witness | None = None, at_target: Witness | None = None) -> None:
-    """Move a journal to another file, such as one on another machine's disk; the original is not used any more.
-
-    It is marked before the copy is made, so that there are never two to go on with. A move that was interrupted is
-    finished by the same call.
-
-    Args:
-        target: a new file.
-
-    Raises:
-        JournalError: the journal is in use, has moved before, or is a backup; or one of the files cannot be read or
-            written.
-    """
-    target = target.resolve()
-    journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)
-    with journal:
-        is_under_way = not journal.about.is_moved and journal.about.moved_to == str(target)
-        if not is_under_way:
-            check_usable(journal.about, journal.path)
-            if target.exists():
-                raise JournalError("is there already: two journals cannot become one", path=str(target))
-            journal.change_about(moved_to=str(target))
-        if not target.exists():
-            try:
-                journal.write_copy(target, moved_to="")
-            except BaseException:
-                if not target.exists():
-                    journal.change_about(moved_to="")
-                raise
-        elif read_journal(target, kind=OF_PARTIES, is_copy=True).rows[: len(rows)] != rows:
-            raise JournalError(f"is not the copy of {journal.path} that was begun", path=str(target))
-        give_lock(target, kind=OF_PARTIES, witness=at_target)
-        journal.change_about(is_moved=True)
+    changes = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
+    changes |= {"backup_of": 0, "moved_to": "", "is_moved": False}
+    return install_journal(source, path, kind=OF_PARTIES, witness=witness, **changes)
 
 
 def leave(path: Path, session: str, *, now: float, witness: Witness | None = None) -> int:
@@ -160,14 +124,13 @@ def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
 
 
 def _check_lost(path: Path, witness: Witness | None) -> None:
-    """Raise JournalError if there is a journal that can be used, or that has moved elsewhere."""
+    """Raise JournalError if there is a journal that can be used."""
     try:
         journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)
     except JournalError:
         return  # or it is in use, and whoever takes its place is told
     journal.close()
-    if not journal.about.backup_of:
-        check_usable(journal.about, journal.path)
+    if not (journal.about.backup_of or journal.about.moved_to):
         reason = f"is there, with {len(rows)} records, and is as it was left: there is nothing to restore"
         raise JournalError(reason, path=str(journal.path))
 

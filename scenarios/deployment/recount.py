@@ -15,8 +15,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from ...agents.journal_format import decode_record, read_journal
-from ...agents.session_journal import SESSION
+from ...agents.journal_format import SESSION, decode_record, read_journal
 from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, QuorumError, require

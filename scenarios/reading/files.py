@@ -18,6 +18,8 @@ from ...protocol.errors import ConfigurationError, refuse
 BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
 MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line of a table, and would fill the memory
 MAX_FILE_BYTES: Final = 1 << 28  # of a table that is held in memory: as objects these are a few GB
+CUT_SHORT: Final = "not empty: it was cut short as it was written. Repeat the command that did, with a new --out"
+"""What a file of JSON has to be, of which a full disk or a kill left nothing."""
 _MAX_SHOWN_BYTES: Final = 40
 _IN_MEMORY: Final = frozenset({".json", ".csv", ".svg", ".md"})  # files of a run that are read whole
 

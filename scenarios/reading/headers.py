@@ -57,6 +57,15 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
         return TableOptions(**{name: getattr(self, name) for name in TableOptions.__struct_fields__})
 
 
+def picks_in(text: str, header: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the column and the word that COLUMN=WORD may mean; where these hold a `=`, of this header's columns.
+
+    Where none is one of these, of the last sign.
+    """
+    splits = [(text[:place].strip(), text[place + 1 :].strip()) for place, sign in enumerate(text) if sign == "="]
+    return [own for own in splits if own[0] in header] or splits[-1:]
+
+
 USUAL: Final = TableOptions()
 """Of a table of which nothing is said."""
 

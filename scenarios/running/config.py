@@ -23,7 +23,7 @@ from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY, AUTO
 from ..reading.conversion import convert
-from ..reading.files import check_size
+from ..reading.files import CUT_SHORT, check_size
 from ..reading.frames import Frame, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
@@ -423,6 +423,7 @@ def _read(path: Path) -> Tables:
     try:
         check_size(path, field="scenario", most=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
+        refuse(path.suffix == ".json" and not text, "scenario", str(path), f"a file that is {CUT_SHORT}")
         return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else read_toml(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None

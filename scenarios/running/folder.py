@@ -211,7 +211,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def _open(self, name: str) -> Generator[BinaryIO]:
-        """Yield a new file; what the system says against it (a full disk) then names it."""
+        """Yield a new file; what the system says against it (a full disk) then names it, and there is none."""
         path = self.path / name
         try:
             if self._resumes:
@@ -219,6 +219,8 @@ class RunFolder:
             with _open_own(path) as file:
                 yield file
         except OSError as error:
+            if not isinstance(error, FileExistsError):
+                path.unlink(missing_ok=True)  # half a file would be read as if it were one
             error.filename = error.filename or str(path)
             raise
 

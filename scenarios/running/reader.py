@@ -15,11 +15,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.privacy import LedgerEntry
 from ..reading.cells import rows_in
 from ..reading.conversion import convert
-from ..reading.files import check_files, readable
+from ..reading.files import CUT_SHORT, check_files, readable
 from ..system import find_protocol
 from ..tables import Rows
 from ..verdicts import AuditVerdict, from_written
@@ -304,6 +304,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _parsed(path: Path, kind: Any) -> Any:
     with readable(path, field=_RUN, what=_FOLDER):
         content = path.read_bytes()
+    refuse(not content, _RUN, str(path.parent), f"{_FOLDER} whose {path.name} is {CUT_SHORT}")
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -117,14 +117,14 @@ def test_a_second_process_is_told_which_has_it_and_a_reader_reads(
     assert [holder.stdout.readline() for _ in range(2)] == ["open 0\n", "kept 3\n"]
     assert refused(path) == f"is in use by process {holder.pid}: wait until that has ended"
     with pytest.raises(JournalError, match=f"is in use by process {holder.pid}"):
-        install_journal(path, path, kind="session")
-    assert read_journal(path, kind="session").rows == [row(0), row(1), row(2)]
+        install_journal(path, path, kind="person")
+    assert read_journal(path, kind="person").rows == [row(0), row(1), row(2)]
     copy = path.with_name("copy")
     copy_journal(path, copy)
-    assert read_journal(copy, kind="session", is_copy=True).rows == [row(0), row(1), row(2)]
+    assert read_journal(copy, kind="person", is_copy=True).rows == [row(0), row(1), row(2)]
     holder.kill()
     holder.wait()
-    assert read_journal(path, kind="session").rows == [row(0), row(1), row(2)]
+    assert read_journal(path, kind="person").rows == [row(0), row(1), row(2)]
     assert kept(path).rows == [row(0), row(1), row(2)]
 
 
@@ -311,14 +311,14 @@ def test_what_is_not_a_journal_is_left_alone(path: Path) -> None:
     before = path.read_bytes()
     assert refused(path) == "is not a journal: it is another application's SQLite file"
     with pytest.raises(JournalError, match="another application's"):
-        read_journal(path, kind="session")
+        read_journal(path, kind="person")
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
     path.unlink()
     path.mkdir()
     assert refused(path) == "is a folder: name a file"
     with pytest.raises(JournalError, match="is a folder"):
-        read_journal(path, kind="session")
+        read_journal(path, kind="person")
 
 
 @pytest.mark.parametrize(("version", "reason"), [(0, "no longer reads"), (4, "use a newer psephos")])
@@ -331,7 +331,7 @@ def test_another_version_is_named(path: Path, version: int, reason: str) -> None
     assert "versions 1 to 3" in said
     assert reason in said
     with pytest.raises(JournalError, match=reason):
-        read_journal(path, kind="session")
+        read_journal(path, kind="person")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -341,21 +341,21 @@ def test_a_journal_of_a_version_before_is_read_and_becomes_the_present_one_as_it
     fill(path, 2)
     with contextlib.closing(sqlite3.connect(path)) as other:
         other.execute(f"PRAGMA user_version = {version}")
-    assert len(read_journal(path, kind="session").rows) == 2
-    journal, rows = JournalFile.open(path, About(kind="session"))
+    assert len(read_journal(path, kind="person").rows) == 2
+    journal, rows = JournalFile.open(path, About(kind="person"))
     journal.close()
     assert len(rows) == 2
     with contextlib.closing(sqlite3.connect(path)) as other:
         assert other.execute("PRAGMA user_version").fetchone() == (3,)
-    assert len(read_journal(path, kind="session").rows) == 2
+    assert len(read_journal(path, kind="person").rows) == 2
 
 
 def test_another_kind_is_named(path: Path) -> None:
     fill(path, 1)
-    with pytest.raises(JournalError, match="is that of a session, not of a person"):
-        JournalFile.open(path, About(kind="person"))
-    with pytest.raises(JournalError, match="is that of a session, not of a person"):
-        read_journal(path, kind="person")
+    with pytest.raises(JournalError, match="is that of a person, not of a session"):
+        JournalFile.open(path, About(kind="session"))
+    with pytest.raises(JournalError, match="is that of a person, not of a session"):
+        read_journal(path, kind="session")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_a_row_that_is_changed_or_missing_is_found(path: Path, statement: str) -
     said = refused(path)
     assert said.startswith(("is damaged, since ", "has 2 records, and had 3", "has 0 records", "is not a journal"))
     with pytest.raises(JournalError):
-        read_journal(path, kind="session")
+        read_journal(path, kind="person")
 
 
 def test_a_journal_that_is_gone_is_missed(path: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_journal_that_is_gone_is_missed(path: Path) -> None:
     path.unlink()
     assert refused(path).startswith("is gone, and had 3 records. Put it back, or restore a backup")
     with pytest.raises(JournalError, match="does not exist"):
-        read_journal(path, kind="session")
+        read_journal(path, kind="person")
     lock_file_of(path).unlink()
     assert kept(path).rows == []
 
@@ -431,7 +431,7 @@ def test_a_journal_with_records_whose_lock_tells_nothing_is_refused_however_ofte
     for _ in range(2):
         assert refused(path).startswith(reason)
         with pytest.raises(JournalError, match="has 2 records, and nothing in"):
-            read_journal(path, kind="session")
+            read_journal(path, kind="person")
     lock.write_bytes(before)
     assert kept(path).rows == [row(0), row(1)]
 
@@ -587,7 +587,7 @@ def test_a_copy_takes_no_others_place_and_is_its_owners_alone(path: Path) -> Non
     target = path.with_name("copy")
     copy_journal(path, target, backup_of=7)
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert read_journal(target, kind="session").rows == kept(path).rows
+    assert read_journal(target, kind="person").rows == kept(path).rows
     with pytest.raises(JournalError, match=f"{target} is there already, or was: name a new file"):
         copy_journal(path, target)
     assert refused(target).startswith("is a backup, which may not know all losses: `psephos journal restore`")
@@ -599,13 +599,13 @@ def test_a_journal_is_installed_beside_what_was_there(path: Path, killed: Path, 
     """What was there keeps its log under its new name: nothing of it is lost, and none of it is the new one's."""
     target = damaged(killed, tmp_path / "there", "", lambda _: None)
     fill(path, 5)
-    aside = install_journal(path, target, kind="session")
+    aside = install_journal(path, target, kind="person")
     assert aside is not None
     assert aside == target.with_name(f"{NAME}.before-1")
     assert kept(target).rows == [row(number) for number in range(5)]
-    assert read_journal(aside, kind="session", is_copy=True).rows == [row(number) for number in range(120)]
-    assert install_journal(path, target, kind="session") == target.with_name(f"{NAME}.before-2")
-    assert install_journal(path, tmp_path / "fresh" / NAME, kind="session") is None
+    assert read_journal(aside, kind="person", is_copy=True).rows == [row(number) for number in range(120)]
+    assert install_journal(path, target, kind="person") == target.with_name(f"{NAME}.before-2")
+    assert install_journal(path, tmp_path / "fresh" / NAME, kind="person") is None
     assert kept(tmp_path / "fresh" / NAME).rows == [row(number) for number in range(5)]
 
 

@@ -108,6 +108,25 @@ async def test_a_roster_that_does_not_come_is_an_error_that_names_who_was_missin
     assert session.seconds == pytest.approx(DEADLINE)
 
 
+# A client that leaves.
+
+
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_who_says_that_it_leaves_is_hung_up_on_at_once_and_keeps_nobody_waiting(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+) -> None:
+    """Also where it does not hang up by itself, and where the session ends with it."""
+    for rules in (TWO_OF_THREE, ALL_THREE):
+        async with open_session(make_transport(), rules, honest=HONEST) as session, await session.connect() as carol:
+            await carol.send([hello("carol")])
+            await next_request(carol)
+            began = trio.current_time()
+            await carol.send([encode(Abort("not today"))])
+            assert await messages_until_the_end(carol) == []
+            assert trio.current_time() - began < 1
+        assert session.seconds < 1
+
+
 # A client that does not read.
 
 

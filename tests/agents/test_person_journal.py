@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from journal_sessions import change_about
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, read_journal
 from psephos.agents.journals import Journal
@@ -236,9 +237,7 @@ def test_a_pruned_session_is_not_joined_again(path: Path, keep: Callable[..., No
 
 def test_a_restored_journal_joins_no_session_that_may_have_gone_on(path: Path, keep: Callable[..., None]) -> None:
     keep("id-1", reserved(1.0, 2.0))
-    file, rows = JournalFile.open(path, About(kind=PERSON))
-    with file:
-        file.change_about(unsure_rows=len(rows), unsure_since=int(NOW))
+    change_about(path, unsure_rows=1, unsure_since=int(NOW))
     keep("id-2", reserved(1.0, 2.0))
     keep("id-2", drawn(0, 1.0))
     with (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from journal_child import ABOUT, row
-from psephos.agents.journal_file import JournalFile, copy_journal, give_lock, install_journal, read_own
+from psephos.agents.journal_file import JournalFile, copy_journal, install_journal, read_own
 from psephos.agents.journal_format import About, Head, lock_file_of, read_journal
 from psephos.agents.witness import HeadFile, Witness
 from psephos.protocol.errors import ConfigurationError, JournalError
@@ -140,27 +140,14 @@ def test_sessions_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) 
             journal.append([row(len(rows) + place) for place in range(count)])
 
 
-def test_a_copy_from_before_the_journal_moved_away_or_was_pruned_is_refused(
-    path: Path, witness: Witness, tmp_path: Path
-) -> None:
+def test_a_copy_from_before_the_journal_was_pruned_is_refused(path: Path, witness: Witness, tmp_path: Path) -> None:
     add(path, 2, witness)
     snapshot = tmp_path / "snapshot"
     shutil.copytree(path.parent, snapshot)
-    target = tmp_path / "target" / NAME
-    target.parent.mkdir()
-    journal, _ = JournalFile.open(path, ABOUT, witness=witness)
-    with journal:
-        journal.change_about(moved_to=str(target))
-        journal.write_copy(target, moved_to="")
-        give_lock(target, kind=ABOUT.kind, witness=witness)
-        journal.change_about(is_moved=True)
-    assert num_rows(target, witness) == 2
-    restore_folder(snapshot, path.parent)
-    assert refused(path, witness).startswith("has 2 records, and had 2 (as ")
-    restore_folder(target.parent, path.parent)
-    journal, rows = JournalFile.open(target, ABOUT, witness=witness)
+    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
     with journal:
         journal.rewrite(rows)
+    restore_folder(snapshot, path.parent)
     assert refused(path, witness).startswith("has 2 records, and had 2 (as ")
 
 
@@ -208,7 +195,6 @@ def test_what_is_told_is_never_newer_than_the_journal(
     journal, rows = JournalFile.open(path, ABOUT, witness=witness)
     with journal:
         journal.append([row(1)])
-        journal.change_about(moved_to="away")
         journal.rewrite(rows)
 
 

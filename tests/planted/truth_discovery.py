@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from planted.fault import Drawing, Fault
 from planted.masked_faults import masked_faults
 from planted.planting import Sessions, by_draw, planted_in_stage
-from psephos.protocol.mechanisms import RowMechanism
+from psephos.protocol.mechanisms import OneLayer, RowMechanism
 from psephos.scenarios.audit.whole_sessions import of_finest_unit
 from psephos.scenarios.truth_discovery.audit.sessions import (
     BINARY,
@@ -74,6 +74,15 @@ def _uneven(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) ->
     return [report if report == value else lie for report, value, lie in reports]
 
 
+def _bold_from_the_third_set(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a report in which labels from the third answer set on are lies only where two draws are."""
+    if not isinstance(mechanism, OneLayer):
+        return rightly(mechanism, values)
+    first = sum(mechanism.sizes[:2])
+    draws = zip(values, rightly(mechanism, values), rightly(mechanism, values), strict=True)
+    return [value if value >= first and value in reports else reports[0] for value, *reports in draws]
+
+
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows at some numbers of labels or answers alone, planted into surveys as the ladder draws them."""
     surveys, *_ = truth_discovery_climbs()
@@ -93,6 +102,14 @@ def _of_sizes() -> Iterator[Fault]:
             "With secure noise a lie of six labels is a remainder of eight numbers; of two, three or five it is right.",
             "lies of six labels alike",
             _uneven,
+        ),
+        (
+            "one_layer of 6 answer sets",
+            (2, 16, 3, 1),
+            "few lies from the third answer set on",
+            "With secure noise labels of the third answer set and later ones are lies too rarely.",
+            "lies of six answer sets",
+            _bold_from_the_third_set,
         ),
     ):
         stage = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))

@@ -1,6 +1,7 @@
 """A party's answers: charged, drawn once, and repeated byte for byte."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.effects import Charged, Send
 from psephos.protocol.errors import MalformedMessageError
+from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import NIL, Request
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.states import State
@@ -145,3 +147,17 @@ def test_a_request_with_something_for_one_party_alone_is_the_servers_fault() -> 
 def test_what_a_phase_announces_is_answered() -> None:
     client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=SimulatedNoise(1, session=SESSION_NAME))
     assert report_of(client.receive(SERVER, Request(1, published()))).step == 1
+
+
+@pytest.mark.parametrize("wrong", [[41, 42], [41.5], ["forty-one"], 41])
+def test_a_report_that_is_none_is_refused_without_being_shown(wrong: Any) -> None:
+    """What a mechanism of somebody's drew instead is the party's own."""
+
+    class Wrong(CountingNoise):
+        def randomize(self, mechanism: RowMechanism, values: Sequence[int], **address: Any) -> Any:
+            return wrong
+
+    client = client_in(State.JOINED, noise=Wrong(SimulatedNoise(1, session=SESSION_NAME)))
+    expected = r"^a report of phase 'weights' is 1 integers in \[0, 2\], and \w+ drew something else$"
+    with pytest.raises(TypeError, match=expected):
+        client.receive(SERVER, Request(0, raw(None)))

@@ -600,9 +600,9 @@ def test_who_was_late_comes_back_to_hear_the_release() -> None:
     assert isinstance(messages[-1], Release)
     assert messages[-1].is_late
     assert server.num_told == 3
-    for place in range(3):
+    for place, last in enumerate((Acknowledgement(2), Acknowledgement(2), Abort("a release that I do not believe"))):
         assert server.awaits_listeners
-        assert server.receive(f"p{place}", Acknowledgement(2)) == []
+        assert server.receive(f"p{place}", last) == []
     assert not server.awaits_listeners
 
 
@@ -670,10 +670,15 @@ def test_a_server_whose_records_lack_what_it_has_acknowledged_goes_on_with_nothi
         assert isinstance(error, JournalError)
         assert "is an older copy: a party shows this server's own word" in str(error)
         assert party not in str(error)
-        assert {told for _, told in messages_of(effects)} == {
-            Abort("its journal is an older copy, which its operator has to replace")
-        }
+        reason = "its journal is an older copy, which its operator has to replace"
+        assert {told for _, told in messages_of(effects)} == {Abort(reason)}
+        assert party in {told for recipients, _ in messages_of(effects) for told in recipients}
         assert not kept_by(effects)
+        for name in set(world.session.names) - {party}:  # whoever comes later is told as well
+            assert again.awaits_listeners
+            with pytest.raises(RemoteProtocolError, match=reason):
+                again.admit(greeting(name), fingerprint=world.session.roster.fingerprint_of(name))
+        assert not again.awaits_listeners
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, PrivacyError
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.guard import GuardedShare
+from psephos.protocol.guarded_shares import GuardedShare
 from psephos.protocol.mechanisms import PolyaShare
 from psephos.protocol.privacy import (
     NeighboringRelation,

@@ -177,14 +177,14 @@ def test_a_quorum_missed_while_joining_names_those_who_did_not_come() -> None:
 
 
 def test_a_quorum_out_of_reach_while_joining_ends_the_session_at_once() -> None:
-    """Missing are those who are gone, and not p2, who had time left."""
+    """Missing are those who are gone, and p2, who had not come."""
     server = make_server(rules=TWO_OF_THREE)
     join(server, "p0")
     assert server.receive("p0", Abort("not today")) == []
     error = failure_of(server.receive("p1", Abort("nor I")))
     assert isinstance(error, QuorumError)
     assert (error.received, error.required) == (0, 2)
-    assert (error.missing, error.num_missing) == (("p0", "p1"), 2)
+    assert (error.missing, error.num_missing) == (("p0", "p1", "p2"), 3)
 
 
 def test_a_quorum_missed_at_the_deadline_ends_the_session_even_for_who_has_reported() -> None:

@@ -6,6 +6,7 @@ Strangers' phases with one hole each; whoever holds a row that no loss was worke
 # ruff: noqa: D101  a planted hole is its one line, and its name says which
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ import pytest
 from helpers import Session
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
 from psephos.protocol.arrays import IntArray
+from psephos.protocol.errors import BudgetExceededError, PrivacyError
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
     Prepared,
@@ -25,8 +27,17 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.protocol.mechanisms.joint_law import loss_of_one_answer
 from psephos.protocol.phases import Draw, Entries, MaskedSums
-from psephos.protocol.population import run_population
-from psephos.protocol.privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism, TrustModel
+from psephos.protocol.population import run_population, tally_places
+from psephos.protocol.privacy import (
+    Budget,
+    Ledger,
+    NeighboringRelation,
+    PartLoss,
+    PrivacyEvent,
+    PrivacyLoss,
+    PureMechanism,
+    TrustModel,
+)
 from psephos.protocol.randomness import SimulatedNoise
 
 TOP = 100
@@ -212,6 +223,43 @@ def test_no_session_counts_again_what_was_disclosed_or_releases_rows(kinds: Sequ
         run_population(protocol_of(*kinds), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
 
 
+class AgainReleased(Sum):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), np.array([earlier[0][:, 0].sum()]))
+
+
+class Reshaped(Flat):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), earlier[0].reshape(len(reports), 1).sum(axis=0))
+
+
+class BeforeAll(Flat):
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), earlier[0].sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "told"),
+    [
+        *(
+            ((Sum, kind), "phase 'phase 0': shape (n, 0), since its values were disclosed")
+            for kind in (Again, Reshaped)
+        ),
+        (
+            (Sum, Flat, AgainReleased),
+            "(phase 'phase 0': shape (n, 0), since its values were disclosed; phase 'phase 1': shape (n, 1))",
+        ),
+        ((BeforeAll,), "`earlier` is empty, since no phase is before this one"),
+    ],
+)
+def test_a_tally_that_takes_more_of_earlier_phases_than_there_is_is_told_what_there_is(
+    kinds: Sequence[Any], told: str
+) -> None:
+    with pytest.raises((PluginError, ConfigurationError), match="tally of phase") as refused:
+        run_population(protocol_of(*kinds), rows([[1], [2]]), noise=SimulatedNoise(1, session="s"))
+    assert told in str(refused.value)
+
+
 def test_a_tally_is_of_as_many_reports_as_it_was_given() -> None:
     class Fewer(Flat):
         def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
@@ -258,7 +306,8 @@ class FirstAlone(Prepared):
             for shared in [TwoLayer((2,), Uniform(0.1, 0.3))]
             for width in (1, 2, 8, 9, 20)
         ),
-        (FirstAlone(), 2, 1.0, 1.0),
+        *((FirstAlone(), width, 1.0, 1.0) for width in (2, 9)),  # of which no law is looked at, if they are wide
+        *((VectorLaplace(1.0, width, 1), width, float(width), 1.0) for width in (2, 9)),
     ],
 )
 def test_a_part_is_held_against_the_worst_place_with_all_others_known(
@@ -330,6 +379,136 @@ def test_a_row_of_more_parts_than_are_paid_for_takes_part_in_nothing(kind: Any) 
     wire = Session(protocol_of(kind), rows([[1, 0, 0], [0, 10, 0], [0, 0, 1]])).play()
     assert wire.result is None
     assert "p1" in str(wire.failure)
+
+
+class LocalAnswers(_Three, Phase):
+    """Rows of a list of their own: which of their numbers change by themselves, nobody says."""
+
+    def __init__(self, part: PartLoss) -> None:
+        losses = [loss(3.0, TrustModel.LOCAL, part)]
+        super().__init__("three", columns=range(3), mechanism=GeneralizedRandomizedResponse(1.0, 11), losses=losses)
+
+
+class CentralAnswers(CentralPhase):
+    def __init__(self, part: PartLoss) -> None:
+        noise = VectorLaplace(10.0, 30, 1 << 40)
+        super().__init__("three", columns=range(3), bound=10, tally_mechanism=noise, losses=[loss(3.0, part=part)])
+
+    def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
+        return [range(11)] * 3
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return Tally(len(reports), reports.sum(axis=0))
+
+
+class CentralAnswersApart(CentralAnswers):
+    """It says what one of them costs."""
+
+    of_part: ClassVar[float] = 1.0
+
+    def part_event_of(self, public: Sequence[int]) -> PureMechanism:
+        return PureMechanism(epsilon=self.of_part)
+
+
+class CentralAnswersFalse(CentralAnswersApart):
+    of_part = 0.01
+
+
+class MaskedAnswers(MaskedSums):
+    def __init__(self, part: PartLoss) -> None:
+        sizes: dict[str, Any] = {"threshold": 2, "colluders": 0, "unit": "voter"}
+        losses = [loss(3.0, TrustModel.DISTRIBUTED, part)]
+        super().__init__("three", ranges=[(0, 10)] * 3, epsilon=3.0, losses=losses, **sizes)
+
+
+class MaskedAnswersApart(MaskedAnswers):
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self.event_within(10)
+
+
+class MaskedAnswersFalse(MaskedAnswers):
+    def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
+        return self.event_within(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [
+        (LocalAnswers, 3.0),
+        (CentralAnswers, 3.0),
+        (CentralAnswersApart, 1.0),
+        (MaskedAnswers, 3.0),
+        (MaskedAnswersApart, 1.0),
+    ],
+)
+def test_no_phase_states_less_of_a_part_than_it_draws(kind: Any, whole: float) -> None:
+    kind(PartLoss(unit="answer", claimed=whole, proven=whole)).check_losses(())
+    for less in (0.01, whole * 0.999):
+        phase = kind(PartLoss(unit="answer", claimed=less, proven=less))
+        with pytest.raises(ConfigurationError, match="loss of answer must be at least what phase 'three' draws of one"):
+            phase.check_losses(())
+        with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
+            phase.check_loss_groups(NOBODY_KNOWS)
+
+
+@pytest.mark.parametrize("kind", [CentralAnswersFalse, MaskedAnswersFalse])
+def test_what_a_phase_says_of_one_value_is_held_against_rows_that_differ_in_one(kind: Any) -> None:
+    with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
+        kind(PartLoss(unit="answer", claimed=0.2, proven=0.2)).check_loss_groups(NOBODY_KNOWS)
+
+
+@pytest.mark.parametrize("kind", [Flat, LocalAnswers, CentralAnswers, MaskedAnswers])
+def test_a_part_whose_loss_is_left_out_loses_what_its_phase_draws(kind: Any) -> None:
+    named = PartLoss(unit="answer", claimed=0.01)
+    phase = kind("flat", named) if kind is Flat else kind(named)
+    phase.check_losses(())
+    phase.check_loss_groups(NOBODY_KNOWS)
+    (own,) = phase.losses
+    assert own.part == PartLoss(unit="answer", claimed=0.01, proven=own.proven)
+    ledger = Ledger("p", budget=Budget(epsilon=math.inf, datum=own.proven))
+    ledger.charge(own, session="1", phase=phase.name)
+    with pytest.raises(BudgetExceededError):
+        ledger.charge(own, session="2", phase=phase.name)
+
+
+def test_a_part_of_several_loses_what_the_mechanism_draws_of_one_part() -> None:
+    (own,) = MaskedThree(part=PartLoss(unit="record", claimed=1.0)).losses
+    assert own.part is not None
+    assert own.part.proven == 1.0 < own.proven
+    with pytest.raises(PrivacyError, match="must be a number"):
+        Ledger("p").charge(loss(1.0, part=PartLoss(unit="record", claimed=1.0)), session="1", phase="made by none")
+
+
+@pytest.mark.parametrize("kind", [LocalThree, CentralThree, MaskedThree])
+@pytest.mark.parametrize("place", [0, 9, 20_000])
+def test_arrays_and_batches_hold_private_rows_as_clients_do(kind: Any, place: int) -> None:
+    private = np.eye(3, dtype=np.int64)[np.arange(3 if kind is MaskedThree else 20_001) % 3]
+    noise = SimulatedNoise(1, session="s")
+    run_population(protocol_of(kind), rows(private.tolist()), noise=noise)
+    private[min(place, len(private) - 1)] = [0, 10, 0]
+    for run in (run_population, lambda *given, **noise: tally_places(*given, start=0, **noise)):
+        with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be") as refused:
+            run(protocol_of(kind), rows(private.tolist()), noise=noise)
+        assert "10" not in str(refused.value)
+
+
+class EachItsOwn(LocalThree):
+    """A public row says which of the three a person may say something of; each person is a kind."""
+
+    def rows_of(self, public: Sequence[int]) -> IntArray:
+        return AXES[[0, 1 + public[0]]]
+
+    def kinds_of(self, public: IntArray) -> Sequence[IntArray | slice]:
+        return [slice(None)]
+
+
+def test_arrays_hold_private_rows_of_each_public_row() -> None:
+    private, public = np.eye(3, dtype=np.int64) * 2, np.arange(3)[:, None]
+    noise = SimulatedNoise(1, session="s")
+    run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
+    private[1] *= 3
+    with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be"):
+        run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
 
 
 def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:

@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v10/`: whole sessions, message by message, good ones and ones that must fail.
+"""Writes the test vectors of `v10/`: whole sessions, good ones and ones that must fail, and transcripts.
 
 Everything in them follows from the modules here, so a second run writes the same bytes. `README.md` has the schema. Run
 it with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -11,10 +11,11 @@ from typing import Final
 
 from psephos.protocol.messages import PROTOCOL_VERSION
 
-from . import ballots, crowds, masked, partners, preferences
-from .recorder import Recorder
+from . import ballots, crowds, durable, masked, partners, preferences
+from .recorder import Recorder, in_json
+from .transcripts import TRANSCRIPTS, transcripts
 
-__all__ = ["FOLDER", "VECTORS", "render"]
+__all__ = ["FOLDER", "NAMES", "VECTORS", "render"]
 
 FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
 VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
@@ -23,18 +24,22 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     **preferences.VECTORS,
     **ballots.VECTORS,
     **masked.VECTORS,
+    **durable.VECTORS,
 }
+NAMES: Final = (*VECTORS, TRANSCRIPTS)
+"""Of all files."""
 
 
 def render(name: str) -> str:
-    """Return the text of one vector's file."""
-    return json.dumps(VECTORS[name]().render(), indent=1, ensure_ascii=False, default=bytes.hex) + "\n"
+    """Return the text of one file."""
+    plain = transcripts() if name == TRANSCRIPTS else VECTORS[name]().render()
+    return json.dumps(in_json(plain), indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
     """Write all files of this version."""
     FOLDER.mkdir(exist_ok=True)
-    for name in VECTORS:
+    for name in NAMES:
         (FOLDER / f"{name}.json").write_text(render(name), encoding="utf-8")
 
 

@@ -22,7 +22,7 @@ from psephos.protocol.messages import (
 
 from .recorder import Recorder, all_goes_well, with_a_forged_report
 
-__all__ = ["VECTORS"]
+__all__ = ["VECTORS", "session_of_partners"]
 
 FINGERPRINTS: Final = tuple(hashlib.sha256(f"the certificate of p{place}".encode()).hexdigest() for place in range(3))
 """Made up, as everything here; real ones are of certificates."""
@@ -30,7 +30,10 @@ CHARTER: Final = Charter("00112233445566778899aabbccddeeff", expires=2_000_000_0
 """Of the sessions that have certificates, but for the roster's digest."""
 
 
-def _session(*, quorum: float = 1.0, num_parties: int = 4, has_certificates: bool = False, **given: Any) -> Session:
+def session_of_partners(
+    *, quorum: float = 1.0, num_parties: int = 4, has_certificates: bool = False, **given: Any
+) -> Session:
+    """Return a vote on two candidates."""
     weights = [1.0, 2.0, 3.0, 2.0, 1.0][:num_parties]
     vote = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=2.0, **given))
     opinions = {"ada": [1, 0, 1, 1, 0][:num_parties], "bob": [0, 0, 1, 0, 1][:num_parties]}
@@ -43,11 +46,11 @@ def _session(*, quorum: float = 1.0, num_parties: int = 4, has_certificates: boo
 
 
 def _good(about: str, **given: Any) -> Recorder:
-    return all_goes_well(_session(**given), about)
+    return all_goes_well(session_of_partners(**given), about)
 
 
 def _three_of_four() -> Recorder:
-    recorder = Recorder(_session(quorum=3), "A report is lost, and three of four are enough.")
+    recorder = Recorder(session_of_partners(quorum=3), "A report is lost, and three of four are enough.")
     recorder.start(*make_names(4))
     recorder.deliver_requests()
     for party in ("p0", "p1", "p3"):
@@ -59,7 +62,7 @@ def _three_of_four() -> Recorder:
 
 
 def _wrong_hello(about: str, **changes: Any) -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2), about)
+    recorder = Recorder(session_of_partners(num_parties=3, quorum=2), about)
     recorder.start("p0", "p1")
     recorder.forge("p2", SERVER, hello("p2", **changes))
     recorder.deliver_all()
@@ -69,7 +72,7 @@ def _wrong_hello(about: str, **changes: Any) -> Recorder:
 
 
 def _inquiry() -> Recorder:
-    recorder = Recorder(_session(num_parties=3), "Each party asks for the terms, and then takes part.")
+    recorder = Recorder(session_of_partners(num_parties=3), "Each party asks for the terms, and then takes part.")
     for name in make_names(3):
         recorder.inquire(name)
     recorder.start(*make_names(3))
@@ -78,7 +81,7 @@ def _inquiry() -> Recorder:
 
 
 def _certificates() -> Recorder:
-    session = _session(num_parties=3, has_certificates=True)
+    session = session_of_partners(num_parties=3, has_certificates=True)
     recorder = Recorder(session, "Every party comes by its own certificate and names the session's id; p0 asks first.")
     recorder.inquire("p0")
     recorder.start(*make_names(3))
@@ -87,7 +90,7 @@ def _certificates() -> Recorder:
 
 
 def _stranger(about: str, fingerprint: str, *, session_id: str = CHARTER.id) -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2, has_certificates=True), about)
+    recorder = Recorder(session_of_partners(num_parties=3, quorum=2, has_certificates=True), about)
     recorder.start("p0", "p1")
     recorder.come_by("p2", fingerprint)
     recorder.forge("p2", SERVER, hello("p2", session_id=session_id))
@@ -99,7 +102,7 @@ def _stranger(about: str, fingerprint: str, *, session_id: str = CHARTER.id) -> 
 
 def _inquiry_of_a_stranger() -> Recorder:
     about = "An inquiry by another party's certificate is refused; then the party comes by its own."
-    recorder = Recorder(_session(num_parties=3, has_certificates=True), about)
+    recorder = Recorder(session_of_partners(num_parties=3, has_certificates=True), about)
     recorder.come_by("p2", FINGERPRINTS[1])
     recorder.inquire("p2")
     recorder.come_by("p2", "")
@@ -110,7 +113,7 @@ def _inquiry_of_a_stranger() -> Recorder:
 
 def _comes_back() -> Recorder:
     about = "p1 is lost while others join, p2 in the first phase with its report on its way; both come back."
-    recorder = Recorder(_session(quorum=3), about)
+    recorder = Recorder(session_of_partners(quorum=3), about)
     recorder.start("p0", "p1")
     for _ in range(4):  # hellos and welcomes
         recorder.deliver()
@@ -128,7 +131,7 @@ def _comes_back() -> Recorder:
 
 def _comes_back_after_its_report() -> Recorder:
     about = "p2 has reported, is lost, and comes back: it is refused, and its first report stands."
-    recorder = Recorder(_session(quorum=3), about)
+    recorder = Recorder(session_of_partners(quorum=3), about)
     recorder.start(*make_names(4))
     recorder.deliver_requests()
     recorder.deliver("p2")
@@ -140,7 +143,7 @@ def _comes_back_after_its_report() -> Recorder:
 
 
 def _conflicting_report() -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2), "A second report differs; the first one stands.")
+    recorder = Recorder(session_of_partners(num_parties=3, quorum=2), "A second report differs; the first one stands.")
     recorder.start(*make_names(3))
     recorder.deliver_requests()
     recorder.deliver("p0")
@@ -155,12 +158,14 @@ def _conflicting_report() -> Recorder:
 
 
 def _out_of_range() -> Recorder:
-    session = _session(num_parties=3, quorum=2)
+    session = session_of_partners(num_parties=3, quorum=2)
     return with_a_forged_report(session, "A report names a fourth group of three.", "p1", [3])
 
 
 def _quorum_missed() -> Recorder:
-    recorder = Recorder(_session(quorum=3), "Two of four are gone, three are required, and both sides say who.")
+    recorder = Recorder(
+        session_of_partners(quorum=3), "Two of four are gone, three are required, and both sides say who."
+    )
     recorder.start(*make_names(4))
     recorder.deliver_requests()
     recorder.deliver("p0")
@@ -172,7 +177,7 @@ def _quorum_missed() -> Recorder:
 
 def _inquiry_about_weights() -> Recorder:
     about = "Each party is told its public weight, in the terms and again when it is welcomed."
-    recorder = Recorder(_session(num_parties=3, public_weights=True), about)
+    recorder = Recorder(session_of_partners(num_parties=3, public_weights=True), about)
     for name in make_names(3):
         recorder.inquire(name)
     recorder.start(*make_names(3))
@@ -182,7 +187,7 @@ def _inquiry_about_weights() -> Recorder:
 
 def _changed_public_row() -> Recorder:
     about = "A server tells p0 that its weight is another than p0 agreed to."
-    session = _session(num_parties=3, quorum=2, public_weights=True)
+    session = session_of_partners(num_parties=3, quorum=2, public_weights=True)
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     heavier: list[int] = session.inputs.public[2].tolist()
@@ -194,7 +199,7 @@ def _changed_public_row() -> Recorder:
 
 def _changed_charter() -> Recorder:
     about = "A server tells p0 that another roster takes part than p0 agreed to."
-    session = _session(num_parties=3, quorum=2, has_certificates=True)
+    session = session_of_partners(num_parties=3, quorum=2, has_certificates=True)
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     other = msgspec.structs.replace(session.charter, roster=FINGERPRINTS[0])
@@ -206,7 +211,7 @@ def _changed_charter() -> Recorder:
 
 def _release_for_one_alone() -> Recorder:
     about = "A server tells p0 something alone, which this protocol declares for nobody."
-    recorder = Recorder(_session(num_parties=3), about)
+    recorder = Recorder(session_of_partners(num_parties=3), about)
     recorder.start(*make_names(3))
     while not any(entry["type"] == "Release" for entry in recorder.messages):
         recorder.deliver()
@@ -220,7 +225,7 @@ def _release_for_one_alone() -> Recorder:
 
 def _release_before_the_last_request() -> Recorder:
     about = "A server releases an outcome to p0 when it has asked for the weights alone; p0 takes none."
-    recorder = Recorder(_session(num_parties=3, quorum=2), about)
+    recorder = Recorder(session_of_partners(num_parties=3, quorum=2), about)
     recorder.start(*make_names(3))
     while not any(entry["type"] == "Report" for entry in recorder.messages):
         recorder.deliver()
@@ -231,7 +236,7 @@ def _release_before_the_last_request() -> Recorder:
 
 
 def _changed_parameters() -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
+    recorder = Recorder(session_of_partners(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
     recorder.start("p0", "p1", "p2")
     other = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=20.0))
     recorder.forge(SERVER, "p0", Welcome.of(other))
@@ -242,7 +247,8 @@ def _changed_parameters() -> Recorder:
 
 def _invented_outcome() -> Recorder:
     recorder = Recorder(
-        _session(num_parties=3, quorum=2), "A first request with an outcome, of a phase that nobody has held."
+        session_of_partners(num_parties=3, quorum=2),
+        "A first request with an outcome, of a phase that nobody has held.",
     )
     recorder.start("p0", "p1", "p2")
     recorder.deliver("p0")
@@ -254,7 +260,9 @@ def _invented_outcome() -> Recorder:
 
 
 def _invented_acknowledgement() -> Recorder:
-    recorder = Recorder(_session(num_parties=3, quorum=2), "A server that has a report which was never sent.")
+    recorder = Recorder(
+        session_of_partners(num_parties=3, quorum=2), "A server that has a report which was never sent."
+    )
     recorder.start("p0", "p1", "p2")
     recorder.deliver("p0")
     recorder.deliver(SERVER, "p0")
@@ -265,7 +273,7 @@ def _invented_acknowledgement() -> Recorder:
 
 
 def _aborted_by_client() -> Recorder:
-    recorder = Recorder(_session(num_parties=3), "A party leaves, and a quorum of all is out of reach.")
+    recorder = Recorder(session_of_partners(num_parties=3), "A party leaves, and a quorum of all is out of reach.")
     recorder.start(*make_names(3))
     recorder.deliver("p0")
     recorder.forge("p0", SERVER, Abort("not today"))

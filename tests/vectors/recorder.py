@@ -2,19 +2,75 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, cast
 
 import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
 from masked_sums import MaskedSession
-from psephos.protocol.effects import Effect, Finish, Named
-from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Message, Report, encode
+from psephos.protocol import ClientMachine, ServerMachine
+from psephos.protocol.effects import Effect, Finish, Keep, Named
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
+from psephos.protocol.records import Drawn
 from psephos.protocol.views import describe
 
-__all__ = ["Plain", "Recorder", "all_goes_well", "with_a_forged_report"]
+__all__ = ["SECRET", "Journals", "Plain", "Recorder", "all_goes_well", "in_json", "with_a_forged_report"]
 
 Plain = dict[str, Any]
+SECRET: Final = b"by which the server knows its own word"
+"""Of servers with a journal."""
+_MOST_IN_JSON: Final = (1 << 53) - 1
+"""The greatest integer that all readers of JSON hold exactly."""
+
+
+def in_json(value: Any) -> Any:
+    """Return plain data as a vector has it: bytes in hexadecimal, integers beyond 2**53 - 1 as text."""
+    if isinstance(value, dict):
+        return {key: in_json(each) for key, each in cast("Plain", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [in_json(each) for each in cast("Sequence[Any]", value)]
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, int) and abs(value) > _MOST_IN_JSON else value
+
+
+class Journals:
+    """What a session's machines have kept, and machines that are made from it; of a session without journals, nothing.
+
+    Args:
+        secret: the server's.
+    """
+
+    def __init__(self, session: Session, *, is_durable: bool, secret: bytes = SECRET) -> None:
+        self._session = session
+        self._secret = secret
+        self._of: dict[str, list[Any]] | None = {name: [] for name in (SERVER, *session.names)} if is_durable else None
+
+    def server(self) -> ServerMachine:
+        """Return a server that goes on from its journal."""
+        if self._of is None:
+            return self._session.server()
+        return self._session.server(records=tuple(self._of[SERVER]), secret=self._secret)
+
+    def client(self, name: str) -> ClientMachine:
+        """Return a client that goes on from its journal, with a ledger that has what was drawn."""
+        records = None if self._of is None else tuple(self._of[name])
+        entries = [entry for record in records or () if isinstance(record, Drawn) for entry in record.entries]
+        self._session.ledgers[name] = Ledger(name, entries=entries)
+        return self._session.client(name, records=records)
+
+    def keep(self, name: str, effects: Sequence[Effect]) -> None:
+        """Keep what a machine asks to be kept."""
+        if self._of is not None:
+            self._of[name] += [effect.record for effect in effects if isinstance(effect, Keep)]
+
+    def forget(self, name: str, number: int) -> None:
+        """Let a journal be an older copy, with so many records."""
+        if self._of is not None:
+            del self._of[name][number:]
+
+    def __bool__(self) -> bool:
+        return self._of is not None
 
 
 class Recorder:
@@ -23,17 +79,20 @@ class Recorder:
     Args:
         session: the session.
         about: what the vector shows, as a sentence.
+        is_durable: whether server and parties have journals.
     """
 
-    def __init__(self, session: Session, about: str) -> None:
+    def __init__(self, session: Session, about: str, *, is_durable: bool = False) -> None:
         self.session = session
         self.about = about
-        self.server = session.server()
-        self.clients = {name: session.client(name) for name in session.names}
+        self._journals = Journals(session, is_durable=is_durable)
+        self.server = self._journals.server()
+        self.clients = {name: self._journals.client(name) for name in session.names}
         self.messages: list[Plain] = []
         self.operations: list[Plain] = []
         self.released: msgspec.Struct | None = None
         self._came_by: dict[str, str] = {}
+        self._lost: set[str] = set()
         self.waiting: list[tuple[int, str, str, Message]] = []
         self._note({"operation": "start", "at": SERVER}, SERVER, self.server.start())
 
@@ -55,6 +114,8 @@ class Recorder:
             came_by = self._came_by.get(source, self.session.roster.fingerprint_of(source))
             if came_by:
                 operation["fingerprint"] = came_by
+            if isinstance(message, Hello):
+                self._lost.discard(source)
             effects = receive_at_server(self.server, source, message, fingerprint=came_by)
         else:
             effects = self.clients[target].receive(source, message)
@@ -70,16 +131,44 @@ class Recorder:
         self.deliver(party)
         self.waiting = [entry for entry in self.waiting if entry[2] != party]
 
-    def restart(self, party: str) -> None:
-        """Let a party's process begin anew, with a ledger of its own."""
-        self.session.ledgers[party] = Ledger(party)
-        self.clients[party] = self.session.client(party)
-        self._note({"operation": "restart", "at": party}, party, self.clients[party].start())
+    def restart(self, at: str, *, records: int | None = None) -> None:
+        """Let a process begin anew, from its journal where it has one, or from the first so many records of it."""
+        operation: Plain = {"operation": "restart", "at": at}
+        if records is not None:
+            operation["records"] = records
+            self._journals.forget(at, records)
+        if at == SERVER:
+            self.waiting.clear()
+            self._lost.update(self.session.names)
+            self.server = self._journals.server()
+            self._note(operation, at, self.server.start())
+        else:
+            self.clients[at] = self._journals.client(at)
+            self._note(operation, at, self.clients[at].start())
+
+    def come_back(self, party: str, *, records: int | None = None) -> None:
+        """Let a party's process be lost with what is on its way, and begin anew."""
+        self.lose(party)
+        self.restart(party, records=records)
 
     def deliver_last(self) -> None:
         """Deliver what was sent last, before everything else."""
         self.waiting.insert(0, self.waiting.pop())
         self.deliver()
+
+    def deliver_until(self, kind: str, sender: str, *, phase: int | None = None) -> None:
+        """Deliver the oldest messages, until a party has said something of a kind."""
+        while not any(
+            (entry["type"], entry["from"]) == (kind, sender) and phase in {None, entry["fields"].get("phase")}
+            for entry in self.messages
+        ):
+            self.deliver()
+
+    def deliver_between(self, party: str) -> None:
+        """Deliver what a party and the server say to each other, while all others wait."""
+        while any(party in entry[1:3] for entry in self.waiting):
+            found = next(entry for entry in self.waiting if party in entry[1:3])
+            self.deliver(*found[1:3])
 
     def deliver_all(self) -> None:
         """Deliver everything in the order in which it was sent."""
@@ -99,6 +188,7 @@ class Recorder:
     def lose(self, party: str) -> None:
         """Let the server lose a connection, with what is on its way."""
         self.waiting = [entry for entry in self.waiting if party not in entry[1:3]]
+        self._lost.add(party)
         operation: Plain = {"operation": "loss", "at": SERVER, "from": party}
         self._note(operation, SERVER, self.server.receive_loss(party))
 
@@ -118,15 +208,19 @@ class Recorder:
             "roster": list(session.names),
             "fingerprints": None if session.roster.fingerprints is None else list(session.roster.fingerprints),
             "charter": msgspec.structs.asdict(session.charter),
+            **({"secret": SECRET} if self._journals else {}),
             **_secrets_of(session),
             "private_rows": private,
             "public_rows": public,
             "messages": self.messages,
             "operations": self.operations,
             "outcome": msgspec.to_builtins(self.released),
+            "digests": {each.party: each.transcript for each in self.clients.values()}
+            | {SERVER: self.server.transcript},
         }
 
     def _note(self, operation: Plain, at: str, effects: Sequence[Effect]) -> None:
+        self._journals.keep(at, effects)
         error = error_of(effects)
         operation["success"] = error is None
         if error is not None:
@@ -161,7 +255,8 @@ class Recorder:
             entry["forged"] = True
         number = len(self.messages)
         self.messages.append(entry)
-        self.waiting.append((number, sender, recipient, message))
+        if recipient not in self._lost:
+            self.waiting.append((number, sender, recipient, message))
         return number
 
 

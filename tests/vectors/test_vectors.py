@@ -17,17 +17,19 @@ from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules,
 from psephos.protocol.effects import Effect, Finish, Named
 from psephos.protocol.masked_sessions import masking_rules
 from psephos.protocol.masking import DEEDS, Evidence, verdict
-from psephos.protocol.messages import PROTOCOL_VERSION, Charter, decode, encode
-from psephos.protocol.privacy import Ledger
+from psephos.protocol.messages import PROTOCOL_VERSION, Charter, Release, Request, Welcome, decode, encode
+from psephos.protocol.transcript import Transcript
 from psephos.protocol.views import describe
 from psephos.scenarios.system import find_protocol
-from vectors.generate import FOLDER, VECTORS, render
+from vectors.generate import FOLDER, NAMES, render
+from vectors.recorder import Journals, in_json
+from vectors.transcripts import TRANSCRIPTS
 
 Plain = dict[str, Any]
-every_vector = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.stem)
+every_vector = pytest.mark.parametrize("path", sorted(FOLDER.glob("*_*.json")), ids=lambda path: path.stem)
 
 
-def load(path: pathlib.Path) -> Plain:
+def load(path: pathlib.Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -51,12 +53,12 @@ def session_of(vector: Plain) -> Session:
 
 
 def test_there_is_a_file_for_every_vector_and_no_other() -> None:
-    assert {path.stem for path in FOLDER.iterdir()} == set(VECTORS)
+    assert {path.stem for path in FOLDER.iterdir()} == set(NAMES)
 
 
-@every_vector
-def test_a_vector_is_made_again_byte_for_byte(path: pathlib.Path) -> None:
-    assert render(path.stem) == path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_is_made_again_byte_for_byte(name: str) -> None:
+    assert render(name) == (FOLDER / f"{name}.json").read_text(encoding="utf-8")
 
 
 @every_vector
@@ -67,7 +69,7 @@ def test_the_messages_of_a_vector_decode_to_what_it_says(path: pathlib.Path) -> 
         payload = bytes.fromhex(entry["bytes"])
         message = decode(payload)
         assert encode(message) == payload
-        described: Plain = json.loads(json.dumps(describe(message), default=bytes.hex))
+        described: Plain = in_json(describe(message))
         assert described == {"type": entry["type"], **entry["fields"]}
 
 
@@ -141,16 +143,23 @@ def test_vectors_hold_evidence_of_each_kind_and_a_verdict_names_whom_they_name()
 def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
     vector = load(path)
     session = session_of(vector)
-    server = session.server()
-    clients = {name: session.client(name) for name in session.names}
+    journals = Journals(session, is_durable="secret" in vector, secret=bytes.fromhex(vector.get("secret", "")))
+    server = journals.server()
+    clients = {name: journals.client(name) for name in session.names}
     finished: list[object] = []
     sent: list[int] = []
     for operation in vector["operations"]:
+        at: str = operation["at"]
         if operation["operation"] == "restart":
-            session.ledgers[operation["at"]] = Ledger(operation["at"])
-            clients[operation["at"]] = session.client(operation["at"])
-        machine = server if operation["at"] == SERVER else clients[operation["at"]]
+            if "records" in operation:
+                journals.forget(at, operation["records"])
+            if at == SERVER:
+                server = journals.server()
+            else:
+                clients[at] = journals.client(at)
+        machine = server if at == SERVER else clients[at]
         effects = _perform(machine, operation, vector["messages"])
+        journals.keep(at, effects)
         error = error_of(effects)
         assert operation["success"] == (error is None)
         if error is not None:
@@ -158,7 +167,7 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
         named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, Named)]
         assert named == operation.get("names", [])
         produced = [
-            (operation["at"], recipient, encode(message).hex())
+            (at, recipient, encode(message).hex())
             for recipients, message in messages_of(effects)
             for recipient in recipients
         ]
@@ -166,7 +175,7 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
         assert produced == [(entry["from"], entry["to"], entry["bytes"]) for entry in expected]
         endings = [effect.result for effect in effects if isinstance(effect, Finish)]
         assert bool(endings) == operation.get("finishes", False)
-        if operation["at"] != SERVER:
+        if at != SERVER:
             finished += endings
         sent += operation["sends"]
     # Every message comes from a machine, in order, or is marked as forged.
@@ -174,6 +183,7 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
     for outcome in finished:
         assert json.loads(json.dumps(msgspec.to_builtins(outcome))) == vector["outcome"]
     assert bool(finished) == (vector["outcome"] is not None)
+    assert vector["digests"] == {**{name: clients[name].transcript for name in clients}, SERVER: server.transcript}
 
 
 @every_vector
@@ -184,13 +194,42 @@ def test_a_good_vector_has_no_failure_and_a_bad_one_has(path: pathlib.Path) -> N
 
 @every_vector
 def test_the_outcome_of_a_session_of_all_is_that_of_the_arrays(path: pathlib.Path) -> None:
-    missing = {"good_three_of_four", "good_rankings_of_four", "good_rankings_of_nobody", "good_masked_leaving"}
-    if not path.stem.startswith("good_") or path.stem in missing:
+    missing = ("three_of_four", "rankings_of_four", "rankings_of_nobody", "masked_leaving", "durable_late")
+    if not path.stem.startswith("good_") or path.stem.removeprefix("good_").startswith(missing):
         return  # somebody is missing there
     vector = load(path)
     session = session_of(vector)
     result = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     assert json.loads(json.dumps(msgspec.to_builtins(result.outcome))) == vector["outcome"]
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*_durable*.json")), ids=lambda path: path.stem)
+def test_what_is_said_again_after_a_restart_has_the_same_bytes(path: pathlib.Path) -> None:
+    said: dict[tuple[object, ...], set[str]] = {}
+    for entry in load(path)["messages"]:
+        if entry["type"] in {"Report", "Request", "Release", "Welcome"}:
+            key = entry["type"], entry["from"], entry["to"], entry["fields"].get("phase")
+            said.setdefault(key, set()).add(entry["bytes"])
+    assert {key: len(spellings) for key, spellings in said.items() if len(spellings) > 1} == {}
+
+
+def test_transcripts_have_the_digests_that_their_file_says() -> None:
+    cases: Sequence[Plain] = load(FOLDER / f"{TRANSCRIPTS}.json")
+    for case in cases:
+        words = {name: case[name] for name in ("session", "protocol", "kind", "num_steps")}
+        transcript = Transcript(**words)
+        for written in case["messages"]:
+            message = decode(bytes.fromhex(written))
+            assert isinstance(message, (Welcome, Request, Release))
+            transcript.add(message)
+        assert transcript.digest == case["digest"], case["about"]
+        if case["digest"] is not None:
+            assert hashlib.sha256(bytes.fromhex(case["hashed"])).hexdigest() == case["digest"]
+    digests = [case["digest"] for case in cases]
+    same = [case["about"] for case in cases if case["digest"] == digests[0]]
+    assert same == [cases[0]["about"], cases[-4]["about"], cases[-3]["about"]]
+    others = [digest for digest in digests if digest not in {digests[0], None}]
+    assert len(set(others)) == len(others)
 
 
 def _perform(machine: ServerMachine | ClientMachine, operation: Plain, messages: Sequence[Plain]) -> list[Effect]:

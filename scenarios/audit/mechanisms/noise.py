@@ -6,6 +6,7 @@ against their laws, of which that of each number goes down to its tails. Grids a
 steps or more.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,10 @@ from .checking import checks_of
 from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
 
 _STEPS: Final = 128  # grid steps per scale at least, as `laplace_grid` has them
+_FINE: Final = 3 << 20
+"""A scale in steps that is no power of two, and far above those that laws are looked at in step by step."""
+_LEAST_OF_FINE: Final = 8_000
+"""Rows that show numbers which are uniform in blocks of a scale."""
 _WIDTH: Final = 3
 _SECURE: Final = frozenset({1.0})
 """ε for which the noise of deployments is audited too: a row takes up to a millisecond."""
@@ -59,6 +64,17 @@ def noise_cases() -> Iterator[Case]:
                 secure_share=_ROW_SHARE,
                 law_checks=functools.partial(_checks, mechanism, [[0] * _WIDTH, apart, other]),
             )
+    fine = VectorLaplace(scale=_FINE, sensitivity=_FINE, bound=_FINE)
+    apart = [_FINE, *([0] * (_WIDTH - 1))]
+    yield local_case(
+        f"{_WIDTH} × Laplace on a fine grid, ε = 1",
+        "vector-laplace",
+        "row",
+        functools.partial(_pairs, fine, [apart], is_secure=True),
+        proven=1.0,
+        secure_share=_ROW_SHARE,
+        law_checks=lambda: [dataclasses.replace(own, least=_LEAST_OF_FINE) for own in _checks(fine, [[0] * _WIDTH])],
+    )
 
 
 def _checks(mechanism: RowMechanism, rows: Sequence[PrivateRow]) -> Sequence[LawCheck]:

@@ -38,6 +38,8 @@ _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "three moments": Moments((0.25, 0.08, 0.03), 0.0, 0.5),
 }
 """What flip probabilities are drawn from, beside the uniform distribution."""
+_NUM_MANY: Final = 6
+_MANY_SETS: Final = f"{_NUM_MANY} answer sets"
 # Of the outputs that are asked for: a whole session for each takes most of a millisecond.
 _SHARES_OF_RELEASES: Final = {"share": 0.02, "secure_share": 0.03}
 _ALL, _ONE = "all answers of a worker", "one answer, the others known"
@@ -116,7 +118,11 @@ def truth_discovery_climbs() -> Iterator[Climb]:
     """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mechanisms = ["two_layer", "one_layer", "fresh_two_layer"]
-    mixed = ["two_layer of two answer sets", *(f"two_layer of {name}" for name in _HYPERS)]
+    mixed = [
+        "two_layer of two answer sets",
+        *(f"{name} of {_MANY_SETS}" for name in mechanisms),
+        *(f"two_layer of {name}" for name in _HYPERS),
+    ]
     mixed += [f"{name}{OWN}{level:g}" for name, level in zip(mechanisms, _LEVELS, strict=True)]
     yield Climb("surveys", sizes, [*mechanisms, *mixed], _stage, alphabets=["labels"])
     counted = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
@@ -175,8 +181,10 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     mechanisms: dict[str, MechanismName] = {"one_layer": "one_layer", "fresh_two_layer": "fresh_two_layer"}
     usual = tuple(f"label {place}" for place in range(sizes["labels"]))
     sets = (_TERNARY, usual, usual) if of == "two answer sets" else (usual,)
+    if of == _MANY_SETS:
+        sets = tuple(tuple(f"{place} of {size}" for place in range(size)) for size in range(2, 2 + _NUM_MANY))
     labels = [sets[place % len(sets)] for place in range(number)]
-    hyper = _HYPERS.get(of, Uniform(0.0, 0.6) if len(sets) > 1 else None)
+    hyper = _HYPERS.get(of, Uniform(0.0, 0.6) if len(sets) > 1 and name != "one_layer" else None)
     if isinstance(hyper, Moments):
         number = min(number, len(hyper.moments))  # of more answers nothing is known
         labels = labels[:number]

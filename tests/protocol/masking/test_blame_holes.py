@@ -1,12 +1,30 @@
 """Ways to have an honest party named, or its secrets told, by an older copy of its journal; and many wrong shares."""
 
+import contextlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import pytest
 from masking_dealer import PRIMITIVES, Dealer, total_of_rows
 from psephos.agents.masking import Cryptography
-from psephos.protocol.masking import Confirmations, Deal, MaskingMove, MaskingParty, NeighborKeys, Shares, verdict
+from psephos.protocol import MalformedMessageError, RemoteProtocolError
+from psephos.protocol.masking import (
+    Confirmations,
+    Deal,
+    Keys,
+    MaskingMove,
+    MaskingParty,
+    NeighborKeys,
+    Said,
+    Shares,
+    server,
+    verdict,
+)
+from psephos.protocol.masking.deals import KnownDeal
 from psephos.protocol.masking.evidence import WrongShare
+from psephos.protocol.masking.scalars import encode_scalar
+from psephos.protocol.masking.steps import HeldBox
 
 ROWS = [[1, 2], [3, 4], [5, 6], [7, 8]]
 
@@ -75,3 +93,45 @@ def test_who_tells_many_wrong_shares_is_named_once() -> None:
     dealer.parties[0] = dealer.party(0, TellsWrongShares)
     assert dealer.run(ROWS) == total_of_rows(ROWS, range(4))
     assert [place for place, _ in dealer.server.named] == [0]
+
+
+class HasAnothersKey(MaskingParty):
+    """One whose key of boxes is twice that of party 1, so that its boxes open for nobody, nor others' for it."""
+
+    deals: Mapping[int, KnownDeal] = {}  # the server's, with which it is in league
+
+    def _own_keys(self) -> Keys:
+        own = super()._own_keys()
+        twice = PRIMITIVES.times(encode_scalar(2), Dealer(4, 3).party(1).keys().of_boxes)
+        told = Keys(own.of_masks, twice, b"")
+        return msgspec.structs.replace(told, signature=self._sign(self._rules.about_keys(self._place, told)))
+
+    def _take_box(self, told: HeldBox) -> None:
+        self._held[told.place] = bytes(96)
+        self._entries[told.place] = self.deals[told.place].entries[self._place], told.alpha
+
+
+class Session(Dealer):
+    """Four parties, of whom the first has a key that is made of another's."""
+
+    def __init__(self) -> None:
+        super().__init__(4, 3)
+        self.parties[0] = self.party(0, type("InLeague", (HasAnothersKey,), {"deals": self.server._deals}))
+
+    def say(self, place: int, move: MaskingMove, said: Said) -> None:
+        with contextlib.suppress(MalformedMessageError):  # its sender is out
+            super().say(place, move, said)
+
+
+def test_a_party_with_a_key_that_is_made_of_anothers_is_out_and_nobody_accuses_it() -> None:
+    """What others have in common with it would open, to the server, all boxes of the other: both of its secrets."""
+    dealer = Session()
+    assert dealer.run(ROWS) == total_of_rows(ROWS, [1, 2, 3])
+    assert MaskingMove.ACCUSE not in {move for _, move in dealer.said}
+    assert dealer.server.named == []
+
+
+def test_nor_does_anybody_where_a_server_lets_it_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "has_possession", lambda *_, **__: True)
+    with pytest.raises(RemoteProtocolError, match="'p0' has not proven that it has the secret of its key of boxes"):
+        Session().run(ROWS)

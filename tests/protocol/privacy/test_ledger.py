@@ -816,3 +816,21 @@ def test_a_cap_of_a_datum_adds_what_each_session_tells_of_the_smallest_unit() ->
     Ledger("ann", budget=Budget(epsilon=3.0), entries=ledger.entries).check([loss] * 5)
     with pytest.raises(ConfigurationError, match="budget_datum must be at least 0"):
         Budget(epsilon=1.0, datum=-1.0)
+
+
+def test_what_one_session_gives_back_leaves_the_room_of_others_at_a_delta() -> None:
+    """Losses whose pure sum is far above ε fit at δ: what is reserved for them is held by ρ, session by session."""
+
+    def many(number: int) -> PrivacyLoss:
+        event = SelfComposed(RandomizedResponse(epsilon=0.01, num_choices=2), number)
+        return loss_of(number * 0.01, event=event)
+
+    ledger = Ledger("p", budget=Budget(epsilon=3.0, delta=1e-6))
+    first, second = ledger.reserve([many(1_000)]), ledger.reserve([many(1_800)])
+    first.release()
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve([many(1_600)])
+    second.charge(many(1_800), session="second", phase="answers")
+    with pytest.raises(BudgetExceededError):
+        ledger.reserve([many(1_600)])
+    assert ledger.reserve([many(1_000)]) is not None

@@ -3,6 +3,7 @@
 Faults are planted where deployments alone draw; the confidence is that of `make verify`, and more.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -37,6 +38,16 @@ def _shared_by_those_who_came(
     if isinstance(mechanism, PolyaShare):
         mechanism = PolyaShare(mechanism.scale, mechanism.sensitivity, mechanism.bound, _CAME)
     return _randomize(noise, mechanism, values, **address)
+
+
+def _last_with_half_the_noise(
+    noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int], **address: Any
+) -> list[int]:
+    if not isinstance(mechanism, PolyaShare):
+        return _randomize(noise, mechanism, values, **address)
+    halved = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
+    parts = (mechanism, values[:-1]), (halved, values[-1:])
+    return [number for own, some in parts for number in _randomize(noise, own, some, **address)]
 
 
 def _of_masks(change: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> Callable[..., bytes]:
@@ -75,6 +86,7 @@ def _longer(codec: Any, answer: Any) -> msgspec.Raw:
 
 FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
     "shares of those who came in place of T − c": (SecureNoise, "randomize", _shared_by_those_who_came),
+    "half of the last number's noise": (SecureNoise, "randomize", _last_with_half_the_noise),
     "48 of 64 bits fixed": (Cryptography, "expand", _of_masks(_with_fixed_bits)),
     "a period of three numbers": (Cryptography, "expand", _of_masks(_with_a_period)),
     "roots of 24 bits": (SecureNoise, "entropy", _few_bits),

@@ -1,5 +1,6 @@
 """Faults of mechanisms of many values alone: none shows at six, and each is found on the ladder of `responses`."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -11,8 +12,11 @@ from psephos.protocol.mechanisms import (
     HadamardResponse,
     LocalHashing,
     SubsetSelection,
+    discrete_laplace,
 )
+from psephos.protocol.mechanisms.exact import Below
 from psephos.scenarios.audit import AuditVerdict, Case
+from psephos.scenarios.audit.mechanisms.noise import noise_cases
 from psephos.scenarios.audit.mechanisms.responses import response_cases
 
 _ORACLES: Final = SubsetSelection, HadamardResponse, LocalHashing
@@ -93,3 +97,17 @@ def test_what_is_told_apart_of_many_values_has_the_loss_of_the_proof(group: str)
         found = found_by(cases[f"{size} values, ε = 1"], samples, 1 - 1e-9, source=source)
         assert found.verdict is AuditVerdict.CONSISTENT
         assert found.epsilon == pytest.approx(1.0, abs=1e-9)
+
+
+def test_noise_that_is_uniform_in_blocks_of_a_large_scale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the exact sampler corrects within a block of steps, below the scales that are looked at step by step."""
+    case = next(case for case in noise_cases() if "fine grid" in case.name)
+    assert found_by(case, 1_000, 1 - 1e-9, source="secure").verdict is not AuditVerdict.PROOF_REFUTED
+    right = discrete_laplace.happens_exp
+
+    def of_whole_blocks(numerator: int, denominator: int, below: Below) -> bool:
+        block = 1 << max(0, math.ceil(denominator) - 1).bit_length()
+        return numerator < block or right(numerator, denominator, below)
+
+    monkeypatch.setattr(discrete_laplace, "happens_exp", of_whole_blocks)
+    assert found_by(case, 1_000, 1 - 1e-9, source="secure").verdict is AuditVerdict.PROOF_REFUTED

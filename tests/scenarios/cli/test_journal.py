@@ -5,22 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from bad_input import Psephos
 from journal_sessions import HELD, NOW, REPORT, SESSIONS, SPENT, session_of
 from psephos.agents.host_journal import HostJournal
-from psephos.agents.journal_file import JournalFile
-from psephos.agents.journal_format import About, lock_file_of, read_journal
-from psephos.agents.person_journal import PERSON, PersonJournal, read_sessions
+from psephos.agents.journal_format import lock_file_of, read_journal
+from psephos.agents.person_journal import PERSON, PersonJournal
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.privacy import Budget
 from psephos.protocol.records import Left
-from psephos.scenarios.deployment import journal_care
 
 KILLED = """
 import os, signal, sys
@@ -161,87 +157,6 @@ def test_a_damaged_journal_stays_beside_the_backup_that_takes_its_place(
     assert spent_in(path) == (SPENT, HELD)
 
 
-def test_a_journal_moves_to_another_machine_and_is_used_in_one_place(
-    psephos: Psephos, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stick, home = tmp_path / "stick" / "journal.sqlite", tmp_path / "home"
-    ended = psephos("journal", "move", stick)
-    assert ended.out == f"{stick}: the journal from now on\n{path}: is not used any more\n"
-    said = refused(psephos, "journal", "prune")
-    assert said == f"the journal {path} has moved to {stick}, and is not used here any more"
-    for words in (("journal", "move", tmp_path / "elsewhere"), ("journal", "backup", tmp_path / "backup")):
-        assert refused(psephos, *words) == said
-    assert f"moved to {stick}" in psephos("ledger").out
-    monkeypatch.delenv("PSEPHOS_JOURNAL")
-    monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    assert "FILE must be given" in refused(psephos, "journal", "move")
-    assert psephos("journal", "move", "--journal", stick).status == 0
-    there = home / "psephos" / "journal.sqlite"
-    assert psephos("ledger").out.count("moved to") == 0
-    assert read_sessions(there)[1].keys() == SESSIONS.keys()
-    assert spent_in(there) == (SPENT, HELD)
-    with PersonJournal.open(there, now=NOW) as journal:
-        assert list(journal.sitting("id-under-way").records) == SESSIONS["id-under-way"]
-
-
-def test_a_move_is_refused_where_there_is_a_journal(psephos: Psephos, path: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.sqlite"
-    PersonJournal.open(other, now=NOW).close()
-    assert refused(psephos, "journal", "move", other).endswith("is there already: two journals cannot become one")
-    assert refused(psephos, "journal", "move", path).endswith("is there already: two journals cannot become one")
-    assert spent_in(path) == (SPENT, HELD)
-
-
-@pytest.mark.parametrize("step", ["before the copy", "after the copy"])
-def test_a_move_that_was_cut_off_is_finished_and_never_leaves_two(
-    psephos: Psephos, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """As by a loss of power, after which nothing of the process runs any more."""
-    target = tmp_path / "moved.sqlite"
-    change: Callable[..., None] = JournalFile.change_about
-    copy: Callable[..., None] = JournalFile.write_copy
-
-    class PowerLossError(BaseException):
-        pass
-
-    def lose_power(*_: Any, **changes: Any) -> None:
-        raise PowerLossError(changes)
-
-    def change_until_then(journal: Any, **changes: Any) -> None:
-        if changes != {"moved_to": str(target)}:
-            lose_power()
-        change(journal, **changes)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(JournalFile, "change_about", change_until_then)
-        patch.setattr(JournalFile, "write_copy", lose_power if step == "before the copy" else copy)
-        with pytest.raises(PowerLossError):
-            journal_care.move(path, target)
-    assert target.exists() is (step == "after the copy")
-    with pytest.raises(JournalError, match="was about to be moved, by `psephos journal move`, to"):
-        PersonJournal.open(path, now=NOW)
-    assert "was about to be moved" in refused(psephos, "journal", "move", tmp_path / "elsewhere")
-    assert psephos("journal", "move", target).status == 0
-    assert spent_in(target) == (SPENT, HELD)
-    assert "has moved to" in refused(psephos, "journal", "prune")
-
-
-def test_a_move_that_fails_leaves_the_journal_where_it_is(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="cannot be opened or written"):
-        journal_care.move(path, tmp_path / "no such folder" / "journal.sqlite")
-    assert spent_in(path) == (SPENT, HELD)
-
-
-def test_another_file_does_not_finish_a_move(path: Path, tmp_path: Path) -> None:
-    target = tmp_path / "moved.sqlite"
-    file, _ = JournalFile.open(path, About(kind=PERSON))
-    with file:
-        file.change_about(moved_to=str(target))
-    PersonJournal.open(target, now=NOW).close()
-    with pytest.raises(JournalError, match="is not the copy of"):
-        journal_care.move(path, target)
-
-
 def test_pruning_takes_reports_that_nobody_can_ask_for_again_and_no_loss(psephos: Psephos, path: Path) -> None:
     before = psephos("ledger").out
     ended = psephos("journal", "prune")
@@ -286,7 +201,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
     text.write_text("Dear diary", encoding="utf-8")
     SessionJournal.open(session, configuration={}).close()
     out = tmp_path / "out.sqlite"
-    for command in (("prune",), ("move", out), ("backup", out)):
+    for command in (("prune",), ("backup", out)):
         for file, reason in (
             (nothing, "does not exist"),
             (tmp_path, "is a folder: name a file"),
@@ -298,9 +213,8 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
             assert not out.exists()
             assert not lock_file_of(nothing).exists()
     with PersonJournal.open(path, now=NOW):
-        for command in (("prune",), ("move", out)):
-            said = refused(psephos, "journal", *command)
-            assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
+        said = refused(psephos, "journal", "prune")
+        assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
     for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
         assert refused(psephos, "ledger", missing) == f"the journal {Path(missing).resolve()} does not exist"
     assert refused(psephos, "ledger", "nothing").startswith("RUN must be the folder of a run")
@@ -348,12 +262,6 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     said = refused(psephos, "journal", "restore", backup, accept, "--journal", folder)
     assert said.endswith("is a folder: name a file")
 
-    stick = tmp_path / "stick.sqlite"
-    assert psephos("journal", "move", stick, "--journal", path).status == 0
-    assert "has moved to" in refused(psephos, "journal", "prune", "--journal", path)
-    for file in folder.iterdir():
-        file.unlink()
-    assert psephos("journal", "move", "--journal", stick).out.startswith(f"{path}: the journal from now on")
     path.unlink()
     assert psephos("journal", "restore", backup, accept).out.startswith(f"{path}: restored")
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:

@@ -53,6 +53,21 @@ def test_what_is_said_of_a_table_is_written_into_the_scenario(psephos: Psephos, 
     assert psephos("run", "own.toml", "--out", "run").status == 0
 
 
+def test_rows_of_a_column_whose_name_or_word_holds_an_equals_sign_are_picked(psephos: Psephos, write: Write) -> None:
+    write("own.csv", "name,roof,size = big,key\nAnn,yes,so,a=1\nBob,no,not,a=1\nCid,no,so,b=2\nDee,yes,not,b=2\n")
+    said = ("new", "vote", "own.csv", "--partner", "name", "--candidate", "roof", "--no-run")
+    for pick, column, word in (("size = big=so", "size = big", "so"), ("key=a=1", "key", "a=1")):
+        ended = psephos(*said, "--only", pick, "--to", f"{word[0]}.toml")
+        assert ended.status == 0, ended.err
+        assert tomllib.loads(Path(f"{word[0]}.toml").read_text(encoding="utf-8"))["partners"]["only"] == {
+            column: [word]
+        }
+    write("two.csv", "name,roof,a,a=b\nAnn,yes,b=c,c\nBob,no,b=c,d\nCid,no,e,c\n")
+    ended = psephos("new", "vote", "two.csv", "--partner", "name", "--candidate", "roof", "--only", "a=b=c")
+    assert (ended.status, len(ended.err.splitlines())) == (2, 1)
+    assert "--only must be of one column, and 'a' and 'a=b' are columns: write it into the scenario" in ended.err
+
+
 @pytest.mark.parametrize("name", ["rctab_generic.csv", "label_studio.csv", "polis_votes.csv"])
 def test_a_command_that_is_printed_holds_nothing_that_nobody_said(psephos: Psephos, name: str) -> None:
     """Every value in it stands for one, such as COLUMN."""

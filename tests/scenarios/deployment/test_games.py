@@ -12,9 +12,8 @@ import pytest
 import trio
 from bad_input import Psephos
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
-from psephos.agents.journal_format import read_journal
+from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
-from psephos.agents.session_journal import SESSION
 from psephos.protocol import ConfigurationError, Scope, SessionKind, SessionResult
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept_reports import ReceivedReports, seal_of

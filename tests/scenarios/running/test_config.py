@@ -387,6 +387,7 @@ def test_a_name_too_long_for_a_file_is_a_scenario_that_does_not_exist() -> None:
         ("b.toml", "protocol = ", "well-formed"),
         ("b.toml", b"\xff\xfe", "a readable file"),
         ("b.json", "{", "well-formed"),
+        ("b.json", "", "a file that is not empty: it was cut short as it was written. Repeat the command that did"),
         ("b.json", "[1]", "well-formed"),
         ("b.toml", "", "one of"),
         ("b.toml", "protocol = 5", "text"),

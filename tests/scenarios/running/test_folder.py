@@ -343,14 +343,6 @@ def test_a_shipped_scenario_that_lists_somebody_else_keeps_nobody(
     assert "stood in the scenario itself" in Path("first/report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk to write to is needed")
-def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "out")
-    (folder.path / "run.json").symlink_to("/dev/full")
-    with pytest.raises(OSError, match=r"run\.json"):
-        folder.write_json("run.json", {"seconds": 1})
-
-
 # Files that cannot be written, and text that is somebody else's.
 
 
@@ -370,6 +362,20 @@ class Disk(io.FileIO):
         taken = super().write(bytes(data)[: self.room])
         self.room -= taken
         return taken
+
+
+def test_a_file_that_finds_no_room_is_named_and_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = RunFolder(tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "_open_own", lambda path: io.BufferedWriter(Disk(path, "wb")))
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            folder.write_text("scenario.json", "x" * 101)
+    assert caught.value.filename == str(folder.path / "scenario.json")
+    assert list(folder.path.iterdir()) == []
+    RunFolder(tmp_path / "out").write_text("scenario.json", "{}")  # it may be tried again
+    with pytest.raises(FileExistsError):
+        folder.write_text("scenario.json", "others")
+    assert (folder.path / "scenario.json").read_text(encoding="utf-8") == "{}"
 
 
 def test_a_line_that_is_written_in_part_is_an_error_and_nothing_of_it_stays(

@@ -84,6 +84,7 @@ def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Pa
     [
         ("run.json", b'{"seconds": 1', ("run.json is whole",)),
         ("run.json", b"[]", ("run.json is whole",)),
+        ("scenario.json", b"", ("scenario.json is not empty: it was cut short as it was written. Repeat the command",)),
         ("run.json", b"\xff\xfe", ("run.json is whole",)),
         ("run.json", b'{"seconds": "long"}', ("run.json.seconds", "a number or left out")),
         ("result.json", b'{"protocol": "dpwevote", "outcome": {"candidates": 3}}', ("outcome of protocol 'dpwevote'",)),

@@ -38,7 +38,10 @@ def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] 
 
 @pytest.mark.parametrize("variant", ["central", "masked"])
 def test_a_verdict_is_what_a_second_reader_counts_where_noise_is_next_to_nothing(tmp_path: Path, variant: str) -> None:
-    """At ε = 30 a verdict is right, or a tie's that is undecided: of central sums and of masked ones."""
+    """At ε = 30 a verdict is right, of central sums and of masked ones; what is undecided is near a tie.
+
+    Noise has a fifteenth of the heaviest weight as its scale: beyond half of it next to nothing is undecided.
+    """
     path, decided = tmp_path / "t.csv", 0
     for seed in range(draws(24, full=600)):
         rng = random.Random(seed)
@@ -60,13 +63,14 @@ def test_a_verdict_is_what_a_second_reader_counts_where_noise_is_next_to_nothing
         except ConfigurationError:  # too few partners for masks
             continue
         outcome: Any = run_session(resolved, seed=seed).outcome
+        heaviest = max(content["parameters"].get("weights", [1]))
         for each in outcome.candidates:
             more = found[each.name] - found["total weight"] / 2
             decided += "undecided" not in each.decision
             if "undecided" not in each.decision:
                 assert (each.decision == "passes") == (more > 0), (seed, each, found)
             else:
-                assert abs(more) <= 1, (seed, each, found)
+                assert abs(more) <= max(1, heaviest / 2), (seed, each, found)
     assert decided > draws(24, full=600) / 12
 
 

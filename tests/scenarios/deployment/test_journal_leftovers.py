@@ -1,0 +1,118 @@
+"""What a killed process, a full disk or an older version leaves of a journal: each state has a way out, which is named.
+
+A process is killed before each of its calls that change a file, by the system or by SQLite, whose transactions are
+whole or are not (`agents/test_journal_file.py` kills within them). Then its owner does what psephos says, and no more.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import journal_care_child
+import pytest
+from journal_sessions import NOW, SESSIONS, SPENT, change_about
+from psephos.agents.journal_file import copy_journal
+from psephos.agents.journal_format import lock_file_of
+from psephos.agents.person_journal import PersonJournal
+from psephos.agents.session_journal import SessionJournal
+from psephos.protocol.errors import JournalError
+from psephos.protocol.records import PhaseOpened
+from thoroughness import IS_FULL, draws
+
+ACTS: Final = ("open", "backup", "restore", "restore here", "prune", "leave")
+HELPS: Final = re.compile(
+    "`psephos journal restore|: name a new file$|disk is full. Make room|No space left|File too large|disk I/O error"
+)
+ACCEPT: Final = "--accept-unknown-losses"
+PUT_BACK: Final = re.compile(r"`psephos journal restore( \S+)?`")
+
+
+def check_all(*words: object, acts: Sequence[str] = ACTS) -> None:
+    """Check what a process says that cuts off each act, or lets it run out of room (`journal_care_child`)."""
+    command = [sys.executable, journal_care_child.__file__, *map(str, words), *acts]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  our own
+    assert ended.returncode == 0, ended.stderr
+    told = [json.loads(line) for line in ended.stdout.splitlines()]
+    for each in told:
+        assert all(map(HELPS.search, each["said"])), each
+        assert (each["ends"], each["spent"]) == ("well", each["expected"]), each
+    for act in acts:
+        first, *_, last = (each for each in told if each["act"] == act)
+        assert first["is_killed"] or first["failed"]
+        assert (last["is_killed"], last["failed"]) == (False, False)
+
+
+def test_whoever_is_killed_at_any_call_has_a_way_on(tmp_path: Path) -> None:
+    check_all("killed", tmp_path, draws(30, full=1))
+
+
+def test_whoever_may_write_so_much_to_a_file_and_no_more_has_a_way_on(tmp_path: Path) -> None:
+    check_all("limited", tmp_path, draws(48, full=1))
+
+
+def test_whoever_has_so_much_room_and_no_more_has_a_way_on(small_disk: Path) -> None:
+    """On a disk of its own: a journal was once made whose last pages had found no room as it was closed."""
+    check_all("full", small_disk, 1, acts=ACTS if IS_FULL else ACTS[:2])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of little room."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "psephos", str(small)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603  its own
+        pytest.skip("may not mount a small file system here")
+    yield small
+    subprocess.run(["umount", str(small)], check=True)  # noqa: S603, S607  its own
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+@pytest.mark.parametrize("target", ["none", "begun", "whole", "in use"])
+@pytest.mark.parametrize("has_arrived", [True, False])
+def test_a_journal_that_an_older_version_moved_has_a_way_on_at_both_places(
+    psephos: Callable[..., Any], tmp_path: Path, target: str, *, is_empty: bool, has_arrived: bool
+) -> None:
+    path, there = tmp_path / "own" / "journal.sqlite", tmp_path / "there.sqlite"
+    with PersonJournal.open(path, now=NOW) as journal:
+        for session_id, records in () if is_empty else SESSIONS.items():
+            journal.sitting(session_id).keep(records)
+    if target == "begun":
+        there.with_name("there.sqlite.new").write_bytes(b"SQLite format 3\x00")
+    elif target != "none":
+        copy_journal(path, there)
+        if target == "in use":
+            shutil.copy(lock_file_of(path), lock_file_of(there))
+    change_about(path, moved_to=str(there), is_moved=has_arrived)
+    said = psephos("journal", "prune", "--journal", path).err
+    assert f"moved to {there} by an older psephos, and is not used here: go on with that one by --journal" in said
+    for place in (path, there) if there.exists() else (path,):
+        ended = psephos("journal", "prune", "--journal", place)
+        if ended.status:
+            (source,) = PUT_BACK.findall(ended.err)
+            source = source.strip() or place
+            assert ACCEPT in psephos("journal", "restore", source, "--journal", place).err
+            assert psephos("journal", "restore", source, "--journal", place, ACCEPT).status == 0
+            assert psephos("journal", "prune", "--journal", place).status == 0
+        with PersonJournal.open(place, now=NOW) as journal:
+            assert journal.ledger("me", None).spent == (0 if is_empty else SPENT)
+
+
+def test_a_servers_journal_that_is_damaged_or_gone_is_not_to_be_restored_from_a_backup(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with SessionJournal.open(path, configuration={"session id": "1"}) as journal:
+        journal.keep([PhaseOpened(0, (0,))])
+    for change in (lambda: os.truncate(path, 5000), path.unlink):
+        change()
+        with pytest.raises(JournalError) as caught:
+            SessionJournal.open(path, configuration={"session id": "1"})
+        assert caught.value.reason.endswith(
+            "put the newest copy of its folder back, or draw up the session anew with `psephos roster`"
+        )
