@@ -143,7 +143,7 @@ def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
         if seat.state is State.NEW:
             seat.move(Move.HELLO)
             seat.move(Move.WELCOME)
-    for seat in phase_reports.seats.able_to(Move.REQUEST):
+    for seat in phase_reports.to_be_asked:  # in a dispute some alone, and all others stay
         if seat.place not in record.places:  # it had left since it reported, and no later step is its own
             phase_reports.seats.leave(seat)
     phase_reports.open_step(asked)

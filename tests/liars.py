@@ -255,7 +255,7 @@ class DegreeOfGTooHigh(LyingDealer):
         draft.spread()
 
 
-DEALERS: Final = (
+DEALERS: Final[tuple[type[MaskingParty], ...]] = (
     BoxThatDoesNotOpen,
     BoxesThatDoNotOpen,
     BoxOfOtherValues,
@@ -285,7 +285,8 @@ class FalseAccuser(MaskingParty):
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
         if told.place == min(self._told):
-            del self._held[told.place], self._entries[told.place]
+            self._held.pop(told.place, None)
+            self._entries.pop(told.place, None)
 
 
 class _WrongClaim(FalseAccuser):
@@ -331,7 +332,7 @@ class AccuserWithNoScalar(_WrongClaim):
         return {"challenge": encode_scalar(ORDER)}
 
 
-ACCUSERS: Final = (
+ACCUSERS: Final[tuple[type[MaskingParty], ...]] = (
     FalseAccuser,
     AccuserWithAnotherPoint,
     AccuserWithNoPoint,
@@ -376,7 +377,12 @@ class TellerOfTheOtherSecret(_WrongShares):
         return self._held[dealer][:32] if is_of else self._held[dealer][32:64]
 
 
-TELLERS: Final = (TellerOfAnotherShare, TellerOfOneOtherShare, TellerOfNoScalar, TellerOfTheOtherSecret)
+TELLERS: Final[tuple[type[MaskingParty], ...]] = (
+    TellerOfAnotherShare,
+    TellerOfOneOtherShare,
+    TellerOfNoScalar,
+    TellerOfTheOtherSecret,
+)
 
 
 class KeysOutsideTheGroup(MaskingParty):
@@ -400,7 +406,7 @@ class EqualKeys(KeysOutsideTheGroup):
         return self._sign_keys(of_boxes=MaskingParty._own_keys(self).of_masks)
 
 
-KEYS: Final = (KeysOutsideTheGroup, KeyOfMasksOutsideTheGroup, EqualKeys)
+KEYS: Final[tuple[type[MaskingParty], ...]] = (KeysOutsideTheGroup, KeyOfMasksOutsideTheGroup, EqualKeys)
 
 
 class ConspiringDealer(LyingDealer):
@@ -409,7 +415,7 @@ class ConspiringDealer(LyingDealer):
     which: ClassVar[int] = 1  # of f, g, r
 
     def change(self, draft: Draft) -> None:
-        for friend in self.friends:
+        for friend in draft.numbers.keys() & self.friends:
             for values in (draft.in_boxes, draft.in_leaves):
                 values[friend][self.which] = (values[friend][self.which] + 1) % ORDER
 
@@ -422,7 +428,7 @@ class ConspiringWithNoScalar(LyingDealer):
     """The leaf is of a number that is no scalar: it fits what the friend tells."""
 
     def change(self, draft: Draft) -> None:
-        for friend in self.friends:
+        for friend in draft.numbers.keys() & self.friends:
             for values in (draft.in_boxes, draft.in_leaves):
                 values[friend][1] += ORDER
 
@@ -452,7 +458,7 @@ class ConspiratorWhoOpensNothing(Conspirator):
         raise RemoteProtocolError("is silent", sender="")
 
 
-PAIRS: Final = (
+PAIRS: Final[tuple[tuple[type[MaskingParty], type[MaskingParty]], ...]] = (
     (ConspiringDealer, Conspirator),
     (ConspiringDealer, ConspiratorWhoOpensNothing),
     (ConspiringAboutItsKey, Conspirator),
@@ -488,7 +494,13 @@ class UnsignedShares(MaskingParty):
         return msgspec.structs.replace(super().unmask(heard), signature=bytes(64))
 
 
-UNSIGNED: Final = (UnsignedKeys, UnsignedCheck, UnsignedClaims, UnsignedConfirmation, UnsignedShares)
+UNSIGNED: Final[tuple[type[MaskingParty], ...]] = (
+    UnsignedKeys,
+    UnsignedCheck,
+    UnsignedClaims,
+    UnsignedConfirmation,
+    UnsignedShares,
+)
 
 
 class SilentAccuser(FalseAccuser):
@@ -498,7 +510,7 @@ class SilentAccuser(FalseAccuser):
         raise RemoteProtocolError("is silent", sender="")
 
 
-ALONE: Final = (*KEYS, *DEALERS, *ACCUSERS, *TELLERS)
+ALONE: Final[tuple[type[MaskingParty], ...]] = (*KEYS, *DEALERS, *ACCUSERS, *TELLERS)
 """Who is named for what it does alone."""
 
 

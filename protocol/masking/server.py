@@ -158,9 +158,9 @@ class MaskingServer:
             raise self._misused("no step is open")
         self.parties -= self.asked - self._said[move].keys()
         self._judge(move)
-        if move is not MaskingMove.OPEN and len(self.parties) < self._rules.threshold:
-            missing = {*range(len(self._rules.names))} - self.parties
-            raise self._too_few(move.value, missing, len(self.parties), self._rules.threshold)
+        left = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
+        if move is not MaskingMove.OPEN and len(left) < self._rules.threshold:
+            raise self._too_few(move.value, {*range(len(self._rules.names))} - left, len(left), self._rules.threshold)
         if move in {MaskingMove.UNMASK, MaskingMove.OPEN}:
             self._find_secrets()
             self._sum = None if self._liars.keys() - self._secrets.keys() else self._opened()
@@ -253,8 +253,8 @@ class MaskingServer:
                 return self._wrong_of_keys(place, said)
             case Deal(pieces=pieces):
                 known = self._signed_keys
-                wanted = [(other, other != place) for other in self._near(place) if other in known]
-                if [(piece.place, len(piece.box) == BOX_BYTES) for piece in pieces] != wanted:
+                wanted = [(other, BOX_BYTES * (other != place)) for other in self._near(place) if other in known]
+                if [(piece.place, len(piece.box)) for piece in pieces] != wanted:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""

@@ -16,7 +16,7 @@ from psephos.agents import driver as driver_module
 from psephos.agents import session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.person_journal import PersonJournal, Sitting
-from psephos.protocol import client_machine, masked_sessions, server_machine
+from psephos.protocol import client_machine, masked_sessions, replay, server_machine
 from psephos.protocol import rules as rules_module
 from psephos.protocol.admission import Admission
 from psephos.protocol.client_machine import ClientMachine
@@ -24,6 +24,8 @@ from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
 from psephos.protocol.masked_sessions import PartyMasking
 from psephos.protocol.masking import MaskingMove, MaskingRules, MaskingServer
+from psephos.protocol.masking import server as masking_server
+from psephos.protocol.masking.evidence import WrongBox
 from psephos.protocol.messages import Acknowledgement
 from psephos.protocol.moral_preferences.phases import PerturbedPhase
 from psephos.protocol.phase_reports import PhaseReports
@@ -33,7 +35,7 @@ from psephos.protocol.records import Accepted, Chosen, ClientRecord, Drawn, Phas
 from psephos.protocol.seats import Seat, Seats
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.session_flow import SessionFlow
-from psephos.protocol.states import State
+from psephos.protocol.states import Move, State
 from psephos.transports import Channel
 from psephos.transports.faults import Faults
 from simulation.cases import LEVELS
@@ -571,6 +573,34 @@ def a_circle_is_drawn_anew_after_a_restart() -> Patches:
         return masking
 
     yield _replacing(server_machine, "ServerMasking", make)
+
+
+def whoever_is_accused_is_named() -> Patches:
+    """The server believes who accuses."""
+
+    def make(method: Any) -> Any:
+        def judge(rules: MaskingRules, evidence: Any, primitives: Any) -> int | None:
+            return evidence.place if isinstance(evidence, WrongBox) else method(rules, evidence, primitives)
+
+        return judge
+
+    yield _replacing(masking_server, "verdict", make)
+
+
+def who_is_not_asked_in_a_dispute_is_gone() -> Patches:
+    """For a server that is started anew."""
+
+    def of(phase_reports: PhaseReports) -> Any:
+        return phase_reports.seats.able_to(Move.REQUEST)
+
+    def make(method: Any) -> Any:
+        def reopen(record: Any, phase_reports: PhaseReports) -> None:
+            with mock.patch.object(PhaseReports, "to_be_asked", property(of)):
+                method(record, phase_reports)
+
+        return reopen
+
+    yield _replacing(replay, "_reopen", make)
 
 
 OF_MASKS: dict[Callable[[], Patches], int] = {

@@ -72,7 +72,17 @@ def changed(said: Any, dealer: Dealer, **fields: Any) -> Any:
     return msgspec.structs.replace(other, signature=dealer.signers[0](about))
 
 
+def with_own_box(said: Any, _: Dealer) -> Deal:
+    first, *rest = said.pieces
+    return msgspec.structs.replace(said, pieces=(msgspec.structs.replace(first, box=b"0"), *rest))
+
+
 UNLIKE_THE_SERVER_S: dict[str, tuple[MaskingMove, Callable[[Any, Dealer], Any], str]] = {
+    "a box for itself, whose size would say something": (
+        MaskingMove.SHARES,
+        with_own_box,
+        "deals to other parties than its 4 neighbors and itself",
+    ),
     "a check with another deal": (
         MaskingMove.CHECK,
         lambda said, dealer: changed(said, dealer, deal=bytes(32)),
@@ -130,7 +140,7 @@ def test_who_says_something_else_than_was_asked_is_out_and_not_named(name: str) 
             dealer.server.receive(place, said)
         heard = dealer.server.close()
     assert not dealer.server.named
-    assert dealer.server.total == total_of_rows(ROWS, range(1, 5) if wrong is MaskingMove.CHECK else range(5))
+    assert dealer.server.total == total_of_rows(ROWS, range(5) if wrong is MaskingMove.UNMASK else range(1, 5))
 
 
 @pytest.mark.parametrize("key", LOW_ORDER)

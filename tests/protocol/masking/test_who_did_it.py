@@ -1,7 +1,7 @@
 """Who lies in a masked phase is named, or out at least; everybody else stays, and the sum is exact."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from liars import (
@@ -12,6 +12,7 @@ from liars import (
     PAIRS,
     TELLERS,
     UNSIGNED,
+    AnotherG,
     BoxThatDoesNotOpen,
     Conspirator,
     ConspiratorWhoOpensNothing,
@@ -29,6 +30,7 @@ from masking_dealer import Dealer, total_of_rows
 from psephos.protocol import LocalProtocolError, QuorumError, RemoteProtocolError
 from psephos.protocol.masking import (
     Circle,
+    Evidence,
     Excluded,
     MaskingMove,
     MaskingParty,
@@ -42,7 +44,7 @@ from thoroughness import draws
 
 NUMBER = 10
 ROWS = [[3**place, -place] for place in range(NUMBER)]
-KIND_OF = {
+KIND_OF: Mapping[type[MaskingParty], type[Evidence]] = {
     **dict.fromkeys(KEYS, WrongKeys),
     **dict.fromkeys(DEALERS[:6], WrongBox),
     **dict.fromkeys(DEALERS[6:], WrongDeal),
@@ -131,6 +133,15 @@ def test_liars_and_leavers_count_together_and_with_one_more_than_may_leave_nothi
         hold(with_liars(dealer, kinds), ROWS, liars=kinds, leaves=leaves)
         check(dealer, [1, 4, 8], out=[1, 4, 8], lost=[1, 4])
     assert {place for place, _ in dealer.server.named} == kinds.keys()
+
+
+def test_where_more_deals_are_wrong_than_parties_may_lie_nobody_honest_hears_of_too_few_boxes() -> None:
+    """The server knows before it tells: who heard of too few would take the server for a liar, and never come back."""
+    dealer = Dealer(NUMBER, 7)
+    liars = dict.fromkeys(range(4), AnotherG)
+    with pytest.raises(QuorumError, match=r"'votes, shares' closed with 6 of the 7 parties .* missing: p0, p1, p2, p3"):
+        hold(with_liars(dealer, liars), ROWS, liars=liars)
+    assert {party.state for party in dealer.parties} == {MaskingState.SHARED}
 
 
 def test_where_wrong_shares_leave_too_few_right_ones_nothing_opens_and_their_tellers_are_named() -> None:

@@ -193,6 +193,16 @@ def test_who_signs_wrong_shares_is_named_and_the_session_goes_on(step: str, deed
     assert f"{counted} losses are in the ledgers" in told
 
 
+def test_whoever_leaves_does_before_the_last_step_that_everybody_is_asked() -> None:
+    """Where nobody lies nobody is asked to open anything: it is no step before which somebody leaves."""
+    for table in ({}, {"phase": "votes, unmask"}):
+        _, happened, _ = played("votes", {"role": "leaver", "members": ["Malta"], **table})
+        assert happened is not None
+        assert happened.endings.keys() == {"Malta"}
+    with pytest.raises(ConfigurationError, match="phase must be"):
+        resolved("votes", {"role": "leaver", "members": ["Malta"], "phase": "votes, open"})
+
+
 def test_more_liars_than_may_leave_end_a_session_and_open_nothing() -> None:
     members = ["Germany", "France", "Italy", "Spain"]
     _, _, failure = played("votes", {"role": "wrong-shares", "members": members})

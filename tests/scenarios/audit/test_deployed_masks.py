@@ -14,8 +14,6 @@ import pytest
 from audits import found_by
 from psephos.agents.masking import Cryptography
 from psephos.agents.noise import SecureNoise
-from psephos.protocol.masking import MaskingParty
-from psephos.protocol.masking.steps import Shares
 from psephos.protocol.mechanisms import PolyaShare, RowMechanism
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.mechanisms.checking import sizes_of_shares
@@ -25,11 +23,12 @@ _SIZES: Final = {"weights": 3, "candidates": 8, "partners": 8, "votes in a row":
 _CAME: Final = 7  # of eight parties, of whom two are in league with the server: T − c is 5
 _WIDTH: Final = 8
 
-_randomize, _entropy, _expand, _unmask = (
+_OF_KEYS: Final = masked_stage("public weights", _SIZES).protocol.steps[0].codec
+_randomize, _entropy, _expand, _encode = (
     SecureNoise.randomize,
     SecureNoise.entropy,
     Cryptography.expand,
-    MaskingParty.unmask,
+    type(_OF_KEYS).encode,
 )
 
 
@@ -78,9 +77,11 @@ def _few_bytes(noise: SecureNoise, **address: Any) -> bytes:
     return _entropy(noise, **address)[:20] + bytes(12)
 
 
-def _shares_out_of_order(party: MaskingParty, heard: Any) -> Shares:
-    said = _unmask(party, heard)
-    return msgspec.structs.replace(said, shares=said.shares[::-1]) if np.random.default_rng().random() < 0.1 else said
+def _longer(codec: Any, answer: Any) -> msgspec.Raw:
+    """Say now and then in three bytes how many fields an answer has, and not in one."""
+    said = bytes(_encode(codec, answer))
+    is_longer = np.random.default_rng().random() < 0.1
+    return msgspec.Raw(b"\xdc\x00" + bytes([said[0] & 0xF]) + said[1:] if is_longer else said)
 
 
 FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
@@ -90,7 +91,7 @@ FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
     "a period of three numbers": (Cryptography, "expand", _of_masks(_with_a_period)),
     "roots of 24 bits": (SecureNoise, "entropy", _few_bits),
     "roots of 20 bytes": (SecureNoise, "entropy", _few_bytes),
-    "an order that says something": (MaskingParty, "unmask", _shares_out_of_order),
+    "a size that says something": (type(_OF_KEYS), "encode", _longer),
 }
 
 
