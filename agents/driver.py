@@ -63,7 +63,7 @@ class Machine(Protocol):
 
 
 class Timed(Protocol):
-    """A machine that sets deadlines."""
+    """A machine that sets deadlines, and has many peers."""
 
     @property
     def settled_phase(self) -> str | None:
@@ -72,6 +72,10 @@ class Timed(Protocol):
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a deadline has passed."""
+        ...
+
+    def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
+        """Take the last messages of peers that leave together."""
         ...
 
 
@@ -115,6 +119,7 @@ class Driver:
         "_is_acting",
         "_is_keeping",
         "_journal",
+        "_leaving",
         "_listener",
         "_log",
         "_machine",
@@ -158,6 +163,7 @@ class Driver:
         self._log = told.log
         self._listener = told.listener
         self._journal = journal
+        self._leaving: list[tuple[str, Abort]] = []
         self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
@@ -270,7 +276,7 @@ class Driver:
         self.act(self._machine.receive_silence(peer, seconds))
 
     def take(self, peer: str, payloads: list[bytes], *, first: Message | None = None) -> bool:
-        """Feed the machine some payloads from `peer`; return whether they were messages.
+        """Feed the machine some payloads from `peer`; return whether they were messages, after which there may be more.
 
         Args:
             first: what the first of them holds, where that is known.
@@ -288,11 +294,12 @@ class Driver:
                 return False
             if self._meter is not None:
                 self._meter.note(message, len(payload))
+            if type(message) is Abort and self._timed is not None:
+                self._take_leave(peer, message)
+                return False
             effects = self._machine.receive(peer, message)
             if effects or self._skips_waiting:
                 self.act(effects)
-            if self._nursery is not None and type(message) is Abort:  # whoever has left says nothing more
-                self._nursery.start_soon(_hang_up, self.outboxes[peer])
         return True
 
     async def wait_until_ended(self) -> None:
@@ -379,6 +386,25 @@ class Driver:
         if self._nursery is None:
             raise RuntimeError(f"{self._party}'s driver has no nursery for what its machine asks")
         self._nursery.start_soon(task, *arguments)
+
+    def _take_leave(self, peer: str, message: Abort) -> None:
+        """Let a peer go, which says nothing more."""
+        if self.outboxes[peer].is_carried:
+            self._leaving.append((peer, message))
+            if len(self._leaving) == 1:
+                self._start(self._let_leave)
+        else:
+            self.act(self._machine.receive(peer, message))
+            self._start(_hang_up, self.outboxes[peer])
+
+    async def _let_leave(self) -> None:
+        """Let a host's parties leave together: they say so one after another, and each is to be named."""
+        await trio.sleep(_QUIET_SECONDS)
+        leaving, self._leaving = self._leaving, []
+        if self._timed is not None:
+            self.act(self._timed.receive_departures(leaving))
+        for peer, _ in leaving:
+            self._start(_hang_up, self.outboxes[peer])
 
     async def _expire(self, phase: str, seconds: float) -> None:
         due = trio.current_time() + seconds

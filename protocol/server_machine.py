@@ -336,6 +336,18 @@ class ServerMachine:
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
                 return self._drop(seat, self._unexpected(seat, message))
 
+    def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
+        """Take the last messages of clients that leave together: what follows from that follows once all have gone."""
+        for sender, message in leaving:
+            seat = self._seats.by_party[sender]
+            if not seat.moves:
+                self.receive(sender, message)
+                continue
+            if self._view is not None:
+                self._view.record(Happening.RECEIVED, sender, message)
+            self._seats.leave(seat)
+        return self._flow.close_if_complete()
+
     def receive_loss(self, sender: str) -> list[Effect]:
         """Take note that a client's connection is gone; what it reported stands."""
         seat = self._seats.by_party[sender]
