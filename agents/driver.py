@@ -278,7 +278,7 @@ class Driver:
         self.act(self._machine.receive_silence(peer, seconds))
 
     def take(self, peer: str, payloads: list[bytes], *, first: Message | None = None) -> bool:
-        """Feed the machine some payloads from `peer`; return whether they were messages.
+        """Feed the machine some payloads from `peer`; return whether they were messages, after which there may be more.
 
         Args:
             first: what the first of them holds, where that is known.
@@ -296,17 +296,12 @@ class Driver:
                 return False
             if self._meter is not None:
                 self._meter.note(message, len(payload))
-            is_leaving = self._timed is not None and isinstance(message, Abort)
-            if is_leaving and self.outboxes[peer].is_carried:
-                self._leaving.append((peer, message))
-                if len(self._leaving) == 1:
-                    self._start(self._let_leave)
+            if type(message) is Abort and self._timed is not None:
+                self._take_leave(peer, message)
                 return False
             effects = self._machine.receive(peer, message)
             if effects or self._skips_waiting:
                 self.act(effects)
-            if is_leaving:  # it says nothing more
-                self._start(_hang_up, self.outboxes[peer])
         return True
 
     async def wait_until_ended(self) -> None:
@@ -403,12 +398,24 @@ class Driver:
             raise RuntimeError(f"{self._party}'s driver has no nursery for what its machine asks")
         self._nursery.start_soon(task, *arguments)
 
+    def _take_leave(self, peer: str, message: Abort) -> None:
+        """Let a peer go, which says nothing more."""
+        if self.outboxes[peer].is_carried:
+            self._leaving.append((peer, message))
+            if len(self._leaving) == 1:
+                self._start(self._let_leave)
+        else:
+            self.act(self._machine.receive(peer, message))
+            self._start(_hang_up, self.outboxes[peer])
+
     async def _let_leave(self) -> None:
         """Let a host's parties leave together: they say so one after another, and each is to be named."""
         await trio.sleep(_QUIET_SECONDS)
         leaving, self._leaving = self._leaving, []
         if self._timed is not None:
             self.act(self._timed.receive_departures(leaving))
+        for peer, _ in leaving:
+            self._start(_hang_up, self.outboxes[peer])
 
     async def _expire(self, phase: str, seconds: float) -> None:
         due = trio.current_time() + seconds

@@ -48,7 +48,7 @@ class Outbox:
         self._nursery = nursery
         self.waiting: list[bytes] = []
         self.is_replaced = False
-        self.is_carried = isinstance(channel, CarriedChannel)
+        self.is_carried = type(channel) is CarriedChannel
         self.has_writer = False
         self._is_broken = False
         self._is_closing = False
