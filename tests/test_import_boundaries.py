@@ -98,7 +98,6 @@ ORDER = (
     "sides",
     "on_arrays",
     "guard",
-    "guarded_shares",
     "columns",
     "own_levels",
     "phases",

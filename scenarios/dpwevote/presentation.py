@@ -100,16 +100,14 @@ def _level(outcome: Outcome) -> str:
 
 def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
     """Yield a sentence on each estimate that cannot be true."""
-    told = "{name} {estimate}: only {low} to {high} is possible; the excess is noise"
     beyond = [
-        told.format(name=name, estimate=_short(estimate.value), low=_short(low), high=_short(high))
+        f"{name} {_short(estimate.value)}: only {_short(low)} to {_short(high)} is possible; the excess is noise"
         for name, estimate, (low, high) in _estimates(outcome)
         if not low <= estimate.value <= high
     ]
     yield from beyond[:most]
     if len(beyond) > most:
-        told = "and {number:,} more estimates beyond what is possible"
-        yield told.format(number=len(beyond) - most)
+        yield f"and {len(beyond) - most:,} more estimates beyond what is possible"
 
 
 def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, float]]]:
@@ -161,8 +159,7 @@ def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
     ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.leans_yes, -candidate.margin.value))
     shown = ordered[: drawing.MOST_ROWS]
     names = [drawing.fold(candidate.name) for candidate in shown]
-    title = "" if len(shown) == len(ordered) else " (the {few} of {all} with the greatest margins)"
-    title = title.format(few=len(shown), all=len(ordered))
+    title = "" if len(shown) == len(ordered) else f" (the {len(shown)} of {len(ordered)} with the greatest margins)"
     return drawing.Picture(
         draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth, needed=_needed(outcome)),
         size=drawing.size_of_rows(names, row=0.36),

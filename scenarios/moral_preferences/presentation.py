@@ -133,7 +133,7 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
         weight = math.fsum(level.weight * level.num_voters for level in joined)
         name = f"{joined[0].epsilon:g}"
         if len(joined) > 1:
-            name = "{low} to {high}".format(low=name, high=f"{joined[-1].epsilon:g}")
+            name = f"{name} to {joined[-1].epsilon:g}"
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
     weights = "Weight of a report" if size == 1 else "Mean weight"

@@ -110,10 +110,10 @@ def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
 
 def _priced(loss: Priced) -> str:
     unit = loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}"
-    told = {"mechanism": loss.mechanism, "unit": unit, "epsilon": epsilon_text(loss.proven)}
+    epsilon = epsilon_text(loss.proven)
     if loss.number == 1:
-        return "{mechanism}, {unit}, ε ≤ {epsilon}".format(**told)
-    return "{mechanism}, {number:,} times {unit}, ε ≤ {epsilon} in all".format(number=loss.number, **told)
+        return f"{loss.mechanism}, {unit}, ε ≤ {epsilon}"
+    return f"{loss.mechanism}, {loss.number:,} times {unit}, ε ≤ {epsilon} in all"
 
 
 def _counted(number: int | None) -> str:

@@ -72,9 +72,7 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
         said = [verdict_of(left.outcome)]
     elif left.kind == "series" and left.result is not None:
         held = [vote for vote in left.result.votes if "outcome" in vote]
-        said = [
-            "{held:,} of {votes} came to an outcome.".format(held=len(held), votes=some(len(left.result.votes), "vote"))
-        ]
+        said = [f"{len(held):,} of {some(len(left.result.votes), 'vote')} came to an outcome."]
     elif left.missing_protocol:
         said = [left.missing_protocol]
     elif left.run is None:
@@ -96,7 +94,7 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
 def _facts(left: RunLeft) -> Iterator[str]:
     """Yield the day, how many took part of how many, and whether it was real."""
     with contextlib.suppress(ValueError, OverflowError):
-        yield "{date:%-d %B %Y}".format(date=dt.datetime.fromisoformat("" if left.run is None else left.run.at))
+        yield f"{dt.datetime.fromisoformat('' if left.run is None else left.run.at):%-d %B %Y}"
     num = None if left.result is None else left.result.num_parties
     hides = left.about is None or left.about.hides_participation
     roles = ("party", "parties") if left.about is None else (left.about.client_role,)

@@ -144,8 +144,7 @@ def price_of_series(result: Released, role: str) -> tuple[str, str]:
     """Return what all votes cost whoever paid most, in odds, and the limit; and a warning if that protects little."""
     person, budget = result.privacy.person, result.privacy.budget
     epsilon = epsilon_text(person.proven)
-    told = "Privacy loss per person over all votes: at most ε = {epsilon} (proven, {relation})."
-    said = [told.format(epsilon=epsilon, relation=person.relation)]
+    said = [f"Privacy loss per person over all votes: at most ε = {epsilon} (proven, {person.relation})."]
     warning = ""
     if person.certainty is not None:
         said.append(f"{odds_of(person.certainty, held_by(role))}.")

@@ -50,8 +50,7 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     own, *others = found
     who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
     if own.share <= own.most:
-        told = "{who} can only be sure of margins of {share} % and more {whole}"
-        told = told.format(who=who, share=math.ceil(100 * own.share - _ROUNDING), whole=own.whole)
+        told = f"{who} can only be sure of margins of {math.ceil(100 * own.share - _ROUNDING)} % and more {own.whole}"
         if not is_brief:
             told = f"{told}: closer ones may stay undecided"
     else:

@@ -217,8 +217,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     party = protocol.client_role
     persons = {name for each in held for name in (*each.names, *each.refused)}
     most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
-    told = "at most ε = {most:g} proven for one {role} over all votes (replace-one)"
-    paid = told.format(most=round_up(most, 6), role=party)
+    paid = f"at most ε = {round_up(most, 6):g} proven for one {party} over all votes (replace-one)"
     return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 

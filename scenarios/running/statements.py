@@ -85,16 +85,11 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
     central = [phase.name for phase in facts.phases if phase.is_central]
     number = facts.colluders
     if facts.threshold and not central:
-        told = (
-            "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum alone."
-        )
-        if any(is_semi_honest(loss.mechanism) for phase in facts.phases for loss in phase.losses):
-            told = (
-                "Nobody is trusted with private values: they leave under masks, and the {server} learns a noisy sum "
-                "alone if it follows the protocol (semi-honest server only)."
-            )
-        ends = "Fewer than {number} who take part to the end release nothing."
-        said = [told.format(server=server), ends.format(number=facts.threshold)]
+        is_honest = any(is_semi_honest(loss.mechanism) for phase in facts.phases for loss in phase.losses)
+        condition = " if it follows the protocol (semi-honest server only)" if is_honest else ""
+        learns = f"they leave under masks, and the {server} learns a noisy sum alone{condition}"
+        ends = f"Fewer than {facts.threshold} who take part to the end release nothing."
+        said = [f"Nobody is trusted with private values: {learns}.", ends]
         who = f"The {server} with up to {number} others learns"
     elif not central:
         said = ["Nobody is trusted with private values: everyone randomizes their own before they leave."]
@@ -105,15 +100,13 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         if facts.threshold:  # of a series in which other votes are masked
             who = f"Whoever sees what it releases, with up to {number} others, learns"
     else:
-        shown = in_a_row(central)
-        told = "The {server} is trusted with what it sees in {phases}, and adds noise there."
-        said = [told.format(server=server, phases=shown)]
+        said = [f"The {server} is trusted with what it sees in {in_a_row(central)}, and adds noise there."]
         who = "Whoever sees all else, whatever all others tell, learns"
     if facts.proven is None or math.isinf(facts.proven):
         said.append(f"{who} more of one person than any ε bounds.")
     else:
-        told = "{who} no more of one person than {bound} in all allows ({relation})."
-        said.append(told.format(who=who, bound=f"ε = {at_most(facts.proven)}", relation=facts.relation))
+        bound = f"ε = {at_most(facts.proven)} in all allows ({facts.relation})"
+        said.append(f"{who} no more of one person than {bound}.")
     if facts.public:
         said.append(f"Public of each person: {in_a_row(facts.public)}.")
     if facts.chosen:

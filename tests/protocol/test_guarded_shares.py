@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, PrivacyError
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.guarded_shares import GuardedShare
 from psephos.protocol.mechanisms import PolyaShare
+from psephos.protocol.phases.masked_phase import GuardedShare
 from psephos.protocol.privacy import (
     NeighboringRelation,
     PrivacyLoss,

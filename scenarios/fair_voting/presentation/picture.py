@@ -132,8 +132,7 @@ def _draw_rows(
             said += f" ({drawing.fold(outcome.features[widest].name)})"
         if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
             limit = f"{outcome.max_disparity:g}"
-            told = "more than {limit}, at a price" if has_a_price(outcome) else "more than the {limit} allowed"
-            said += f"\n{told.format(limit=limit)}"
+            said += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
         elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
             less = "less than the least welfare, at a price" if has_a_price(outcome) else "less than the least welfare"
             said += f"\n{less}"
@@ -180,6 +179,5 @@ def _source(outcome: Outcome) -> str:
     """Return by what the election is held, and what is claimed for it where that is not what is proven."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
     proven = "none" if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
-    told = "{claimed} claimed, {proven} proven"
-    differs = f", {told.format(claimed=claimed, proven=proven)}" if claimed != proven else ""
+    differs = f", {claimed} claimed, {proven} proven" if claimed != proven else ""
     return f"{outcome.mechanism}, {outcome.objective}{differs}"

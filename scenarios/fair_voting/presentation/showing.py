@@ -113,8 +113,7 @@ def _assured(assurance: Assurance) -> str:
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
         prior = _PRIORS[assurance.prior] if assurance.prior in _PRIORS else str(assurance.prior)
-        told = "The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
-        told = told.format(chance=chance, prior=prior)
+        told = f"The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
         return told if assurance.verdict is None else f"{undecided} {told}"
     if assurance.verdict is None:
         return "Nothing tells how near the others come: any of them may be better."
