@@ -243,10 +243,9 @@ class MaskingParty:
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
             raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
         secret, about = self._of_boxes, rules.about("proof", dealer, own)
-        try:
-            shared = primitives.times(encode_scalar(secret), keys.of_boxes)
-        except ValueError:
-            raise self._fault(f"a key of {name!r} is no point of the group") from None
+        shared = primitives.times(
+            encode_scalar(secret), keys.of_boxes
+        )  # a point of the group, of which it has the secret
         proof = proof_of(
             secret,
             nonce,

@@ -5,13 +5,20 @@ A sum is right, and masked rows look uniform, by whatever secrets: so a party's 
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from masking_dealer import Dealer, secret_of, total_of_rows
 from psephos.agents.masking import Cryptography
 from psephos.protocol.masking import MaskingMove, MaskingParty
-from psephos.protocol.masking.shamir import PRIME, SHARE_BYTES, combine
+from psephos.protocol.masking.scalars import (
+    ENTROPY_BYTES,
+    ORDER,
+    SCALAR_BYTES,
+    encode_scalar,
+    exchange_key_of,
+    scalars_of,
+    value_at_zero,
+)
 
 ROWS = [[place, -place] for place in range(6)]
 THRESHOLD = 5
@@ -38,8 +45,11 @@ class Watched(Cryptography):
         self.secrets.add(secret)
         return secret
 
-    def public_of(self, private: bytes) -> bytes:
-        return super().public_of(self.known(private))
+    def base(self, scalar: bytes) -> bytes:
+        return super().base(self.known(scalar))
+
+    def times(self, scalar: bytes, point: bytes) -> bytes:
+        return super().times(self.known(scalar), point)
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
         agree = super().agreement(self.known(private))
@@ -51,7 +61,11 @@ class Watched(Cryptography):
         return derived
 
     def expand(self, key: bytes, length: int) -> bytes:
-        return self.made(super().expand(self.known(key), length))
+        expanded = self.made(super().expand(self.known(key), length))
+        for scalar in scalars_of(expanded) if length % ENTROPY_BYTES == 0 else ():
+            self.made(encode_scalar(scalar))
+            self.made(exchange_key_of(scalar) or b"")
+        return expanded
 
     def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
         assert key not in self.keys, "a key that seals twice"
@@ -82,37 +96,29 @@ def dealer() -> WatchedDealer:
     return dealer
 
 
-def shares_of(dealer: WatchedDealer, place: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Return what a party has sealed for each other one: shares of its keys' seed, and of its own."""
+def shares_of(dealer: WatchedDealer, place: int) -> list[dict[int, int]]:
+    """Return what a party has sealed for each other one: values of its key's polynomial, its seed's, what blinds."""
     others = [1 + other for other in range(len(ROWS)) if other != place]
     boxes = dealer.watched[place].sealed
-    first, second = ([box[start:][:SHARE_BYTES] for box in boxes] for start in (0, SHARE_BYTES))
-    return dict(zip(others, first, strict=True)), dict(zip(others, second, strict=True))
+    parts = (
+        [int.from_bytes(box[start:][:SCALAR_BYTES], "little") for box in boxes]
+        for start in (0, SCALAR_BYTES, 2 * SCALAR_BYTES)
+    )
+    return [dict(zip(others, each, strict=True)) for each in parts]
 
 
-def test_two_seeds_are_shared_each_by_a_polynomial_of_its_own(dealer: WatchedDealer) -> None:
-    """The shares of a seed differ, as do those of two seeds, each by something else; too few tell another seed."""
+def test_three_secrets_are_shared_each_by_a_polynomial_of_its_own(dealer: WatchedDealer) -> None:
+    """The shares of a secret differ, as do those of two, each by something else; too few tell another one."""
     for place in range(len(ROWS)):
-        of_keys, of_own = shares_of(dealer, place)
-        needed = dealer.rules.needed
-        seeds = [combine(shares, needed=needed) for shares in (of_keys, of_own)]
-        assert seeds[0] != seeds[1]
-        apart: set[Any] = set()
-        for shares, seed in zip((of_keys, of_own), seeds, strict=True):
-            assert len({*shares.values(), seed + bytes(SHARE_BYTES - len(seed))}) == len(shares) + 1
+        shared, needed = shares_of(dealer, place), dealer.rules.needed
+        secrets = [value_at_zero(shares, needed) for shares in shared]
+        assert len({*secrets}) == 3
+        for shares, secret in zip(shared, secrets, strict=True):
+            assert len({*shares.values(), secret}) == len(shares) + 1
             for some in itertools.combinations(sorted(shares), needed - 1):
-                assert told_of({holder: shares[holder] for holder in some}) != seed
-        for holder, share in of_keys.items():
-            difference = int.from_bytes(share, "little") - int.from_bytes(of_own[holder], "little")
-            apart.add(difference % PRIME)
-        assert len(apart) == len(of_keys)
-
-
-def told_of(shares: dict[int, bytes]) -> bytes | None:
-    try:
-        return combine(shares, needed=len(shares))
-    except ValueError:
-        return None
+                assert value_at_zero({holder: shares[holder] for holder in some}, needed - 1) != secret
+        for one, other in itertools.combinations(shared, 2):
+            assert len({(share - other[holder]) % ORDER for holder, share in one.items()}) == len(one)
 
 
 def test_each_party_has_secrets_that_no_other_one_has(dealer: WatchedDealer) -> None:
