@@ -63,7 +63,7 @@ class Machine(Protocol):
 
 
 class Timed(Protocol):
-    """A machine that sets deadlines."""
+    """A machine that sets deadlines, and has many peers."""
 
     @property
     def settled_phase(self) -> str | None:
@@ -72,6 +72,10 @@ class Timed(Protocol):
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a deadline has passed."""
+        ...
+
+    def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
+        """Take the last messages of peers that leave together."""
         ...
 
 
@@ -115,6 +119,7 @@ class Driver:
         "_is_acting",
         "_is_keeping",
         "_journal",
+        "_leaving",
         "_listener",
         "_log",
         "_machine",
@@ -128,6 +133,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
+        "_when_kept",
         "deadlines",
         "outboxes",
     )
@@ -158,12 +164,14 @@ class Driver:
         self._log = told.log
         self._listener = told.listener
         self._journal = journal
+        self._leaving: list[tuple[str, Abort]] = []
         self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
         self._num_taken = 0
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
+        self._when_kept: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
         self.deadlines: dict[str, float] = {}
 
@@ -230,8 +238,8 @@ class Driver:
             answer_seconds: the same before it has said anything.
 
         Returns:
-            Whether the channel may still be of use. If another one is opened to the peer, reading this one ends, and
-            nobody is lost.
+            Whether the channel may still be of use, as to tell the peer of its fault. If another one is opened to the
+            peer, reading this one ends, and nobody is lost.
 
         Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
         """
@@ -249,7 +257,7 @@ class Driver:
             except RemoteProtocolError as error:
                 if not outbox.is_replaced:
                     self.act(self._machine.receive_fault(peer, error))
-                return False
+                return True  # it may hear why
             except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
                 # If the peer has come back by another one, or we closed this one, the machine knows already.
                 if not outbox.is_replaced and ((effects := self._machine.receive_loss(peer)) or self._skips_waiting):
@@ -288,11 +296,17 @@ class Driver:
                 return False
             if self._meter is not None:
                 self._meter.note(message, len(payload))
+            is_leaving = self._timed is not None and isinstance(message, Abort)
+            if is_leaving and self.outboxes[peer].is_carried:
+                self._leaving.append((peer, message))
+                if len(self._leaving) == 1:
+                    self._start(self._let_leave)
+                return False
             effects = self._machine.receive(peer, message)
             if effects or self._skips_waiting:
                 self.act(effects)
-            if self._nursery is not None and type(message) is Abort:  # whoever has left says nothing more
-                self._nursery.start_soon(_hang_up, self.outboxes[peer])
+            if is_leaving:  # it says nothing more
+                self._start(_hang_up, self.outboxes[peer])
         return True
 
     async def wait_until_ended(self) -> None:
@@ -300,6 +314,12 @@ class Driver:
         if self._ending is None:
             self._when_ended = trio.Event()
             await self._when_ended.wait()
+
+    async def settle(self) -> None:
+        """Return when all that the machine has asked for so far was acted on: not while a record is being kept."""
+        while self._is_keeping and not self.has_ended:
+            self._when_kept = self._when_kept or trio.Event()
+            await self._when_kept.wait()
 
     def ending(self) -> Finish:
         """Return what the machine finished with, or raise what it failed with."""
@@ -363,9 +383,12 @@ class Driver:
         except PsephosError as error:
             self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
             self._act_on(Fail(error))
-            return
-        self._is_keeping = False
-        self.act([])
+        else:
+            self._is_keeping = False
+            self.act([])
+        if self._when_kept is not None:
+            self._when_kept.set()
+            self._when_kept = None
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""
@@ -379,6 +402,13 @@ class Driver:
         if self._nursery is None:
             raise RuntimeError(f"{self._party}'s driver has no nursery for what its machine asks")
         self._nursery.start_soon(task, *arguments)
+
+    async def _let_leave(self) -> None:
+        """Let a host's parties leave together: they say so one after another, and each is to be named."""
+        await trio.sleep(_QUIET_SECONDS)
+        leaving, self._leaving = self._leaving, []
+        if self._timed is not None:
+            self.act(self._timed.receive_departures(leaving))
 
     async def _expire(self, phase: str, seconds: float) -> None:
         due = trio.current_time() + seconds

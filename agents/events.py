@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..protocol.effects import Charged, Closed, Drop, Effect, Fail, Named, Opened
+from ..protocol.effects import Attended, Charged, Closed, Drop, Effect, Fail, Named, Opened, Presence
 
 
 class Log(Protocol):
@@ -68,6 +68,9 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
             log_unless_it_fails(log.warning, "party_dropped", **fields, peer=peer, error=kind, reason=reason)
         case Named(peer, deed, _):
             log_unless_it_fails(log.warning, "party_named", **fields, peer=peer, deed=deed)
+        case Attended(peer, presence, reason):
+            write = log.warning if presence in {Presence.LOST, Presence.LEFT} else log.info
+            log_unless_it_fails(write, presence.value, **fields, peer=peer, **({"reason": reason} if reason else {}))
         case Fail(error):
             log_unless_it_fails(log.warning, "session_failed", **fields, error=type(error).__name__, reason=str(error))
         case _:

@@ -5,6 +5,7 @@ from typing import Final
 import trio
 
 from ..transports.abc import Channel
+from ..transports.carrier import CarriedChannel
 
 MAX_QUEUED_MESSAGES: Final = 256
 """A session sends each peer a handful of messages; a peer with so many unread ones does not read at all."""
@@ -26,6 +27,7 @@ class Outbox:
         waiting: what is queued.
         has_writer: whether there has been anything to wait; else there is nothing to `drain`.
         is_replaced: whether another channel leads to the peer by now.
+        is_carried: whether the channel is one of many over a host's connection.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class Outbox:
         "_nursery",
         "_writer",
         "has_writer",
+        "is_carried",
         "is_replaced",
         "waiting",
     )
@@ -45,6 +48,7 @@ class Outbox:
         self._nursery = nursery
         self.waiting: list[bytes] = []
         self.is_replaced = False
+        self.is_carried = isinstance(channel, CarriedChannel)
         self.has_writer = False
         self._is_broken = False
         self._is_closing = False

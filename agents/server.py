@@ -296,6 +296,7 @@ class Server:
             try:
                 if driver.take(party, payloads, first=hello) and not await driver.read(party, channel):
                     return
+                await driver.settle()
                 if outbox.has_writer:
                     await outbox.drain()
                 if driver.has_ended:

@@ -23,6 +23,7 @@ import elections
 import growth
 import journals
 import large_files
+import ledgers
 import memory
 import multiparty
 import one_server
@@ -52,6 +53,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "survey_scale": survey_scale.measure,
     "memory": memory.measure,
     "journals": journals.measure,
+    "ledgers": ledgers.measure,
     "durable_sessions": durable_sessions.measure,
     "tcp": tcp.measure,
     "one_server": one_server.measure,

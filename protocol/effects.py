@@ -1,5 +1,6 @@
 """What a machine asks of the driver: values, acted on in one place (`psephos.agents.driver`)."""
 
+import enum
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -44,6 +45,23 @@ class Named(msgspec.Struct, frozen=True):
     party: str
     deed: str
     evidence: bytes
+
+
+class Presence(enum.Enum):
+    """How a party came or went, as events name it."""
+
+    JOINED = "party_joined"
+    RETURNED = "party_returned"
+    LOST = "connection_lost"
+    LEFT = "party_left"
+
+
+class Attended(msgspec.Struct, frozen=True, gc=False):
+    """A party came or went; told where it is not private who takes part. `reason` is its own, where it has left."""
+
+    party: str
+    presence: Presence
+    reason: str = ""
 
 
 class Opened(msgspec.Struct, frozen=True, gc=False):
@@ -93,7 +111,7 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Named | Opened | Closed | Charged | Keep | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | Named | Attended | Opened | Closed | Charged | Keep | Finish | Fail
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:

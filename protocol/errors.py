@@ -128,7 +128,8 @@ class QuorumError(PsephosError):
         required: the quorum.
         missing: the parties that had not, in roster order (a client may know only the first ones).
         num_missing: how many they are.
-        first_drop: why the first one was dropped, as the server knows it; empty where nobody was, and for clients.
+        first_drop: why the first one was dropped or left, as the server knows it; empty where none was or did, and for
+            clients.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class QuorumError(PsephosError):
         named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
         more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
         and_more = f" and {more} more" if more else ""
-        dropped = f"; the first was dropped because {first_drop}" if first_drop else ""
+        dropped = f"; the first is out because {first_drop}" if first_drop else ""
         # A quorum that is out of reach closes a phase before its deadline.
         others = "; the others were no longer waited for" if received + self.num_missing < required else ""
         super().__init__(

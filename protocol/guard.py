@@ -41,9 +41,8 @@ from .mechanisms.realized import (
     reports_to_try,
     rows_to_try,
 )
-from .plugin_faults import NOT_THERE, earlier_held
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
-from .tally import Tally
+from .tally import NOT_THERE, Tally, earlier_held
 
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""

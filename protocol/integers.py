@@ -2,10 +2,11 @@
 
 MessagePack writes small numbers in fewer bytes, so the size of a report would tell who reads nothing but sizes of the
 report, and in the central model of the value itself. Here each number of a row takes as many bytes as the widest of its
-range. Any MessagePack decoder reads such rows: which of its formats holds a number is the writer's choice.
+range, and a row that is written otherwise is refused: its writer could tell by its size what it says. Any MessagePack
+decoder reads such rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -22,7 +23,6 @@ _FORMATS: Final = {2: (b"\xcc", b"\xd0"), 3: (b"\xcd", b"\xd1"), 5: (b"\xce", b"
 """By width, of numbers from 0 and of those below."""
 _SHORT_ROW: Final = 15
 _ROW: Final = 0xFFFF
-_WIDEST: Final = 9
 _ROWS: Final = msgspec.msgpack.Decoder(list[tuple[int, ...]])
 
 
@@ -30,21 +30,36 @@ class RowCodec:
     """Rows of so many integers from `low` to `high`, each row in as many bytes as any other.
 
     Attributes:
-        decode: returns the row that a payload holds; msgspec.DecodeError if there is none.
-        max_bytes: of a payload, whoever writes it.
+        number_bytes: of each number: 1, 2, 3, 5 or 9.
+        max_bytes: of a payload; another size is refused.
     """
 
     def __init__(self, length: int, low: int, high: int) -> None:
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
         row = Annotated[tuple[number, ...], msgspec.Meta(min_length=length, max_length=length)]
-        self.decode: Callable[[bytes | msgspec.Raw], tuple[int, ...]] = msgspec.msgpack.Decoder(row).decode
+        self._decoder: msgspec.msgpack.Decoder[tuple[int, ...]] = msgspec.msgpack.Decoder(row)
         self.number_bytes = width_of(low, high)
-        self.max_bytes = _WIDEST * length
+        self._first = len(_header(length))
+        self.max_bytes = self._first + self.number_bytes * length
+        self._formats = frozenset(b"".join(_FORMATS.get(self.number_bytes, (bytes(range(256)),))))
         self._length = length
 
     def encode(self, row: Sequence[int], /) -> msgspec.Raw:
         """Return a row as it travels; OverflowError for a number that takes more bytes than any of the range."""
         return msgspec.Raw(encode_row(row, width=self.number_bytes))
+
+    def decode(self, payload: bytes | msgspec.Raw, /) -> tuple[int, ...]:
+        """Return the row that a payload holds.
+
+        Raises:
+            msgspec.DecodeError: it holds none, or one whose numbers do not take `number_bytes` each.
+        """
+        data = bytes(payload)
+        row = self._decoder.decode(data)
+        # Of one byte each there are as many as bytes; of more, each begins with its format where the one before ends.
+        if len(data) != self.max_bytes or not self._formats.issuperset(data[self._first :: self.number_bytes]):
+            raise msgspec.DecodeError(f"its numbers do not take the {self.number_bytes} bytes that each has to")
+        return row
 
     def decode_all(self, payloads: Sequence[bytes]) -> IntArray:
         """Return the rows of payloads that were decoded, and so checked, before: int64, shape (n, length)."""
@@ -89,6 +104,12 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
         for number in numbers
     ]
     return _header(len(numbers)) + b"".join(encoded)
+
+
+def rewrite_row(row: bytes, numbers: Sequence[int]) -> bytes:
+    """Return these numbers as a row, each in as many bytes as another row's; OverflowError for one that takes more."""
+    length = len(msgspec.msgpack.decode(row))
+    return encode_row(numbers, width=(len(row) - len(_header(length))) // max(length, 1) or 1)
 
 
 def _header(length: int) -> bytes:

@@ -50,11 +50,13 @@ class Attendance(msgspec.Struct, frozen=True):
         num_received: how many have joined (`JOIN`), and how many have reported in each step, by its name.
         present: who has reported in the open step, or has joined before the first, in roster order.
         awaited: for whom the open step still waits, in roster order.
+        reasons: of those who have ended their part, as each said, in roster order.
     """
 
     num_received: Mapping[str, int]
     present: tuple[str, ...]
     awaited: tuple[str, ...]
+    reasons: Mapping[str, str] = {}
 
 
 class PhaseReports:
@@ -151,6 +153,7 @@ class PhaseReports:
             num_received=dict(zip(names, counts, strict=False)),
             present=tuple(seat.party for seat in self.seats if seat.place in present),
             awaited=tuple(seat.party for seat in self.seats if self.is_under_way and self.seats.awaits(seat)),
+            reasons={seat.party: seat.reason for seat in self.seats if seat.reason},
         )
 
     @property

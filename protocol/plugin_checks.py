@@ -16,8 +16,8 @@ from .arrays import IntArray
 from .columns import Column, Observed
 from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
-from .plugin_faults import blaming, earlier_held, plugin_of
-from .tally import Tally
+from .plugin_faults import blaming, plugin_of
+from .tally import Tally, earlier_held
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 

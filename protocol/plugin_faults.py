@@ -5,20 +5,17 @@ part, that text may hold what nobody shall read, and is left out.
 """
 
 import contextlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .arrays import IntArray
 from .errors import PluginError
+from .tally import NOT_THERE
 
 if TYPE_CHECKING:
     from .phases import PhasedProtocol
 
 _WITHHELD = "what it says is left out, since it may tell what is private"
-
-NOT_THERE: Final = IndexError, ValueError
-"""What code raises that takes of arrays what is not there."""
 
 
 class Frame(NamedTuple):
@@ -68,17 +65,6 @@ def reason_of(error: BaseException, *, is_private: bool = False) -> str:
     """Return what an exception says, as one line; where that is private, without its own text."""
     said = _WITHHELD if is_private else " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
-
-
-def earlier_held(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
-    """Return what a tally gets of the phases before it, which have these names."""
-    if not earlier:
-        return "`earlier` is empty, since no phase is before this one"
-    held = (
-        f"phase {name!r}: shape (n, {own.shape[1]}){'' if own.shape[1] else ', since its values were disclosed'}"
-        for name, own in zip(names, earlier, strict=False)
-    )
-    return f"`earlier` has an array of each phase before ({'; '.join(held)})"
 
 
 @contextlib.contextmanager

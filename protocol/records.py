@@ -95,7 +95,7 @@ class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, 
         at: when that was kept, as in `Drawn`.
         release: the message, encoded; it is answered from here whoever asks again.
         transcript: the digest of what everybody was told.
-        is_final: the server of a masked session was found at fault, and the party speaks to it no more.
+        is_final: the server of a masked session, or another party, was found at fault, and the party joins it no more.
     """
 
     reason: str = ""

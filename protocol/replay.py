@@ -62,7 +62,7 @@ def replay_client(
     Raises:
         JournalError: they are not of this party, session and protocol, or the party chose otherwise or agreed to other
             parameters before: reports that were drawn under those would count as drawn under these. Or the session is
-            masked, and its server was found at fault.
+            masked, and its server, or another party, was found at fault.
     """
     answered: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
@@ -93,7 +93,7 @@ def replay_client(
             case Acknowledged(step):
                 acknowledged[step] = record.receipt
             case Left(reason=reason, is_final=True):
-                raise JournalError(f"refuses this session, whose server was found at fault: {reason}")
+                raise JournalError(f"refuses this session for good: {reason}")
             case Left():
                 has_reserved = False  # whoever left may come back, and say again what it has said
                 heard = record if record.release else heard

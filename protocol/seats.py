@@ -20,9 +20,10 @@ class Seat(Position[State, Move]):
         is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any
             time where the session is durable.
         has_heard: whether it has the release for good.
+        reason: why the party has ended its part, as it said.
     """
 
-    __slots__ = ("has_heard", "is_lost", "num_reports", "party", "place")
+    __slots__ = ("has_heard", "is_lost", "num_reports", "party", "place", "reason")
 
     def __init__(self, party: str, place: int) -> None:
         super().__init__(_TABLE, State.NEW)
@@ -31,6 +32,7 @@ class Seat(Position[State, Move]):
         self.num_reports = 0
         self.is_lost = False
         self.has_heard = False
+        self.reason = ""
 
 
 class Seats:

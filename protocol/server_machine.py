@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .admission import Admission
-from .effects import Drop, Effect, Keep, Send, send
+from .effects import Attended, Drop, Effect, Keep, Presence, Send, send
 from .errors import (
     JournalError,
     LocalProtocolError,
@@ -320,9 +320,10 @@ class ServerMachine:
                     return self._drop(seat, self._unexpected(seat, message))
                 return self._on_report(seat, message)
             case Hello() if comes_back:
+                effects = self._attended(seat, Presence.RETURNED)
                 if self._takes_back(seat):
-                    return self._take_up(seat)
-                return self._on_hello(self._seats.clear(seat), message)
+                    return effects + self._take_up(seat)
+                return effects + self._on_hello(self._seats.clear(seat), message)
             case Hello():
                 try:
                     self.admit(message, fingerprint=self._roster.fingerprint_of(sender))
@@ -330,11 +331,23 @@ class ServerMachine:
                     return self._drop(seat, error)
                 if message.party != sender:
                     return self._drop(seat, self._unexpected(seat, message))
-                return self._on_hello(seat, message)
+                return self._attended(seat, Presence.JOINED) + self._on_hello(seat, message)
             case Abort():
-                return self._on_departure(seat)
+                return self._on_abort(seat, message)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
                 return self._drop(seat, self._unexpected(seat, message))
+
+    def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
+        """Take the last messages of clients that leave together: what follows from that follows once all have gone."""
+        for sender, message in leaving:
+            seat = self._seats.by_party[sender]
+            if not seat.moves:
+                self.receive(sender, message)
+                continue
+            if self._view is not None:
+                self._view.record(Happening.RECEIVED, sender, message)
+            self._seats.leave(seat)
+        return self._flow.close_if_complete()
 
     def receive_loss(self, sender: str) -> list[Effect]:
         """Take note that a client's connection is gone; what it reported stands."""
@@ -344,9 +357,10 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         seat.is_lost = True
+        effects = self._attended(seat, Presence.LOST)
         if self._is_durable and self._phase_reports.step >= 0:
-            return []  # it may come back
-        return self._on_departure(seat)
+            return effects  # it may come back
+        return effects + self._on_departure(seat)
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
         """Take note that a client has said nothing for so long, which its driver does not allow."""
@@ -441,6 +455,16 @@ class ServerMachine:
         if self._is_durable:
             effects = [Keep(Accepted(message.step, seat.place, payload)), *self._acknowledge(seat)]
         return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
+
+    def _on_abort(self, seat: Seat, message: Abort) -> list[Effect]:
+        error = message.error_from(seat.party)
+        self._flow.note_drop(error)
+        seat.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
+        return [*self._attended(seat, Presence.LEFT), *self._on_departure(seat)]
+
+    def _attended(self, seat: Seat, presence: Presence) -> list[Effect]:
+        hides = self._protocol.hides_participation
+        return [] if hides else [Attended(seat.party, presence, seat.reason)]
 
     def _on_departure(self, seat: Seat) -> list[Effect]:
         self._seats.leave(seat)

@@ -134,8 +134,8 @@ class SessionFlow:
         """The open step's."""
         return SetDeadline(self.wait.name, self.wait.deadline_seconds)
 
-    def note_drop(self, error: RemoteProtocolError) -> None:
-        """Take note of why a party is dropped: the first reason is in the server's error if a quorum is missed."""
+    def note_drop(self, error: PsephosError) -> None:
+        """Take note of why a party is dropped or leaves: a missed quorum's error tells the server the first reason."""
         if not self._protocol.hides_participation:
             self._first_drop = self._first_drop or str(error)
 

@@ -6,10 +6,14 @@ Most are sums. Where an estimator needs the reports apart, a tally keeps them as
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from .arrays import IntArray, exact_column_sums
+
+NOT_THERE: Final = IndexError, ValueError
+"""What code raises that takes of arrays what is not there."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,3 +113,14 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
     if all(before[-1].tolist() <= after[0].tolist() for before, after in itertools.pairwise(filled)):
         return rows  # each is of a range of places
     return rows[np.lexsort(rows.T[::-1])]
+
+
+def earlier_held(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
+    """Return what a tally gets of the phases before it, which have these names."""
+    if not earlier:
+        return "`earlier` is empty, since no phase is before this one"
+    held = (
+        f"phase {name!r}: shape (n, {own.shape[1]}){'' if own.shape[1] else ', since its values were disclosed'}"
+        for name, own in zip(names, earlier, strict=False)
+    )
+    return f"`earlier` has an array of each phase before ({'; '.join(held)})"

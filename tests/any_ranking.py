@@ -52,21 +52,28 @@ class Ranked(NamedTuple):
         }
 
     def counted(self, said: Mapping[str, str]) -> dict[str, dict[str, float]]:
-        """Return by group each alternative's sum of Borda scores, with what was typed of voters, repeats and groups."""
+        """Return by group each alternative's sum of Borda scores, with what was typed of voters, repeats and groups.
+
+        Where cells name alternatives, there are those that are named, unless more are typed.
+        """
         rows = list(range(len(self.tiers)))
+        names = self.names
+        if self.kind in {"cell", "choices"} and "alternatives" not in said:
+            named = {name for own in self.tiers for tier in own for name in tier}
+            names = [name for name in names if name in named]
         is_named = self.voters and said.get("voter") != "none" and said.get("repeats") != "none"
         if is_named:
             kept = {" ".join(self.voters[row].casefold().split()): row for row in rows[:: self._step(said)]}
             rows = sorted(kept.values())
-        found: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(self.names, 0.0))
+        found: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(names, 0.0))
         for row in rows:
             group = self.groups[row] if self.groups and said.get("group") != "none" else ""
             tiers = [list(tier) for tier in self.tiers[row]]
-            left = [name for name in self.names if not any(name in tier for tier in tiers)]
+            left = [name for name in names if not any(name in tier for tier in tiers)]
             place = 0
             for tier in [*tiers, left]:
                 for name in tier:
-                    found[group][name] += len(self.names) - 1 - (place + (len(tier) - 1) / 2)
+                    found[group][name] += len(names) - 1 - (place + (len(tier) - 1) / 2)
                 place += len(tier)
         return dict(found)
 

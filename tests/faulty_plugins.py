@@ -405,7 +405,7 @@ FAULTS: Final = (
         "        mechanism = GeneralizedRandomizedResponse(self.parameters.epsilon, 2)\n",
         "        mechanism = Shifted(self.parameters.epsilon, 2)\n",
         ("protocol 'tea'", "'likes'", "Shifted", "[0, 1]"),
-        said_by_agents=("'likes' closed with 0 of the 6", "the first was dropped", "report", "<= 1"),
+        said_by_agents=("'likes' closed with 0 of the 6", "the first is out", "report", "<= 1"),
     ),
     Fault(
         "reports that do not fit their senders",
@@ -413,7 +413,7 @@ FAULTS: Final = (
         "class Likes(Phase):\n    def check_report(self, report, public):\n"
         "        raise ValueError('nothing fits')\n\n",
         ("protocol 'tea'", "check_report of phase 'likes'", "nothing fits"),
-        said_by_agents=("'likes' closed with 0 of the 6", "the first was dropped", "nothing fits"),
+        said_by_agents=("'likes' closed with 0 of the 6", "the first is out", "nothing fits"),
         has_line=True,
     ),
     Fault(

@@ -98,6 +98,7 @@ ORDER = (
     "sides",
     "on_arrays",
     "guard",
+    "guarded_shares",
     "columns",
     "own_levels",
     "phases",

@@ -14,7 +14,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import msgspec
 from exchanges import SERVER, has_ending, is_over
 from psephos.protocol import PsephosError, RemoteProtocolError, SessionResult, Side
-from psephos.protocol.effects import Charged, Closed, Drop, Effect, Fail, Finish, Keep, Named, Opened, Send, SetDeadline
+from psephos.protocol.effects import (
+    Attended,
+    Charged,
+    Closed,
+    Drop,
+    Effect,
+    Fail,
+    Finish,
+    Keep,
+    Named,
+    Opened,
+    Send,
+    SetDeadline,
+)
 from psephos.protocol.messages import Abort, Hello, Report, decode, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.states import SESSION, State
@@ -305,7 +318,7 @@ class Wire:
                 case Fail(error):
                     self.failure = error
                     self._hung_up_by_server.update(self.clients)
-                case Opened():
+                case Opened() | Attended():
                     pass
                 case Charged() | Keep():
                     raise AssertionError("a server is charged nothing, and keeps nothing here")
@@ -332,7 +345,7 @@ class Wire:
                     self._hung_up_by_client.add(party)
                 case Charged(charge):
                     assert charge.entry.person == party
-                case SetDeadline() | Drop() | Named() | Opened() | Closed() | Keep():
+                case SetDeadline() | Drop() | Named() | Attended() | Opened() | Closed() | Keep():
                     raise AssertionError(f"a client never asks for {effect}")
 
     def _tell_of_loss(self, party: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ...protocol.integers import rewrite_row
 from ...protocol.messages import Message, Report, Request
 from .deviation import Deviation, Passage
 
@@ -65,8 +66,7 @@ class Poisoner(Deviation):
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Report) and message.step in self.reports:
-            numbers = list(self.reports[message.step])
-            message = Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
+            message = _with_numbers(message, self.reports[message.step])
         return Passage(outward=(message,))
 
 
@@ -119,6 +119,13 @@ class Replayer(Deviation):
             return Passage(outward=(message,))
         outward: list[Message] = [message] * (1 + self.times)
         if message.step in self.altered:
-            numbers = list(self.altered[message.step])
-            outward.append(Report(message.step, msgspec.Raw(msgspec.msgpack.encode(numbers))))
+            outward.append(_with_numbers(message, self.altered[message.step]))
         return Passage(outward=[*outward, *self.captured.get(message.step, ())])
+
+
+def _with_numbers(report: Report, numbers: Sequence[int]) -> Report:
+    """Return a report that says these numbers in as many bytes each, since one of another size would be refused."""
+    try:
+        return Report(report.step, msgspec.Raw(rewrite_row(bytes(report.payload), numbers)))
+    except OverflowError:  # no honest client could send it either
+        return Report(report.step, msgspec.Raw(msgspec.msgpack.encode(list(numbers))))

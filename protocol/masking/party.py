@@ -243,9 +243,7 @@ class MaskingParty:
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
             raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
         secret, about = self._of_boxes, rules.about("proof", dealer, own)
-        shared = primitives.times(
-            encode_scalar(secret), keys.of_boxes
-        )  # a point of the group, of which it has the secret
+        shared = primitives.times(encode_scalar(secret), keys.of_boxes)
         proof = proof_of(
             secret,
             nonce,
@@ -363,9 +361,9 @@ class MaskingParty:
         for place, keys in self._known.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
-                raise self._fault(f"the keys of {name!r} are not signed by it for this phase")
+                raise self._fault(f"the keys of {name!r} are not signed by it for this phase", place)
             if len(seen | {keys.of_masks, keys.of_boxes}) < len(seen) + 2:
-                raise self._fault(f"the keys of {name!r} are somebody's already")
+                raise self._fault(f"the keys of {name!r} are somebody's already", place)
             seen |= {keys.of_masks, keys.of_boxes}
         try:
             agreed = agreements(self._key_terms[-1], [keys.of_masks for keys in self._known.values()], primitives)
@@ -393,7 +391,7 @@ class MaskingParty:
             raise self._fault("a party has signed that is said not to have survived")
         for place, signature in heard.signatures:
             if not self._primitives.verify(rules.keys[place], signature, message):
-                raise self._fault(f"{rules.names[place]!r} has not signed that these survived")
+                raise self._fault(f"{rules.names[place]!r} has not signed that these survived", place)
         if len(signers) < rules.needed:
             raise self._fault(f"{len(signers)} parties have signed who survived, and {rules.needed} have to")
 
@@ -411,7 +409,10 @@ class MaskingParty:
         self._position.move(move)
         return said
 
-    def _fault(self, reason: str) -> RemoteProtocolError:
+    def _fault(self, reason: str, place: int | None = None) -> RemoteProtocolError:
+        """Return the fault of the server; or, where it passes on what the party at `place` said, of either."""
         before = self.state.value
         self._position.move(MaskingMove.BREAK)
+        who = SERVER if place is None else f"{SERVER} or {self._rules.names[place]!r}"
+        reason = f"the {who} is at fault: {reason}"
         return RemoteProtocolError(reason, sender=SERVER, role=Side.CLIENT.value, state=before)

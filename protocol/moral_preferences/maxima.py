@@ -119,7 +119,7 @@ def _exponential(generator: np.random.Generator, size: tuple[int, ...]) -> Float
 
 @functools.cache
 def _tails() -> FloatArray:
-    return np.cumprod([1.0] + [exp(-1 / _PER_UNIT)] * (32 * _PER_UNIT))
+    return np.cumprod([1.0] + [exp(-1 / _PER_UNIT)] * (32 * _PER_UNIT), dtype=np.float64)
 
 
 def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.random.Generator) -> FloatArray:

@@ -276,8 +276,9 @@ def _options_of(chosen: Mapping[str, Sequence[str]], path: Path) -> "TableOption
             require(given.isdecimal(), f"--{name}", given, "a number")
             numbers[name.replace("-", "_")] = int(given)
     sheet = answer(chosen, "sheet")
+    usual = TableOptions(sheet=sheet, only={}, leave_out_empty=(), **numbers)
     for each in chosen.get("only", ()):
-        header = header_of(path, TableOptions(sheet=sheet, **numbers)) if each.count("=") > 1 else ()
+        header = header_of(path, usual) if each.count("=") > 1 else ()
         picks = picks_in(each, header)
         require((picks and picks[0][0]) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
         names = " and ".join(repr(column) for column, _ in picks)

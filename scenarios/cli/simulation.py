@@ -173,7 +173,8 @@ def ledger(
     while a session goes on as well, and after one whose process was killed.
     """
     from ..presentation import make_console
-    from ..running.folder import add_ledgers, read_ledger, to_json
+    from ..running.folder import to_json
+    from ..running.ledgers import entries_of, summarize_ledgers
     from ..running.report import show_ledger
     from .journal import show_journal
 
@@ -182,23 +183,23 @@ def ledger(
     console = make_console()
     named = os.environ.get("PSEPHOS_JOURNAL")
     run = next(iter(runs), Path(named) if named else None)
-    if len(runs) > 1:
-        entries = add_ledgers(runs)
-        _check_party(party, entries)
-    elif (journal := _journal_in(run, party)) is not None:
-        entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
-        party = None  # all of it is one person's, whatever it was called in each session, or of the one party
+    journal = None if len(runs) > 1 else _journal_in(run, party)
+    if journal is not None:
+        entries = all_entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
+        party, num_alike = None, {}  # all of it is one person's, whatever it was called in each session, or the party's
     else:
-        entries = read_ledger(Path() if run is None else run)
+        folders = runs if len(runs) > 1 else (Path() if run is None else run,)
+        summary = summarize_ledgers(folders, party=party)
+        entries, num_alike, all_entries = summary.entries, summary.num_alike, entries_of(folders)
         _check_party(party, entries)
     if not entries:
         click.echo("the ledger is empty: nothing was reported")
     elif as_json:
-        for entry in entries:
+        for entry in all_entries:
             if party in {None, entry.person}:
                 click.echo(to_json(entry))
     else:
-        show_ledger(console, entries, party=party, delta=delta)
+        show_ledger(console, entries, party=party, delta=delta, num_alike=num_alike)
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:

@@ -23,10 +23,11 @@ from rich.text import Text
 
 from ...agents.driver import EffectListener
 from ...agents.standing import Companion, Standing
-from ...protocol.effects import Closed, Effect, Named
-from ...protocol.errors import printable
+from ...protocol.effects import Attended, Closed, Effect, Named, Presence
+from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
+from ..presentation.terminal import show_note
 from ..running.progress import Watcher
 
 _SECONDS_BETWEEN_PICTURES: Final = 0.5
@@ -47,22 +48,42 @@ class Watching(NamedTuple):
     beside: Sequence[Companion]
 
 
+class _Lines(Watcher):
+    """Shows a line as a phase closes, and one as a party leaves, for the first of them."""
+
+    _num_departed = 0
+
+    def on_effect(self, effect: Effect) -> None:
+        """Take note of an effect of the server's machine."""
+        super().on_effect(effect)
+        if not isinstance(effect, Attended) or effect.presence is not Presence.LEFT:
+            return
+        if self._console is None or self._num_departed > MAX_NAMES_IN_A_SENTENCE:
+            return
+        self._num_departed += 1
+        said = f"{printable(effect.party)} has left: {effect.reason}"
+        if self._num_departed > MAX_NAMES_IN_A_SENTENCE:
+            said = "more parties leave; events.jsonl has each with its reason"
+        with contextlib.suppress(OSError):  # as of a phase's line
+            show_note(self._console, said)
+
+
 class _Screen:
-    """Shows where a session stands, and a line for each phase that has closed."""
+    """Shows where a session stands, and a line for each phase that has closed and each of the first who leave."""
 
     def __init__(self, live: Live, lines: Watcher, *, role: str) -> None:
         self._live = live
         self._lines = lines
         self._role = role
-        self._closed: collections.deque[Effect] = collections.deque()
+        self._effects: collections.deque[Effect] = collections.deque()
         # Held by whoever writes lines: a thread that is abandoned at the session's end may be at one still.
         self._turn: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._turn.put(None)
 
     def on_effect(self, effect: Effect) -> None:
         """Take note of an effect of the server's machine."""
-        if isinstance(effect, Closed | Named):
-            self._closed.append(effect)
+        if isinstance(effect, (Attended, Closed, Named)):
+            self._effects.append(effect)
 
     async def show(self, tell: Callable[[], Standing]) -> None:
         """Show where the session stands, for ever."""
@@ -77,11 +98,11 @@ class _Screen:
             self._live.update(picture_of(standing, role=self._role, width=self._live.console.width), refresh=True)
 
     def show_lines(self) -> None:
-        """Show the lines of phases that have closed since, in their order whichever threads ask."""
+        """Show the lines of what has come since, in their order whichever threads ask."""
         turn = self._turn.get()
         try:
-            while self._closed:
-                self._lines.on_effect(self._closed.popleft())
+            while self._effects:
+                self._lines.on_effect(self._effects.popleft())
         finally:
             self._turn.put(turn)
 
@@ -90,15 +111,16 @@ class _Screen:
 def watch_server(*, console: Console | None, errors: Console, num_parties: int, role: str) -> Generator[Watching]:
     """Yield what shows a session while its server runs; where standard error is no terminal, lines alone.
 
-    The console, if any, gets a line as each phase closes, and standard error where the session stands.
+    The console, if any, gets a line as each phase closes and as a party leaves; standard error shows where the session
+    stands.
     """
     if not errors.is_interactive:
-        yield Watching(Watcher(console, None, num_parties=num_parties).on_effect, ())
+        yield Watching(_Lines(console, None, num_parties=num_parties).on_effect, ())
         return
     with Live(console=errors, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) as live:
         # On one and the same terminal, lines must go through the picture's console, which keeps the two apart.
         lines = errors if console is not None and console.is_terminal else console
-        screen = _Screen(live, Watcher(lines, None, num_parties=num_parties), role=role)
+        screen = _Screen(live, _Lines(lines, None, num_parties=num_parties), role=role)
         try:
             yield Watching(screen.on_effect, (screen.show,))
         finally:

@@ -28,7 +28,7 @@ from prometheus_client.registry import Collector
 
 from ...agents.lobby import REASONS
 from ...agents.standing import Standing
-from ...protocol.errors import ConfigurationError, printable
+from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, ConfigurationError, printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
 from ...transports.addresses import format_address, is_loopback, parse_address
@@ -236,12 +236,22 @@ def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[
 
 
 def _healthz(standing: Standing) -> _Answer:
-    """Return where a session stands, in words; 503 where it has failed."""
+    """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
+    left = _reasons(standing)
     if standing.state is SessionState.ABORTED:
-        return _Answer(http.HTTPStatus.SERVICE_UNAVAILABLE, "failed: the session has ended without an outcome\n")
+        return _Answer(http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{left}")
     if standing.state is SessionState.RELEASED:
-        return _Answer(http.HTTPStatus.OK, "released: the parties are told the outcome\n")
-    return _Answer(http.HTTPStatus.OK, f"open: phase {printable(standing.phase)!r} {_until(standing)}\n")
+        return _Answer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{left}")
+    return _Answer(http.HTTPStatus.OK, f"open: phase {printable(standing.phase)!r} {_until(standing)}\n{left}")
+
+
+def _reasons(standing: Standing) -> str:
+    """Return a line for each of the first who have left."""
+    reasons = [] if standing.attendance is None else [*standing.attendance.reasons.items()]
+    lines = [f"{printable(party)} has left: {reason}\n" for party, reason in reasons[:MAX_NAMES_IN_A_SENTENCE]]
+    if (more := len(reasons) - len(lines)) > 0:
+        lines.append(f"{more:,} more have left\n")
+    return "".join(lines)
 
 
 def _until(standing: Standing) -> str:

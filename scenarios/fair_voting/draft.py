@@ -231,9 +231,10 @@ def _by_form(
         elif signs := [sign for sign in _SIGNS if len(set(_sets(entries, sign))) == 1]:
             found.append(_Found("ranking", [name], between=signs[0]))
     within = {name for columns in questions.values() for name in columns}
-    alone = [name for name in rest if name not in within and not _is_about(name) and _levels(sheet, name, silent)]
+    others = [name for name in rest if name not in within and not _is_about(name)]
+    alone = _alternatives(sheet, chosen, others, silent)
     for columns in [*map(list, questions.values()), alone]:
-        levels = [_levels(sheet, name, silent) for name in columns]
+        levels = [_levels(sheet, name, silent, is_maybe_empty=columns is alone) for name in columns]
         if len(columns) > 1 and all(levels):
             words = [*columns, *(cell for name in columns for cell in sheet.column(name) if place_in(cell) >= 0)]
             are_called = any(_PLACES.search(word) for word in words)
@@ -248,6 +249,23 @@ def _by_form(
         if is_in_turn and is_text and is_ranked:
             found.append(_of_columns(sheet, "choices", list(columns)))
     return found
+
+
+def _alternatives(sheet: Sheet, chosen: Chosen, names: Sequence[str], silent: Collection[str]) -> list[str]:
+    """Return the columns that have small numbers under the name of an alternative, or none where nobody ranked it.
+
+    UnclearError where an empty column may be one of these.
+    """
+    given = listed(chosen.get("alternatives", ()), ())
+    with_numbers = [name for name in names if _levels(sheet, name, silent)]
+    empty = [name for name in names if not any(sheet.column(name))]
+    if len(with_numbers) < _LEAST or not empty:
+        return with_numbers
+    all_of_them = [name for name in names if name in {*with_numbers, *empty}]
+    if not given:
+        question = f"whether {', '.join(empty)}, without an entry, is an alternative that nobody ranked"
+        raise UnclearError("alternatives", question, [",".join(with_numbers), ",".join(all_of_them)])
+    return [name for name in all_of_them if name in given]
 
 
 def _sets(entries: Sequence[str], sign: str) -> list[frozenset[str]]:
@@ -279,7 +297,7 @@ def _is_about(name: str) -> bool:
     }
 
 
-def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None]:
+def _levels(sheet: Sheet, name: str, silent: Collection[str], *, is_maybe_empty: bool = False) -> list[int | None]:
     """Return the small numbers of a column, none where a cell is empty; nothing where it has no such or other cells."""
     cells = [cell if cell.casefold() not in silent else "" for cell in sheet.column(name)]
     places = [place_in(cell) for cell in cells]
@@ -287,7 +305,7 @@ def _levels(sheet: Sheet, name: str, silent: Collection[str]) -> list[int | None
         place if place >= 0 else number_in(cell) if cell else None for place, cell in zip(places, cells, strict=True)
     ]
     given = [number for number in numbers if number is not None]
-    if not given or not all(number.is_integer() and 0 <= number <= _MOST_SCORE for number in given):
+    if not (given or is_maybe_empty) or not all(number.is_integer() and 0 <= number <= _MOST_SCORE for number in given):
         return []
     return [None if number is None else int(number) for number in numbers]
 

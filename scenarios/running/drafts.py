@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -31,6 +31,10 @@ _DONE: Final = re.compile(r"submitdate|date submitted|submitted at", re.IGNORECA
 _ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+")
 _ELECTIONS: Final = frozenset({".soc", ".soi", ".toc", ".toi", ".cat", ".pb"})
 _ROWS_LOOKED_AT: Final = 200_000  # of larger files the others are checked as the scenario is read
+_OF_ANSWERS: Final = re.compile(
+    r"(?:label|answer|response|annotation|judge?ment|choice|vote)s?|answer[.:].+", re.IGNORECASE
+)
+_MOST_LABELS: Final = 30  # of what in objects may be an answer
 _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
     "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
@@ -242,6 +246,7 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
     for option in beginning.options:
         for value in chosen.get(option.name, ()) if option.words else ():
             require(value in option.words, f"--{option.name}", value, one_of(option.words, value))
+    _check_plain(sheet)
     for name in sheet.header:
         entries = sheet.column(name)
         words = collections.Counter(filter(None, entries))
@@ -254,6 +259,35 @@ def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
             question = f"{name!r} is empty in {entries.count(''):,} rows: are these left out, or {NONE!r}: all count"
             raise UnclearError("leave-out-empty", question, [name, NONE])
     return beginning.draft(sheet, chosen)
+
+
+def _check_plain(sheet: Sheet) -> None:
+    """Raise ConfigurationError where a column that is called as answers has objects of JSON alone."""
+    for name in filter(_OF_ANSWERS.fullmatch, sheet.header):
+        cells = [cell for cell in sheet.column(name) if cell]
+        if not cells or not all(cell.startswith(("{", "[{")) for cell in cells):
+            continue
+        try:
+            leaves = [dict(_leaves(json.loads(cell))) for cell in cells]
+        except ValueError:
+            continue
+        told = [path for path in leaves[0] if 1 < len({own.get(path) for own in leaves}) <= _MOST_LABELS]
+        example = f"[json.loads(cell){told[0] if told else '...'} for cell in table[{name!r}]]"
+        allowed = (
+            "plain answers: make a column of what in its JSON is the answer, in pandas by "
+            f"table['answer'] = {example}, and leave {name!r} out"
+        )
+        raise ConfigurationError(field=f"{name!r} in {sheet.path.name}", value="JSON", allowed=allowed)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each single value in JSON, as text, with the path that leads to it in Python."""
+    pairs: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if pairs is None:
+        yield path, str(value)
+        return
+    for key, own in pairs:
+        yield from _leaves(own, f"{path}[{key!r}]")
 
 
 class UnclearError(ConfigurationError):

@@ -24,8 +24,7 @@ import json
 import logging
 import math
 import os
-import re
-from collections.abc import Generator, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -46,7 +45,9 @@ COMMAND: Final = "command.json"
 EVIDENCE: Final = "evidence"
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
+_LEDGER: Final = "ledger.jsonl"
 _encoder = msgspec.json.Encoder()
+_entries: Final = msgspec.json.Decoder(LedgerEntry)
 
 
 def to_json(value: object) -> bytes:
@@ -248,69 +249,49 @@ def check_schema(written: Mapping[str, Any], name: str) -> None:
 
 def read_ledger(run: Path) -> list[LedgerEntry]:
     """Return the entries of a run's ledger."""
-    path = run / "ledger.jsonl"
+    return list(entries_in(run))
+
+
+def entries_in(run: Path) -> Iterator[LedgerEntry]:
+    """Yield the entries of a run's ledger, as they are read."""
+    for number, line in ledger_lines(run):
+        yield read_entry(line, number)
+
+
+def ledger_lines(run: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a run's ledger, and their numbers from 1.
+
+    Raises:
+        ConfigurationError: it cannot be read, or a later version wrote it.
+    """
     # A run that was killed has none.
     with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         check_schema(msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Any]), "run.json")
-    decoder = msgspec.json.Decoder(LedgerEntry)
+    path = run / _LEDGER
     try:
-        lines = path.read_bytes().splitlines()
+        file = path.open("rb")
     except OSError as error:
         allowed = f"the folder of a run ({error.strerror}: {path})"
         raise ConfigurationError(field="RUN", value=str(run), allowed=allowed) from None
-    entries: list[LedgerEntry] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            entries.append(_read_entry(line, decoder))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            allowed = f"a ledger's entry ({error})"
-            shown = line[:80].decode(errors="replace")
-            raise ConfigurationError(field=f"{path.name} line {number}", value=shown, allowed=allowed) from None
-    return entries
+    with file:
+        yield from enumerate(file, start=1)
 
 
-def add_ledgers(runs: Sequence[Path]) -> list[LedgerEntry]:
-    """Return the entries of several runs of the same persons, whose losses then add up by their names.
+def read_entry(line: bytes, number: int) -> LedgerEntry:
+    """Return the entry of a line of a run's ledger; ConfigurationError where it is none.
 
-    Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
-    that is never too little.
-
-    Raises:
-        ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
-            from those of others.
+    JSON has no infinity: a loss that nothing bounds is written as null.
     """
-    read: dict[Path, list[LedgerEntry]] = {}
-    for run in runs:
-        refuse(run.resolve() in read, "RUN", str(run), "named once: its losses would count twice")
-        read[run.resolve()] = read_ledger(run)
-    told = [(run, _groups_of(entries)) for run, entries in zip(runs, read.values(), strict=True) if entries]
-    for run, groups in told[1:]:
-        allowed = f"one for {_said(told[0][1])}, as {told[0][0]} has: else nobody knows whose losses add up"
-        refuse(groups != told[0][1], f"the ledger of {run}", f"one for {_said(groups)}", allowed)
-    return [
-        msgspec.structs.replace(entry, session=f"{entry.session} ({run})")
-        for run, entries in zip(runs, read.values(), strict=True)
-        for entry in entries
-    ]
-
-
-def _groups_of(entries: Iterable[LedgerEntry]) -> dict[str, int]:
-    """Return the lines that stand for unnamed persons: how many, by what they are called."""
-    of_groups = re.compile(r"each of \d+ ")
-    return {entry.person: entry.num_persons for entry in entries if of_groups.match(entry.person)}
-
-
-def _said(groups: Mapping[str, int]) -> str:
-    return " and ".join(groups) or "each person by name"
-
-
-def _read_entry(line: bytes, decoder: msgspec.json.Decoder[LedgerEntry]) -> LedgerEntry:
-    """Return the entry of a line. JSON has no infinity: a loss that nothing bounds is written as null."""
     try:
-        return decoder.decode(line)
-    except msgspec.ValidationError:
-        written: object = msgspec.json.decode(line)
-        entry = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
-        if entry.get("proven", 0) is not None:
-            raise
-        return msgspec.convert({**entry, "proven": math.inf}, LedgerEntry)
+        try:
+            return _entries.decode(line)
+        except msgspec.ValidationError:
+            written: object = msgspec.json.decode(line)
+            entry = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+            if entry.get("proven", 0) is not None:
+                raise
+            return msgspec.convert({**entry, "proven": math.inf}, LedgerEntry)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        allowed = f"a ledger's entry ({error})"
+        shown = line[:80].decode(errors="replace").rstrip()
+        raise ConfigurationError(field=f"{_LEDGER} line {number}", value=shown, allowed=allowed) from None

@@ -126,14 +126,22 @@ def show_privacy(
     _show_total(console, total, losses)
 
 
-def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str | None, delta: float | None) -> None:
+def show_ledger(
+    console: Console,
+    entries: Sequence[LedgerEntry],
+    *,
+    party: str | None,
+    delta: float | None,
+    num_alike: Mapping[str, int] = {},
+) -> None:
     """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
 
+    A person may stand for as many as `num_alike` says, who paid alike; without a number for itself alone.
     Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most. With a
     δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
     """
     shown = [entry for entry in entries if party in {None, entry.person}]
-    persons, num_persons = _by_person(shown)
+    persons, num_persons = _by_person(shown, num_alike)
     relation = common_relation(shown)
     totals = {person: total_of(paid, relation=relation) for person, paid in persons.items()}
     worst = max(totals, key=lambda person: totals[person].proven)
@@ -144,7 +152,7 @@ def show_ledger(console: Console, entries: Sequence[LedgerEntry], *, party: str 
         line += f", or ε = {at_most(tightest)} at δ = {delta:g} for sessions fixed in advance"
     rows: list[Sequence[Entry]] = []
     for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
-        number = sum({entry.person: entry.num_persons for entry in paid}.values())
+        number = sum({entry.person: _number_of(entry, num_alike) for entry in paid}.values())
         of_persons = _grouped(paid, lambda entry: entry.person).values()
         claimed, proven = (
             _range(getattr(total_of(of_person), kind) for of_person in of_persons) for kind in ("claimed", "proven")
@@ -240,7 +248,13 @@ def _kind(entry: LedgerEntry) -> tuple[str, ...]:
     return (entry.session, entry.phase, entry.mechanism, entry.unit, entry.relation.value, entry.model.value)
 
 
-def _by_person(entries: Sequence[LedgerEntry]) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
+def _number_of(entry: LedgerEntry, num_alike: Mapping[str, int]) -> int:
+    return entry.num_persons * num_alike.get(entry.person, 1)
+
+
+def _by_person(
+    entries: Sequence[LedgerEntry], num_alike: Mapping[str, int]
+) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
     """Return the entries of each person, or group of persons who pay alike, and the number of persons.
 
     Where phases have different groups, nobody knows who is in which of them: then of everybody who paid most.
@@ -250,10 +264,10 @@ def _by_person(entries: Sequence[LedgerEntry]) -> tuple[Mapping[str, Sequence[Le
         _grouped(paid, lambda entry: entry.person)
         for paid in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
     ]
-    numbers = [sum(of_group[0].num_persons for of_group in phase.values()) for phase in phases]
+    numbers = [sum(_number_of(of_group[0], num_alike) for of_group in phase.values()) for phase in phases]
     is_grouped = any(entry.num_persons > 1 for entry in entries)
     if not is_grouped or all(phase.keys() == phases[0].keys() for phase in phases):
-        return persons, sum(paid[0].num_persons for paid in persons.values())
+        return persons, sum(_number_of(paid[0], num_alike) for paid in persons.values())
     relation = common_relation(entries)
     most = (max(phase.values(), key=lambda paid: total_of(paid, relation=relation).proven) for phase in phases)
     return {"whoever paid most": list(itertools.chain.from_iterable(most))}, max(numbers)

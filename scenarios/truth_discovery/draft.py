@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ...protocol.columns import alike
-from ...protocol.errors import refuse
+from ...protocol.errors import ConfigurationError, refuse
 from ..running.drafts import (
     Beginning,
     Chosen,
@@ -70,11 +70,14 @@ _TRUTH: Final = (
 )
 _FEW: Final = 5  # a label that fewer people gave may tell who they are
 _MOST_ASKED: Final = 30
+_NUMBERED: Final = re.compile(r"(.*?[^\W\d_])[ _.-]?\d+")
 _SEVERAL: Final = re.compile(r"[#;,|]")
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a crowd. See `Beginning`."""
+    if not {"worker", "label"} <= chosen.keys():
+        _check_long(sheet)
     known = {name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())}
     check_header(sheet, chosen, options=tuple(_ROLES), names=known, example=",".join(_ROLES))
     columns = dict[str, str]()
@@ -114,8 +117,31 @@ def _rank(name: str, names: Sequence[str]) -> int | None:
     return next((rank for rank, each in enumerate(names) if re.fullmatch(each, name.casefold().lstrip("_"))), None)
 
 
+def _raters(sheet: Sheet) -> list[str]:
+    """Return columns that are called as people, by numbers, and have words in common: each one's answers."""
+    stems = dict[str, list[str]]()
+    for name in sheet.header:
+        if (found := _NUMBERED.fullmatch(name)) and _rank(found[1], _ROLES["worker"][0][1:2]) is not None:
+            stems.setdefault(found[1], []).append(name)
+    several = [names for names in stems.values() if len(names) > 1]
+    return next((names for names in several if set.intersection(*({*sheet.column(name)} for name in names))), [])
+
+
+def _check_long(sheet: Sheet) -> None:
+    """Raise ConfigurationError where each person has a column of answers."""
+    if people := _raters(sheet):
+        others = [name for name in sheet.header if name not in people]
+        allowed = (
+            f"a line for each answer: {', '.join(people)} are a column of answers each. Put them below each other, in "
+            f"pandas by table.melt({others[:1]}, {people}, 'worker', 'label')"
+        )
+        raise ConfigurationError(field=f"{sheet.path.name} line {sheet.line}", value=", ".join(people), allowed=allowed)
+
+
 def _fits(sheet: Sheet) -> bool:
-    """Return whether names tell the columns of tasks and of workers, and each stands in several lines."""
+    """Return whether names tell the columns of tasks and of workers, and each stands in several lines; or raters."""
+    if _raters(sheet):
+        return True
     told = (_told(sheet, _ROLES["task"][0]), _told(sheet, _ROLES["worker"][0][:-1]))  # a name may be any person's
     return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in told)
 

@@ -1,6 +1,6 @@
 """The driver: effects in order, deadlines as inputs, everything queued is sent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from psephos.agents import outbox as outbox_module
 from psephos.agents.driver import LINGER_SECONDS, Driver, Observers
 from psephos.protocol.effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
 from psephos.protocol.errors import RemoteProtocolError, SessionAborted
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, decode, encode
+from psephos.protocol.messages import Abort, Message, decode, encode
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from psephos.transports import memory as memory_module
 from psephos.transports.addresses import parse_address
@@ -32,8 +32,8 @@ class Script:
         self.answer: Callable[[str], list[Effect]] = answer or (lambda _: [])
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        assert isinstance(message, Inquiry)
-        return self.note(f"{sender}: {message.party}")
+        assert isinstance(message, Abort)
+        return self.note(f"{sender}: {message.reason}")
 
     def receive_loss(self, sender: str) -> list[Effect]:
         return self.note(f"{sender} is gone")
@@ -52,6 +52,9 @@ class Script:
         self.settled = None
         return self.note(f"{phase} is over")
 
+    def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
+        return self.note(f"{leaving} leave")
+
     def note(self, event: str) -> list[Effect]:
         self.heard.append(event)
         return self.answer(event)
@@ -59,7 +62,7 @@ class Script:
 
 def say(text: str) -> bytes:
     """Return a message's bytes."""
-    return encode(Inquiry(PROTOCOL_VERSION, text))
+    return encode(Abort(reason=text))
 
 
 async def open_channel() -> tuple[Channel, Channel]:

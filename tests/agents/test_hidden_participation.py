@@ -92,6 +92,17 @@ class Garbler(Deviation):
         return Passage(outward=(message,))
 
 
+class Leaving(Deviation):
+    """A voter who says why it leaves, in place of a report."""
+
+    __slots__ = ()
+
+    def outgoing(self, peer: str, message: Message) -> Passage:
+        """Say so."""
+        del peer
+        return Passage(outward=(Abort("not today") if isinstance(message, Report) else message,))
+
+
 def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mode: Simulation) -> dict[str, Client]:
     """Return honest voters."""
     rows: list[list[int]] = INPUTS.private.tolist()
@@ -224,6 +235,7 @@ MISBEHAVES: dict[str, Deviation] = {
     "reports what is no ranking": Garbler(),
     "reports twice, and differently": Replayer(times=0, altered={0: (2, 1, 0)}),
     "does not hear the release": Silent(),
+    "says why it leaves": Leaving(),
 }
 
 
@@ -315,6 +327,9 @@ async def test_who_takes_part_is_logged_where_it_is_public(
     at_first = seen.standings[0][1].attendance
     assert at_first is not None
     assert (at_first.present, at_first.awaited) == ((), NAMES)
+    seen = await observe(NAMES, {"cid": MISBEHAVES["says why it leaves"]}, protocol=SHOWN)
+    (left,) = [line for line in seen.log if line["event"] == "party_left"]
+    assert (left["peer"], left["reason"]) == ("cid", "not today")
 
 
 # Where one process runs all parties.

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import math
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 import pytest
@@ -49,16 +49,22 @@ from psephos.protocol.messages import (
     MAX_GREETING_BYTES,
     NOT_ADMITTED,
     Abort,
+    Acknowledgement,
     Message,
     Release,
     Request,
+    Welcome,
     decode,
     encode,
 )
+from psephos.protocol.records import Record, ServerRecord
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, SessionRules
+from psephos.protocol.views import Happening
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
+from psephos.transports.addresses import parse_address
+from psephos.transports.framing import FrameDecoder, encode_frames
 
 DEADLINE = 30.0
 TWO_OF_THREE = SessionRules(deadline_seconds=DEADLINE, quorum=2)
@@ -174,6 +180,59 @@ async def test_a_client_that_never_reads_holds_up_the_end_for_a_bounded_time(clo
     session.assert_two_have_decided(2, 2)
     assert session.seconds <= DEADLINE + LINGER_SECONDS + 1
     await carol.aclose()
+
+
+# Bytes that are no message, while the server keeps a record.
+
+
+class Disk:
+    """A server's records, which are kept once it is told to."""
+
+    def __init__(self) -> None:
+        self.records: tuple[ServerRecord, ...] = ()
+        self.num_kept = 0
+        self.may_keep = trio.Event()
+        self.may_keep.set()
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Count them."""
+        self.num_kept += len(records)
+
+    async def run_in_thread(self, function: Callable[..., None], *arguments: object) -> None:
+        """Call a function once it may be called."""
+        await self.may_keep.wait()
+        function(*arguments)
+
+
+@pytest.mark.parametrize("junk", [encode_frames([b"\xc1"]), b"\xff" * 100], ids=["no message", "no frame"])
+async def test_who_sends_junk_while_a_record_is_kept_hears_of_its_report_and_why_it_is_dropped(junk: bytes) -> None:
+    disk = Disk()
+    mode = simulation(record_views=True)
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), mode, rules=TWO_OF_THREE, sitting=disk)
+    server.run_in_thread = disk.run_in_thread
+    view = server.view
+    assert view is not None
+    async with await TCPTransport().open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        async with contextlib.AsyncExitStack() as stack:
+            streams = [
+                await stack.enter_async_context(await trio.open_tcp_stream(*parse_address(listening.address)))
+                for _ in NAMES
+            ]
+            for name, stream in zip(NAMES, streams, strict=True):
+                await stream.send_all(encode_frames([hello(name)]))
+            while server.progress != ("weights", 0, 3):
+                await trio.testing.wait_all_tasks_blocked(0.005)
+            num_kept, disk.may_keep = disk.num_kept, trio.Event()
+            await streams[2].send_all(encode_frames([report(0, 1)]) + junk)
+            while not any(each.happening is Happening.FAULT for each in view.observations):
+                await trio.testing.wait_all_tasks_blocked(0.005)
+            assert disk.num_kept == num_kept
+            disk.may_keep.set()
+            decoder = FrameDecoder()
+            heard = [decode(payload) async for data in streams[2] for payload in decoder.feed(bytes(data))]
+        nursery.cancel_scope.cancel()
+    assert [type(message) for message in heard] == [Welcome, Request, Acknowledgement, Abort]
 
 
 # A client that vanishes.

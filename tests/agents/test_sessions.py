@@ -246,7 +246,8 @@ async def test_no_private_value_report_or_seed_is_in_any_event() -> None:
     found = [leaf for event in events for key, field in event.items() if key != "outcome" for leaf in leaves(field)]
     assert not {77, 78, 79, 80} & {leaf for leaf in found if isinstance(leaf, (int, float))}
     assert str(SEED) not in repr(events)
-    assert {key for event in events for key in event} <= PRIVACY_LOSS_KEYS | {"asked", "received", "missing", "outcome"}
+    told = {"asked", "received", "missing", "outcome", "peer"}
+    assert {key for event in events for key in event} <= PRIVACY_LOSS_KEYS | told
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
@@ -293,6 +294,7 @@ async def test_the_listener_of_a_server_is_told_of_effects() -> None:
     await run(server, make_clients(mode), MemoryTransport())
     assert [name for name in told if name != "Send"] == [
         "SetDeadline",
+        *["Attended"] * 3,
         "Closed",
         "Opened",
         "SetDeadline",

@@ -40,7 +40,7 @@ from psephos.protocol import (
     SimulatedNoise,
     UnexpectedMessageError,
 )
-from psephos.protocol.effects import Charged, Effect, Fail, Finish, Keep, Send
+from psephos.protocol.effects import Attended, Charged, Effect, Fail, Finish, Keep, Presence, Send
 from psephos.protocol.errors import ConnectionLostError, JournalError
 from psephos.protocol.messages import (
     Abort,
@@ -554,7 +554,7 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
     server = opened(make_session())
     server.receive("p0", weight(2))
     if is_gone:
-        assert server.receive_loss("p0") == []
+        assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
     again = greeting("p0", num_reports=1)
     server.admit(again, fingerprint="0c" * 32)
     assert [message for _, message in messages_of(server.receive("p0", again))] == [
@@ -575,7 +575,7 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
 def test_who_is_lost_is_waited_for_and_its_quorum_is_not_given_up() -> None:
     server = opened(make_session())
     server.receive("p1", weight())
-    assert server.receive_loss("p0") == []
+    assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
     server.receive("p2", weight())
     assert server.progress == ("weights", 2, 1)
     assert server.state is SessionState.COLLECTING

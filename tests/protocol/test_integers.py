@@ -8,7 +8,7 @@ import pytest
 from helpers import make_fair_vote, make_preferences, make_vote
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.integers import RowCodec, bytes_of, encode_row, width_of
+from psephos.protocol.integers import RowCodec, bytes_of, encode_row, rewrite_row, width_of
 from psephos.protocol.messages import MAX_MESSAGE_BYTES, Report, encode
 from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Phase, PhasedProtocol
@@ -20,6 +20,7 @@ from strategies import CHECKED
 LIMITS = sorted(
     {sign * (1 << bits) + step for bits in (0, 5, 7, 8, 15, 16, 31, 32, 62) for sign in (-1, 1) for step in (-1, 0, 1)}
 )
+WIDTHS = (1, 2, 3, 5, 9)
 CROWD = TruthDiscovery(Parameters(tasks=("a", "b"), answer_sets=(("no", "yes"),), max_answers=2))
 PROTOCOLS: list[PhasedProtocol[Any, Any]] = [
     make_vote(),
@@ -42,6 +43,12 @@ PHASES = [
 ]
 
 
+def headers_of(length: int) -> list[bytes]:
+    """Return the ways to begin a row of so many numbers, the shortest first."""
+    longer = [b"\xdc" + length.to_bytes(2, "big"), b"\xdd" + length.to_bytes(4, "big")]
+    return [bytes([0x90 | length]), *longer] if length < 16 else longer
+
+
 @pytest.mark.parametrize("number", LIMITS)
 def test_the_width_of_one_number_is_what_messagepack_takes_for_it(number: int) -> None:
     assert width_of(number, number) == len(msgspec.msgpack.encode(number))
@@ -53,6 +60,7 @@ def test_the_width_of_one_number_is_what_messagepack_takes_for_it(number: int) -
 def test_any_numbers_of_a_range_take_as_many_bytes_and_come_back(numbers: list[int]) -> None:
     width = width_of(min(numbers), max(numbers))
     row = encode_row(numbers, width=width)
+    assert rewrite_row(row, [0, *numbers]) == encode_row([0, *numbers], width=width)
     header = 1 if len(numbers) < 16 else 3
     assert len(row) == header + width * len(numbers)
     assert msgspec.msgpack.decode(row) == numbers
@@ -84,8 +92,25 @@ def test_all_reports_of_a_phase_have_one_size(phase: Phase, data: st.DataObject)
     report = data.draw(st.lists(numbers, min_size=phase.num_reported, max_size=phase.num_reported))
     payload = phase.codec.encode(report)
     assert phase.codec.decode(payload) == tuple(report)
-    assert phase.codec.decode_all([bytes(payload), msgspec.msgpack.encode(report)]).tolist() == [report, report]
-    assert len(bytes(payload)) == len(bytes(phase.codec.encode([low] * phase.num_reported)))
+    assert phase.codec.decode_all([bytes(payload)] * 2).tolist() == [report, report]
+    assert len(bytes(payload)) == len(bytes(phase.codec.encode([low] * phase.num_reported))) == phase.codec.max_bytes
+
+
+@CHECKED
+@given(st.data())
+def test_a_row_is_read_in_one_width_alone(data: st.DataObject) -> None:
+    """Whatever the others take, and where another header or another number's width makes up for the size."""
+    low, high = data.draw(st.lists(st.sampled_from(LIMITS), min_size=2, max_size=2).map(sorted))
+    row = data.draw(st.lists(st.integers(low, high), min_size=1, max_size=20))
+    widths = [data.draw(st.sampled_from([width for width in WIDTHS if width >= width_of(n, n)])) for n in row]
+    header = data.draw(st.sampled_from(headers_of(len(row))))
+    payload = header + b"".join(encode_row([n], width=width)[1:] for n, width in zip(row, widths, strict=True))
+    codec = RowCodec(len(row), low, high)
+    if {*widths} == {codec.number_bytes} and header == headers_of(len(row))[0]:
+        assert codec.decode(payload) == tuple(row)
+        return
+    with pytest.raises(msgspec.DecodeError, match=f"do not take the {codec.number_bytes} bytes that each has to"):
+        codec.decode(payload)
 
 
 def test_no_payloads_are_no_rows() -> None:

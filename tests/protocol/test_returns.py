@@ -30,7 +30,7 @@ from psephos.protocol import (
     SessionRules,
     UnexpectedMessageError,
 )
-from psephos.protocol.effects import Closed, Effect, Finish, Send
+from psephos.protocol.effects import Attended, Closed, Effect, Finish, Presence, Send
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Message, Report, Request, Terms, Welcome
 from psephos.protocol.states import SESSION, SessionState, State
 from psephos.protocol.views import View
@@ -71,7 +71,7 @@ def opinions(*values: int) -> Report:
 def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open() -> None:
     server = make_server()
     join(server, *NAMES)
-    assert server.receive_loss("p0") == []
+    assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
     assert server.progress == ("weights", 0, 2)
     server.admit(hello("p0"))
     assert join(server, "p0") == [
@@ -184,7 +184,7 @@ def test_what_was_on_its_way_when_the_connection_was_lost_changes_nothing(messag
     server.receive_loss("p0")
     assert server.receive("p0", message) == []
     assert server.receive_fault("p0", MalformedMessageError("noise", sender="p0")) == []
-    assert server.receive_loss("p0") == []
+    assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
     assert server.progress == (JOIN, 0, 3)
     server.admit(hello("p0"))
 

@@ -34,7 +34,7 @@ from psephos.protocol import (
     SessionRules,
     Tally,
 )
-from psephos.protocol.effects import Closed, Drop, Effect, Fail, Opened, Send, SetDeadline
+from psephos.protocol.effects import Attended, Closed, Drop, Effect, Fail, Opened, Presence, Send, SetDeadline
 from psephos.protocol.messages import (
     MAX_NAMES_IN_ABORT,
     Abort,
@@ -77,7 +77,7 @@ def test_joining_closes_when_the_last_one_who_could_join_has_left() -> None:
     server = make_server(rules=TWO_OF_THREE)
     join(server, "p0", "p1")
     effects = server.receive("p2", Abort("not today"))
-    assert effects[0] == Closed(JOIN, 2, 1, None)
+    assert effects[:2] == [Attended("p2", Presence.LEFT, "not today"), Closed(JOIN, 2, 1, None)]
     assert Opened("weights", 2) in effects
 
 
@@ -139,7 +139,7 @@ def test_the_result_is_that_of_those_who_reported() -> None:
 
 def test_a_quorum_out_of_reach_ends_the_session_at_once_on_every_side() -> None:
     server = server_in(State.REPORTED)
-    assert server.receive_loss("p1") == []
+    assert server.receive_loss("p1") == [Attended("p1", Presence.LOST)]
     effects = server.receive_loss("p2")
     error = failure_of(effects)
     assert isinstance(error, QuorumError)
@@ -180,9 +180,12 @@ def test_a_quorum_out_of_reach_while_joining_ends_the_session_at_once() -> None:
     """Missing are those who are gone, and p2, who had not come."""
     server = make_server(rules=TWO_OF_THREE)
     join(server, "p0")
-    assert server.receive("p0", Abort("not today")) == []
-    error = failure_of(server.receive("p1", Abort("nor I")))
+    assert server.receive("p0", Abort("not today")) == [Attended("p0", Presence.LEFT, "not today")]
+    error = failure_of(server.receive("p1", Abort("")))
     assert isinstance(error, QuorumError)
+    assert str(error).endswith("; the first is out because p0 ended the session: not today")
+    assert server.attendance is not None
+    assert server.attendance.reasons == {"p0": "not today", "p1": "it gives no reason"}
     assert (error.received, error.required) == (0, 2)
     assert (error.missing, error.num_missing) == (("p0", "p1", "p2"), 3)
 
@@ -227,7 +230,7 @@ def test_after_an_abort_nothing_that_was_on_its_way_counts() -> None:
     server.receive_timeout("weights")
     for party in make_names(3):
         assert server.receive(party, weight_report()) == []
-        assert server.receive_loss(party) == []
+        assert server.receive_loss(party) == [Attended(party, Presence.LOST)]
 
 
 class Huge(msgspec.Struct, frozen=True):
@@ -271,10 +274,10 @@ def test_the_first_reason_for_a_drop_stands_in_the_servers_error_and_is_told_to_
     failure = failure_of(effects)
     assert isinstance(failure, QuorumError)
     assert failure.first_drop.startswith("p0's report in phase 'weights' is not what the phase declares")
-    assert f"; the first was dropped because {failure.first_drop}" in str(failure)
+    assert f"; the first is out because {failure.first_drop}" in str(failure)
     aborts = [message for to, message in messages_of(effects) if isinstance(message, Abort) and "p1" in to]
     assert [abort.phase for abort in aborts] == ["weights"]
-    assert "the first was dropped" not in aborts[0].reason
+    assert "the first is out" not in aborts[0].reason
 
 
 def test_a_quorum_that_nobody_was_dropped_from_says_nothing_of_drops() -> None:
@@ -283,7 +286,7 @@ def test_a_quorum_that_nobody_was_dropped_from_says_nothing_of_drops() -> None:
     failure = failure_of(server.receive_loss("p0"))
     assert isinstance(failure, QuorumError)
     assert failure.first_drop == ""
-    assert "dropped" not in str(failure)
+    assert "is out" not in str(failure)
 
 
 @pytest.mark.parametrize(

@@ -260,8 +260,8 @@ def a_loss_is_a_departure() -> Patches:
             effects: list[Effect] = method(self, sender)
             seats: Seats = getattr(self, "_seats")  # noqa: B009  a fault may reach inside
             seat = seats.by_party[sender]
-            if not effects and seat.state is State.ASKED:
-                return getattr(self, "_on_departure")(seat)  # noqa: B009  a fault may reach inside
+            if seat.state is State.ASKED:
+                effects += getattr(self, "_on_departure")(seat)  # noqa: B009  a fault may reach inside
             return effects
 
         return receive_loss

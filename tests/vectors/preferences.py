@@ -47,9 +47,10 @@ def _good_preferences(about: str, **given: Any) -> Recorder:
     return all_goes_well(_preferences(**given), about)
 
 
-def _forged_preferences(about: str, report: Sequence[int]) -> Recorder:
+def _forged_preferences(about: str, report: Sequence[int], *, width: int = 0) -> Recorder:
     """Let p2 disclose these numbers to an aggregator that voters trust, while three of four are enough."""
-    return with_a_forged_report(_preferences(quorum=3, paradigm=Paradigm.VLCP), about, "p2", report)
+    session = _preferences(quorum=3, paradigm=Paradigm.VLCP)
+    return with_a_forged_report(session, about, "p2", report, width=width)
 
 
 def _chosen_outside() -> Recorder:
@@ -100,5 +101,10 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     ),
     "bad_preferences_of_another_width": lambda: _forged_preferences(
         "A voter discloses three numbers where there are two features; the others go on.", [0, 0, 0]
+    ),
+    "bad_preferences_in_fewer_bytes": lambda: _forged_preferences(
+        "A voter discloses numbers that fit into 1 byte in 1 byte each, where each has 5; the others go on.",
+        [1, 1],
+        width=1,
     ),
 }

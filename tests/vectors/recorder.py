@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import msgspec
-from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, raw, receive_at_server
+from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, receive_at_server
 from masked_sums import MaskedSession
 from psephos.protocol import ClientMachine, ServerMachine
 from psephos.protocol.effects import Effect, Finish, Keep, Named
+from psephos.protocol.integers import encode_row
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.records import Drawn
@@ -276,12 +277,23 @@ def all_goes_well(session: Session, about: str) -> Recorder:
     return recorder
 
 
-def with_a_forged_report(session: Session, about: str, party: str, values: Sequence[int]) -> Recorder:
-    """Record a session in which all are asked, and one party's report has these values."""
+def with_a_forged_report(
+    session: Session, about: str, party: str, values: Sequence[int], *, width: int = 0
+) -> Recorder:
+    """Record a session in which all are asked, and one party's report has these values.
+
+    Args:
+        session: the session.
+        about: what it shows.
+        party: whose report it is.
+        values: what it says.
+        width: the bytes of each; 0 for those of the phase.
+    """
+    payload = encode_row(values, width=width or session.protocol.phases[0].codec.number_bytes)
     recorder = Recorder(session, about)
     recorder.start(*session.names)
     recorder.deliver_requests()
-    recorder.forge(party, SERVER, Report(0, raw(list(values))))
+    recorder.forge(party, SERVER, Report(0, msgspec.Raw(payload)))
     recorder.deliver_last()
     recorder.deliver_all()
     return recorder

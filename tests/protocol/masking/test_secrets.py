@@ -11,11 +11,11 @@ from masking_dealer import Dealer, secret_of, total_of_rows
 from psephos.agents.masking import Cryptography
 from psephos.protocol.masking import MaskingMove, MaskingParty
 from psephos.protocol.masking.scalars import (
-    ENTROPY_BYTES,
     ORDER,
     SCALAR_BYTES,
     encode_scalar,
     exchange_key_of,
+    scalar_from,
     scalars_of,
     value_at_zero,
 )
@@ -48,9 +48,6 @@ class Watched(Cryptography):
     def base(self, scalar: bytes) -> bytes:
         return super().base(self.known(scalar))
 
-    def times(self, scalar: bytes, point: bytes) -> bytes:
-        return super().times(self.known(scalar), point)
-
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
         agree = super().agreement(self.known(private))
         return lambda public: self.made(agree(public))
@@ -61,11 +58,10 @@ class Watched(Cryptography):
         return derived
 
     def expand(self, key: bytes, length: int) -> bytes:
-        expanded = self.made(super().expand(self.known(key), length))
-        for scalar in scalars_of(expanded) if length % ENTROPY_BYTES == 0 else ():
-            self.made(encode_scalar(scalar))
-            self.made(exchange_key_of(scalar) or b"")
-        return expanded
+        expanded = super().expand(self.known(key), length)
+        for scalar in scalars_of(expanded):
+            self.secrets |= {encode_scalar(scalar), exchange_key_of(scalar) or b""}
+        return self.made(expanded)
 
     def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
         assert key not in self.keys, "a key that seals twice"
@@ -96,29 +92,32 @@ def dealer() -> WatchedDealer:
     return dealer
 
 
-def shares_of(dealer: WatchedDealer, place: int) -> list[dict[int, int]]:
-    """Return what a party has sealed for each other one: values of its key's polynomial, its seed's, what blinds."""
-    others = [1 + other for other in range(len(ROWS)) if other != place]
-    boxes = dealer.watched[place].sealed
-    parts = (
-        [int.from_bytes(box[start:][:SCALAR_BYTES], "little") for box in boxes]
-        for start in (0, SCALAR_BYTES, 2 * SCALAR_BYTES)
-    )
-    return [dict(zip(others, each, strict=True)) for each in parts]
+def values_of(dealer: WatchedDealer, place: int) -> list[dict[int, int]]:
+    """Return what a party has sealed for each other one, by number: of its key, its seed, what blinds both."""
+    numbers = [1 + other for other in range(len(ROWS)) if other != place]
+    boxes = [
+        [scalar_from(box[start:][:SCALAR_BYTES]) for start in range(0, 3 * SCALAR_BYTES, SCALAR_BYTES)]
+        for box in dealer.watched[place].sealed
+    ]
+    return [
+        {number: value for number, value in zip(numbers, own, strict=True) if value is not None}
+        for own in zip(*boxes, strict=True)
+    ]
 
 
 def test_three_secrets_are_shared_each_by_a_polynomial_of_its_own(dealer: WatchedDealer) -> None:
-    """The shares of a secret differ, as do those of two, each by something else; too few tell another one."""
+    """The values of each differ, as do those of two, each by something else; too few tell another secret."""
     for place in range(len(ROWS)):
-        shared, needed = shares_of(dealer, place), dealer.rules.needed
-        secrets = [value_at_zero(shares, needed) for shares in shared]
-        assert len({*secrets}) == 3
-        for shares, secret in zip(shared, secrets, strict=True):
-            assert len({*shares.values(), secret}) == len(shares) + 1
-            for some in itertools.combinations(sorted(shares), needed - 1):
-                assert value_at_zero({holder: shares[holder] for holder in some}, needed - 1) != secret
-        for one, other in itertools.combinations(shared, 2):
-            assert len({(share - other[holder]) % ORDER for holder, share in one.items()}) == len(one)
+        polynomials, needed = values_of(dealer, place), dealer.rules.needed
+        secrets = [value_at_zero(values, needed) for values in polynomials]
+        assert len({*secrets}) == len(polynomials)
+        for values, secret in zip(polynomials, secrets, strict=True):
+            assert len({*values.values(), secret}) == len(values) + 1
+            for some in itertools.combinations(sorted(values), needed - 1):
+                assert value_at_zero({number: values[number] for number in some}, needed - 1) != secret
+        for one, other in itertools.combinations(polynomials, 2):
+            apart = {(value - other[number]) % ORDER for number, value in one.items()}
+            assert len(apart) == len(one)
 
 
 def test_each_party_has_secrets_that_no_other_one_has(dealer: WatchedDealer) -> None:

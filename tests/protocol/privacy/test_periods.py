@@ -1,11 +1,13 @@
 """Budgets by periods: no window of the length holds more than the budget, against sums over all windows."""
 
+import itertools
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.errors import BudgetExceededError, ConfigurationError
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.privacy import (
     Budget,
     Ledger,
@@ -74,3 +76,26 @@ def test_a_period_without_a_length_is_refused(seconds: float) -> None:
     with pytest.raises(ConfigurationError) as caught:
         within([], now=0.0, seconds=seconds)
     assert caught.value.field == "budget_period"
+
+
+def test_a_repeated_report_adds_nothing_to_what_had_left_and_at_most_its_own_loss_to_a_look_at_one_window() -> None:
+    """By enumeration: a weight is kept, an opinion is drawn in each window, and both are of one person's row."""
+    of_kept, of_drawn = math.log(3), 0.5
+    keep, draw = (GeneralizedRandomizedResponse(epsilon, 2).channel_matrix() for epsilon in (of_kept, of_drawn))
+
+    def law(value: int, kept: int, before: int, now: int) -> float:
+        return keep[value][kept] * draw[value][before] * draw[value][now]
+
+    def now_given(value: int, kept: int, before: int, now: int) -> float:
+        return law(value, kept, before, now) / sum(law(value, kept, before, each) for each in range(2))
+
+    given = [
+        now_given(0, kept, before, now) / now_given(1, kept, before, now)
+        for kept, before, now in itertools.product(range(2), repeat=3)
+    ]
+    alone = [
+        sum(law(0, kept, before, now) for before in range(2)) / sum(law(1, kept, before, now) for before in range(2))
+        for kept, now in itertools.product(range(2), repeat=2)
+    ]
+    assert math.log(max(given)) == pytest.approx(of_drawn)
+    assert math.log(max(alone)) == pytest.approx(of_drawn + of_kept)

@@ -10,7 +10,7 @@ import pytest
 from planted.planting import ReportChanger
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import ClientMachine, Inputs, PhasedProtocol, SimulatedNoise
-from psephos.protocol.errors import BudgetExceededError
+from psephos.protocol.errors import BudgetExceededError, MalformedMessageError
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Outcome as Election
 from psephos.protocol.fair_voting import Parameters as ElectionParameters
@@ -118,20 +118,31 @@ def test_a_loss_that_the_budget_refuses_ends_the_session() -> None:
 
 
 def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
-    """A report of as many bytes as its own numbers need tells how large they are to whoever sees its length."""
+    """A report of as many bytes as its own numbers need is refused; another format of as many says more."""
 
     class Short(ReportChanger):
         def changed(self, report: Report) -> Report:
             numbers = msgspec.msgpack.decode(report.payload)
             return Report(report.step, msgspec.Raw(msgspec.msgpack.encode(numbers)))
 
+    class Signed(ReportChanger):
+        def changed(self, report: Report) -> Report:
+            numbers = msgspec.msgpack.decode(report.payload)
+            payload = bytes(report.payload)
+            if len(payload) == 1 + 5 * len(numbers):
+                signed = (b"\xd2" + number.to_bytes(4, "big", signed=True) for number in numbers)
+                payload = payload[:1] + b"".join(signed)
+            return Report(report.step, msgspec.Raw(payload))
+
     vote, inputs = vote_case()
     noise = SimulatedNoise(1, session="s")
     rightly, wrongly = (
-        by_machines(vote, inputs, session="s", noise=noise, machine=machine) for machine in (ClientMachine, Short)
+        by_machines(vote, inputs, session="s", noise=noise, machine=machine) for machine in (ClientMachine, Signed)
     )
     assert rightly.reports == wrongly.reports
     assert rightly.others != wrongly.others
+    with pytest.raises(MalformedMessageError, match="its numbers do not take the 5 bytes"):
+        by_machines(vote, inputs, session="s", noise=noise, machine=Short)
 
 
 def test_all_but_the_numbers_of_reports_is_the_same_in_any_session_and_for_any_row() -> None:

@@ -1,5 +1,6 @@
 """`psephos new FILE`: which kind of session a file's columns look like, and what is asked about any table."""
 
+import json
 import shlex
 import tomllib
 from pathlib import Path
@@ -66,6 +67,36 @@ def test_rows_of_a_column_whose_name_or_word_holds_an_equals_sign_are_picked(pse
     ended = psephos("new", "vote", "two.csv", "--partner", "name", "--candidate", "roof", "--only", "a=b=c")
     assert (ended.status, len(ended.err.splitlines())) == (2, 1)
     assert "--only must be of one column, and 'a' and 'a=b' are columns: write it into the scenario" in ended.err
+
+
+def test_answers_in_json_and_raters_as_columns_are_told_by_what_to_make_of_them(psephos: Psephos, write: Write) -> None:
+    """JSON beside plain answers is no matter, and neither are numbered columns of something else."""
+    cells = [json.dumps([{"task": "T0", "value": word}]).replace('"', '""') for word in ("yes", "no", "yes", "no")]
+    lines = [f'{place},u{place % 2},"{{}}",s{place // 2},"{cell}"' for place, cell in enumerate(cells)]
+    write("zoo.csv", "\n".join(["classification_id,user_name,metadata,subject_ids,annotations", *lines]))
+    for word in ([], ["crowd"], ["vote"]):
+        ended = psephos("new", *word, "zoo.csv", "--no-run")
+        assert ended.status == 2
+        assert "'annotations' in zoo.csv must be plain answers: make a column" in ended.err
+        assert "[json.loads(cell)[0]['value'] for cell in table['annotations']]" in ended.err
+    write(
+        "zoo.csv",
+        "\n".join(
+            [
+                "id,user_name,metadata,subject_id,label",
+                *(f"{line[: -len(cell) - 2]}yes" for line, cell in zip(lines, cells, strict=True)),
+            ]
+        ),
+    )
+    assert "JSON" not in psephos("new", "crowd", "zoo.csv", "--no-run").err
+    write("wide.csv", "item,rater 1,rater 2\na,x,y\nb,y,x\nc,x,x\n")
+    for word in ([], ["crowd"]):
+        ended = psephos("new", *word, "wide.csv", "--no-run")
+        assert ended.status == 2
+        assert "rater 1, rater 2 are a column of answers each. Put them below each other" in ended.err
+        assert "table.melt(['item'], ['rater 1', 'rater 2'], 'worker', 'label')" in ended.err
+    write("wide.csv", "item,option 1,option 2\na,x,y\nb,y,x\nc,x,x\n")
+    assert "melt" not in psephos("new", "crowd", "wide.csv", "--no-run").err
 
 
 @pytest.mark.parametrize("name", ["rctab_generic.csv", "label_studio.csv", "polis_votes.csv"])

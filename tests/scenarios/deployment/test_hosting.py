@@ -19,14 +19,17 @@ import trio
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Process, read_json, write_vote
 from durable_votes import PHASES, Dying, Vote, check_ended, partners
 from psephos.agents import server as server_module
+from psephos.agents.driver import Observers
 from psephos.agents.host_journal import HOST, HostJournal, id_of
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import Row, read_journal
 from psephos.agents.person_journal import sessions_of
 from psephos.protocol import SessionKind
-from psephos.protocol.errors import ConfigurationError, JournalError
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, decode, encode
+from psephos.protocol.effects import Effect, Send
+from psephos.protocol.errors import ConfigurationError, JournalError, QuorumError, RemoteProtocolError
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, Welcome, decode, encode
 from psephos.protocol.records import Drawn, Left, Reserved
+from psephos.protocol.rules import JOIN
 from psephos.protocol.server_machine import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
@@ -217,6 +220,58 @@ def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_th
     assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
     assert [(len(each.heard), each.failures) for each in firsts] == [(len(OF_HOSTS[0]), {})]
     assert losses == []
+
+
+def test_a_host_that_gives_up_on_a_silent_server_takes_all_its_parties_along_and_all_are_named(tmp_path: Path) -> None:
+    """One more is awaited, in a session that needs all: it ends at once, and names whoever is not there."""
+    serving, drawn = drawn_up(tmp_path)
+    awaited, *alone = ALONE
+    failures: dict[str, BaseException] = {}
+    welcomed: list[Effect] = []
+    are_there = trio.Event()
+
+    def watch(effect: Effect) -> None:
+        if isinstance(effect, Send) and isinstance(effect.message, Welcome):
+            welcomed.append(effect)
+            if len(welcomed) == len(alone) + len(OF_HOSTS[1]):
+                are_there.set()
+
+    async def vote(address: str) -> None:
+        async def be_alone(name: str) -> None:
+            (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
+            with pytest.raises(QuorumError) as caught:
+                await join(own)
+            failures[name] = caught.value
+
+        async with trio.open_nursery() as nursery:
+            for name in alone:
+                nursery.start_soon(be_alone, name)
+            other = joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address)
+            nursery.start_soon(functools.partial(host, other, journal=None))
+            own = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", address)
+            own = [dataclasses.replace(each, patience_seconds=2.0) for each in own]
+            await are_there.wait()
+            hosted = await host(own, journal=None)
+            assert {type(each) for each in hosted.failures.values()} == {RemoteProtocolError}
+            failures.update(hosted.failures)
+
+    async def hold() -> None:
+        async with trio.open_nursery() as nursery:
+            with pytest.raises(QuorumError) as caught:
+                await serve(
+                    serving,
+                    told=Observers(listener=watch),
+                    on_listening=functools.partial(nursery.start_soon, vote),
+                )
+            failures["server"] = caught.value
+
+    trio.run(hold)
+    missing = tuple(sorted([*OF_HOSTS[0], awaited]))
+    for name in ("server", *alone):
+        error = failures[name]
+        assert isinstance(error, QuorumError)
+        assert (error.phase, tuple(sorted(error.missing))) == (JOIN, missing)
+        assert error.received + len(missing) == error.required
 
 
 async def refusal_of(channel: Channel, party: str) -> str:

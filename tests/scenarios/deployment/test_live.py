@@ -17,7 +17,7 @@ import pytest
 import trio
 from deployments import PATIENCE, SEED, Peer, Process, Terminal, report, write_vote
 from psephos.agents.standing import Standing
-from psephos.protocol.effects import Closed
+from psephos.protocol.effects import Attended, Closed, Presence
 from psephos.protocol.server_machine import Attendance
 from psephos.protocol.states import SessionState
 from psephos.scenarios.deployment.live import picture_of, watch_server
@@ -213,6 +213,18 @@ def test_lines_keep_their_order_where_the_session_ends_while_a_thread_writes_one
         trio.run(run, watching.beside[0])
         threading.Timer(0.2, lines.may_show.set).start()  # in which the other line would be written
     assert [line.split()[0] for line in lines.file.getvalue().splitlines()] == ["weights", "opinions"]
+
+
+def test_a_server_says_why_each_of_the_first_leaves_and_then_no_more() -> None:
+    file = io.StringIO()
+    errors = Console(file=io.StringIO(), force_terminal=False)
+    with watch_server(console=Console(file=file), errors=errors, num_parties=20, role="voter") as watching:
+        for number in range(15):
+            watching.listener(Attended(f"p{number}", Presence.LEFT, "enough"))
+    assert file.getvalue().splitlines() == [
+        *(f"  p{number} has left: enough" for number in range(12)),
+        "  more parties leave; events.jsonl has each with its reason",
+    ]
 
 
 def test_a_terminal_says_nothing_of_who_comes_where_that_is_private() -> None:

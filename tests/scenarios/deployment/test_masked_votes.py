@@ -9,7 +9,7 @@ from typing import Any
 import dying
 import masked_sums
 import pytest
-from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, read_lines, write_vote
 from psephos.scenarios.deployment import enroll
 
 Psephos = Callable[..., Any]
@@ -119,9 +119,12 @@ def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the
     assert (ann.status, bob.status, cid.status, ended.status) == (1, 0, 0, 0)
     assert found in ann.err
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 2}
+    assert f"  ann has left: {found}\n" in ended.out
+    (left,) = [line for line in read_lines(tmp_path / "served" / "events.jsonl") if line["event"] == "party_left"]
+    assert (left["peer"], left["reason"]) == ("ann", found)
     (again,) = endings(parties(tmp_path, NOBODY_LISTENS, ["ann"], out="again"))
     assert again.status == 2
-    assert f"the journal refuses this session, whose server was found at fault: {found}" in again.err
+    assert f"the journal refuses this session for good: {found}" in again.err
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 import trio
-from deployments import AHEAD, PATIENCE, SEED, Peer, Process, report, write_vote
+from deployments import AHEAD, PATIENCE, SEED, Peer, Process, read_lines, report, write_vote
 from prometheus_client.parser import text_string_to_metric_families
 from psephos.agents.standing import Connections, Standing
 from psephos.protocol.messages import Abort, Welcome
@@ -176,6 +176,34 @@ def test_it_says_where_the_session_stands_and_who_is_counted(tmp_path: Path) -> 
         assert reporting["psephos_reports_accepted_total:opinions"] == 0
         assert page.ask("/healthz")[1].startswith("open: phase 'weights' until ")
         server.kill()
+
+
+def test_it_says_why_parties_have_left_and_so_does_the_server_whose_events_say_who_comes_and_goes(
+    tmp_path: Path,
+) -> None:
+    reason = "the server or 'cid' is at fault: \x1b[2J"
+    with serve(tmp_path, "--set", "quorum=0.5") as (server, address, page), Peer(address) as ann:
+        with Peer(address) as lost:
+            lost.hello("ann")
+            assert isinstance(lost.receive(), Welcome)
+        page.metrics_with(parties_joined=0, parties_awaited=3)
+        ann.hello("ann")
+        assert isinstance(ann.receive(), Welcome)
+        ann.send(Abort(reason))
+        page.metrics_with(parties_joined=0, parties_awaited=2)
+        printable = reason.replace("\x1b", "�")
+        shown = f"ann has left: {printable}\n"
+        assert page.ask("/healthz")[1].partition("\n")[2] == shown
+        assert server.line_with("has left") == f"  {shown}"
+        server.kill()
+    events = [line for line in read_lines(tmp_path / "server" / "events.jsonl") if line.get("peer") == "ann"]
+    assert [(line["event"], line["level"]) for line in events] == [
+        ("party_joined", "info"),
+        ("connection_lost", "warning"),
+        ("party_returned", "info"),
+        ("party_left", "warning"),
+    ]
+    assert events[-1]["reason"] == printable
 
 
 @pytest.mark.full("one more server")
@@ -392,6 +420,10 @@ OPEN: Final = Standing(
 )
 
 
+LEFT: Final = Attendance({"join": 0}, (), (), reasons={f"p{number}": "enough" for number in range(15)})
+FIRST_TWELVE: Final = "".join(f"p{number} has left: enough\n" for number in range(12))
+
+
 def page_of(standing: Standing, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
     """Return what the page answers of a standing, at an address and by the name that a browser has for it."""
     named = f"Host: {host}\r\n" if host else ""
@@ -426,6 +458,10 @@ def test_what_a_peer_or_a_transport_says_is_no_label() -> None:
         ({"phase": "\x1b[2J"}, (200, "open: phase '�[2J' without a deadline\n")),
         ({"state": SessionState.RELEASED}, (200, "released: the parties are told the outcome\n")),
         ({"state": SessionState.ABORTED}, (503, "failed: the session has ended without an outcome\n")),
+        (
+            {"state": SessionState.RELEASED, "attendance": LEFT},
+            (200, f"released: the parties are told the outcome\n{FIRST_TWELVE}3 more have left\n"),
+        ),
     ],
 )
 def test_its_words_are_these(standing: dict[str, Any], expected: tuple[int, str]) -> None:

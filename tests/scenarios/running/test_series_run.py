@@ -15,7 +15,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
 from psephos.scenarios.presentation import briefs_of
-from psephos.scenarios.running.folder import add_ledgers
+from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.series import load_series
 from psephos.scenarios.running.series_run import FinishedSeries, facts_of_votes, resolve_series, run_series
 from psephos.scenarios.running.series_shown import draw_series, show_votes
@@ -279,7 +279,7 @@ def test_runs_of_the_same_persons_add_up_by_name(tmp_path: Path, psephos: Psepho
         scenario = load_scenario("consortium", ["count=3", f"round={number}", f"epsilon={number}"])
         run_in_folder(resolve(scenario), RunFolder(tmp_path / f"run-{number}"), pictures=False)
     each = [paid_by(read_ledger(tmp_path / f"run-{number}")) for number in (1, 2)]
-    both = paid_by(add_ledgers([tmp_path / "run-1", tmp_path / "run-2"]))
+    both = paid_by(list(entries_of([tmp_path / "run-1", tmp_path / "run-2"])))
     assert both == {name: each[0][name] + each[1][name] for name in each[0]}
     ended: Any = psephos("ledger", "run-1", "run-2")
     assert f"ε proven = {both['partner-1']:g}" in ended.out
@@ -291,7 +291,7 @@ def test_runs_by_arrays_add_up_where_their_numbers_agree(tmp_path: Path) -> None
     for number in (1, 2):
         scenario = load_scenario("consortium", ["count=30", f"round={number}", "transport=array"])
         run_in_folder(resolve(scenario), RunFolder(tmp_path / f"run-{number}"), pictures=False)
-    assert paid_by(add_ledgers([tmp_path / "run-1", tmp_path / "run-2"])) == {"each of 30 partners": 2.0}
+    assert paid_by(list(entries_of([tmp_path / "run-1", tmp_path / "run-2"]))) == {"each of 30 partners": 2.0}
 
 
 @pytest.mark.bad_input("runs whose losses cannot be added")
@@ -310,7 +310,7 @@ def test_runs_whose_losses_cannot_be_added_are_refused(tmp_path: Path, psephos: 
         assert again.status == 2
         assert expected in again.err
     with pytest.raises(ConfigurationError):
-        add_ledgers([tmp_path / "a", tmp_path / "c"])
+        summarize_ledgers([tmp_path / "a", tmp_path / "c"], party=None)
 
 
 GAME = """

@@ -1,7 +1,9 @@
 """Tables at random: what `new` and a session count is what a second reader counts, or something was asked."""
 
+import csv
 import random
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,13 @@ def is_sane(option: str, choice: str, text: str) -> bool:
     return option != "leave-out" or choice != "none" or not has_remarks
 
 
+def is_about_remarks(choices: Sequence[str], text: str) -> bool:
+    """Return whether it is asked what a remark says of a motion, as where no motion has an answer."""
+    header, *rows = csv.reader(text.splitlines())
+    places = [place for place, name in enumerate(header) if name.casefold() == "comment"]
+    return any(row[place] in choices for row in rows for place in places if len(row) > place and row[place])
+
+
 def answered(path: Path, rng: random.Random) -> tuple[dict[str, tuple[str, ...]], dict[str, float] | None]:
     """Return what was typed, and what is counted in the end."""
     chosen: dict[str, tuple[str, ...]] = {}
@@ -94,6 +103,8 @@ def answered(path: Path, rng: random.Random) -> tuple[dict[str, tuple[str, ...]]
             if unclear.option == "round-weights":
                 chosen["public-weights"] = ("yes",)
                 continue
+            if is_about_remarks(unclear.choices, path.read_text()):
+                return chosen, None
             sane = [choice for choice in unclear.choices if is_sane(unclear.option, choice, path.read_text())]
             chosen[unclear.option] = (*chosen.get(unclear.option, ()), rng.choice(sane))
     return chosen, None

@@ -1,0 +1,190 @@
+"""Ledgers of any size, read line by line: what each person lost, held as 12 bytes for each line.
+
+Persons whose lines say the same but for their names are counted, and one stands for all of them: what is shown of a
+ledger needs no more. A person is known by 64 bits of its name, by a key of this process's own: of a million persons two
+are taken for one, whose losses then add up, once in 40 million times.
+"""
+
+import array
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ...protocol.arrays import IntArray
+from ...protocol.errors import refuse
+from ...protocol.privacy import LedgerEntry
+from .folder import entries_in, ledger_lines, read_entry, to_json
+
+_BEGINNING: Final = b'{"person":"'
+_NUM_PARTS: Final = 64
+"""Persons are told apart in so many parts, so that sorting them takes little memory."""
+_MOST_ENDS: Final = 1 << 14
+_KEY: Final = hash(_BEGINNING) % 2**63
+_OF_A_GROUP: Final = re.compile(r"each of \d+ ")
+
+
+@dataclasses.dataclass(frozen=True)
+class LedgerSummary:
+    """What a ledger says, without telling apart persons who paid alike.
+
+    Args:
+        entries: of one person, or group of unnamed persons, for each way to pay; but for a party that was asked for,
+            and a person who is alone, it has no name of theirs.
+        num_alike: for how many each stands, by its name there.
+    """
+
+    entries: Sequence[LedgerEntry]
+    num_alike: Mapping[str, int]
+
+
+def summarize_ledgers(runs: Sequence[Path], *, party: str | None) -> LedgerSummary:
+    """Return what the ledgers of several runs of the same persons say, whose losses then add up by their names.
+
+    Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
+    that is never too little.
+
+    Args:
+        runs: their folders.
+        party: who is told apart from all others.
+
+    Raises:
+        ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
+            from those of others.
+    """
+    lines = _Lines()
+    told: tuple[Path, dict[str, int]] | None = None
+    for number, run in enumerate(runs):
+        is_again = run.resolve() in {other.resolve() for other in runs[:number]}
+        refuse(is_again, "RUN", str(run), "named once: its losses would count twice")
+        before = len(lines)
+        groups = lines.read(run, suffix=_suffix_of(run, runs))
+        if len(lines) == before:
+            continue
+        first, expected = told = told or (run, groups)
+        allowed = f"one for {_said(expected)}, as {first} has: else nobody knows whose losses add up"
+        refuse(groups != expected, f"the ledger of {run}", f"one for {_said(groups)}", allowed)
+    return lines.summary(party)
+
+
+def entries_of(runs: Sequence[Path]) -> Iterator[LedgerEntry]:
+    """Yield the entries of several runs; each names its run beside its session, where there are several."""
+    for run in runs:
+        suffix = _suffix_of(run, runs)
+        for entry in entries_in(run):
+            yield msgspec.structs.replace(entry, session=entry.session + suffix) if suffix else entry
+
+
+def _suffix_of(run: Path, runs: Sequence[Path]) -> str:
+    return f" ({run})" if len(runs) > 1 else ""
+
+
+def _said(groups: Mapping[str, int]) -> str:
+    return " and ".join(groups) or "each person by name"
+
+
+class _Lines:
+    """Of each line whose it is, and which of the kinds of line, which all but the person makes."""
+
+    def __init__(self) -> None:
+        self._persons = array.array("q")
+        self._numbers = array.array("i")
+        self._kinds: dict[bytes, int] = {}
+        self._entries: list[LedgerEntry] = []
+        self._first = ""
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def read(self, run: Path, *, suffix: str) -> dict[str, int]:
+        """Take the lines of a run's ledger; return those that stand for unnamed persons: how many, by their name.
+
+        A line as this program writes it begins with its person: where its end has come before, only the name is new.
+        """
+        ends: dict[bytes, int] = {}
+        groups: dict[str, int] = {}
+        start = len(_BEGINNING)
+        add_person, add_number, known = self._persons.append, self._numbers.append, ends.get
+        for number, line in ledger_lines(run):
+            place = line.find(b'"', start)
+            name, kind = line[start:place], known(line[place:])
+            if kind is not None and line.startswith(_BEGINNING) and _is_plain(name):
+                add_person(hash(name))
+                add_number(kind)
+                continue
+            entry = read_entry(line, number)
+            if _OF_A_GROUP.match(entry.person):
+                groups[entry.person] = entry.num_persons
+            if suffix:
+                entry = msgspec.structs.replace(entry, session=entry.session + suffix)
+            kind = self._kind_of(entry)
+            if line.startswith(_BEGINNING) and name == entry.person.encode() and not groups and len(ends) < _MOST_ENDS:
+                ends[line[place:]] = kind
+            add_person(hash(entry.person.encode()))
+            add_number(kind)
+        return groups
+
+    def _kind_of(self, entry: LedgerEntry) -> int:
+        self._first = self._first or entry.person
+        kind = msgspec.structs.replace(entry, person="")
+        number = self._kinds.setdefault(to_json(kind), len(self._entries))
+        if number == len(self._entries):
+            self._entries.append(kind)
+        return number
+
+    def summary(self, party: str | None) -> LedgerSummary:
+        """Return what the lines say."""
+        persons, numbers = np.frombuffer(self._persons, dtype=np.int64), np.frombuffer(self._numbers, dtype=np.int32)
+        own = None if party is None else hash(party.encode())
+        found: dict[
+            tuple[bool, bytes], tuple[int, int]
+        ] = {}  # the first line of those who paid alike, and their number
+        for part in range(_NUM_PARTS):
+            where = np.flatnonzero(persons & (_NUM_PARTS - 1) == part)
+            if not len(where):
+                continue
+            where = where[np.argsort(persons[where], kind="stable")]
+            whose, kinds = persons[where], numbers[where]
+            begins = np.flatnonzero(np.diff(whose, prepend=~whose[:1]))
+            lengths = np.diff(begins, append=len(where))
+            places = np.arange(len(where)) - np.repeat(begins, lengths)
+            ways = np.add.reduceat(_mixed(places) * (kinds + 1).astype(np.uint64), begins)
+            if own is not None:
+                ways[whose[begins] == own] = 0
+            _, examples, which, counts = np.unique(ways, return_index=True, return_inverse=True, return_counts=True)
+            firsts = np.full(len(counts), len(persons))
+            np.minimum.at(firsts, which, where[begins])
+            for example, first, count in zip(examples.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+                begin = begins[example]
+                way = bool(whose[begin] == own), kinds[begin : begin + lengths[example]].tobytes()
+                earliest, number = found.get(way, (first, 0))
+                found[way] = min(first, earliest), number + count
+        is_alone = sum(number for _, number in found.values()) == 1
+        entries: list[LedgerEntry] = []
+        num_alike: dict[str, int] = {}
+        for (is_own, paid), (first, number) in sorted(found.items(), key=lambda item: item[1]):
+            name = (is_own and party) or (self._first if is_alone else f"\0{first}")
+            num_alike[name] = number
+            its = np.frombuffer(paid, dtype=np.int32).tolist()
+            entries += [msgspec.structs.replace(self._entries[kind], person=name) for kind in its]
+        return LedgerSummary(entries, num_alike)
+
+
+def _is_plain(name: bytes) -> bool:
+    """Return whether JSON has a name as it is."""
+    try:
+        return name.decode().isprintable() and b"\\" not in name
+    except UnicodeDecodeError:
+        return False
+
+
+def _mixed(numbers: IntArray) -> Any:
+    """Return 64 bits for each number, which nobody who wrote a ledger knows: SplitMix64 from a key of this process."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(_KEY)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
