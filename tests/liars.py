@@ -441,8 +441,8 @@ class Conspirator(MaskingParty):
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
         for friend in self.friends:
-            (piece,) = (own for own in friend.dealt.pieces if own.place == self._place)
-            if piece.box == told.box:
+            piece = next((own for own in friend.dealt.pieces if own.place == self._place), None)
+            if piece is not None and piece.box == told.box:  # on a circle not everybody is a neighbor
                 pair = (told.place, self._place)
                 secret = self._box_secrets[told.place]
                 key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)

@@ -611,6 +611,8 @@ OF_MASKS: dict[Callable[[], Patches], int] = {
     a_server_that_lied_is_spoken_to_again: 2,
     a_sum_of_few_is_opened: 2,
     a_circle_is_drawn_anew_after_a_restart: 35,
+    whoever_is_accused_is_named: 43,
+    who_is_not_asked_in_a_dispute_is_gone: 3,
 }
 """Each fault of masked sums, and the seed of a run that finds it."""
 
