@@ -91,6 +91,7 @@ class MaskingServer:
         self.named: list[tuple[int, Evidence]] = []
         self._owners: dict[bytes, int] = {}  # of keys that were right
         self._deals: dict[int, KnownDeal] = {}
+        self._right_deals: frozenset[int] = frozenset()
         self._wrong_deals: frozenset[int] = frozenset()
         self._disputes: Mapping[int, Disputes] = {}
         self._excluded: tuple[int, ...] = ()
@@ -129,7 +130,7 @@ class MaskingServer:
         move, name = self.step, self._rules.names[place]
         if any(said == own.get(place) for earlier, own in self._said.items() if earlier is not move):
             return  # again, and late
-        if move is None or place not in self.parties & self.asked or type(said) is not _STEPS[move]:
+        if move is None or not (place in self.parties and place in self.asked) or type(said) is not _STEPS[move]:
             reason = f"{name!r} says {type(said).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
         before = self._said[move].setdefault(place, said)
@@ -232,8 +233,7 @@ class MaskingServer:
 
     def _dealers(self, holder: int) -> list[int]:
         """Return the places of those whose boxes a holder hears: neighbors whose deals are right."""
-        dealers = self._said[MaskingMove.SHARES].keys() - self._wrong_deals
-        return [place for place in self._neighbors(holder) if place in dealers]
+        return [place for place in self._neighbors(holder) if place in self._right_deals]
 
     def _box(self, dealer: int, holder: int) -> HeldBox:
         deal = self._deals[dealer]
@@ -319,6 +319,7 @@ class MaskingServer:
                 seed = hashed(*(deal.digest for deal in deals.values()))
                 wrong = [place for place, deal in deals.items() if not deal.is_right(self._primitives, seed=seed)]
                 self._wrong_deals = frozenset(wrong)
+                self._right_deals = frozenset(deals) - self._wrong_deals
             case MaskingMove.CHECK:
                 for place in sorted(self._wrong_deals & self.parties):
                     deal = self._deals[place].deal

@@ -1,7 +1,11 @@
 """A masked vote between machines: parties enroll, their keys sign, and nobody sees a vote."""
 
+import base64
 import contextlib
+import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ import pytest
 from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, read_lines, write_vote
 from psephos.scenarios.deployment import enroll
 
+ROOT = Path(__file__).resolve().parents[3]
 Psephos = Callable[..., Any]
 COMMAND = ("-m", "psephos.scenarios.cli")
 FIVE = ("ann", "bob", "cid", "dan", "eve")
@@ -83,6 +88,11 @@ def parties(
     ]
 
 
+def read_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
 def endings(processes: Iterable[Process]) -> list[Ending]:
     ended: list[Ending] = []
     for process in processes:
@@ -125,6 +135,52 @@ def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the
     (again,) = endings(parties(tmp_path, NOBODY_LISTENS, ["ann"], out="again"))
     assert again.status == 2
     assert f"the journal refuses this session for good: {found}" in again.err
+
+
+STATES = tuple(f"state-{number:02}" for number in range(27))
+LIARS = {
+    STATES[3]: ("BoxThatDoesNotOpen", "signed a box that does not hold what it says, or accused somebody of it"),
+    STATES[11]: ("DegreeTooHigh", "signed a deal that is not of its keys"),
+    STATES[20]: ("TellerOfAnotherShare", "told another share than it had acknowledged"),
+}
+
+
+@pytest.mark.full("28 processes")
+def test_three_states_of_27_that_cheat_in_three_ways_are_named_and_all_others_decide(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    """Who is named before the rows come is in no sum; who is named after them is. A script of its own agrees."""
+    write_vote(tmp_path, lines="deadline_seconds = 240", entries={name: dict(ENTRIES["ann"]) for name in STATES})
+    for state in STATES:
+        enroll(state, tmp_path / "keys" / state)
+    needed = ("--set", "threshold=24")
+    assert psephos("roster", "vote.toml", *MASKED, *needed, "--enrolled", "keys", "--out", "drawn").status == 0
+    lying = Path(masked_sums.__file__).with_name("lying_party.py")
+    with Process(*SERVE, *needed, "--no-pictures", folder=tmp_path, is_measured=False) as server:
+        address = server.address()
+        joined = {state: parties(tmp_path, address, [state]) for state in STATES if state not in LIARS}
+        joined |= {
+            state: parties(tmp_path, address, [state], program=(lying, kind)) for state, (kind, _) in LIARS.items()
+        }
+        ended = {state: endings(own)[0].status for state, own in joined.items()}
+        served = server.ending()
+    assert served.status == 0
+    assert {state: status for state, status in ended.items() if status} == dict.fromkeys(LIARS, 1)
+    told = read_json(tmp_path / "served" / "run.json")["named"]
+    assert {each["party"]: each["deed"] for each in told}.keys() == LIARS.keys()
+    assert all(each["deed"].startswith(LIARS[each["party"]][1]) for each in told)
+    assert all(f"{state} has {deed}" in served.out for state, (_, deed) in LIARS.items())
+    assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 25}
+    roster = read_rows(tmp_path / "drawn" / "roster.csv")
+    for each in told:
+        written = read_json(tmp_path / "served" / each["evidence"])
+        rules = written["rules"]
+        assert rules["names"] == [row["partner"] for row in roster]
+        assert [base64.b64decode(key).hex() for key in rules["keys"]] == [row["signature_key"] for row in roster]
+        (tmp_path / "rules.json").write_text(json.dumps({"rules": rules}))
+        words = (sys.executable, ROOT / "examples" / "verdict.py", tmp_path / "served" / each["evidence"])
+        judged = subprocess.run([*words, tmp_path / "rules.json"], capture_output=True, text=True, check=False)  # noqa: S603  our own script
+        assert (judged.returncode, each["party"] in judged.stdout) == (0, True), judged
 
 
 @contextlib.contextmanager
