@@ -243,7 +243,7 @@ class MaskingParty:
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
             raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
         secret, about = self._of_boxes, rules.about("proof", dealer, own)
-        shared = primitives.times(encode_scalar(secret), keys.of_boxes)
+        shared = primitives.times(encode_scalar(secret), keys.of_boxes)  # a point of the group, since that was proven
         proof = proof_of(
             secret,
             nonce,

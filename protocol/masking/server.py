@@ -258,10 +258,7 @@ class MaskingServer:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""
-            case Check(doubted=doubted, possession=possession):
-                public, about = self._keys(place).of_boxes, rules.about("possession", place)
-                if not has_possession(possession, public=public, about=about, primitives=primitives):
-                    return "has not proven that it has the secret of its key of boxes"
+            case Check(doubted=doubted):
                 if doubted != tuple(sorted({*doubted}.intersection(self._dealers(place)))):
                     return "doubts others than those whose boxes it has, in order"
                 if len(doubted) > rules.most_gone:
@@ -270,6 +267,9 @@ class MaskingServer:
                     return "has signed another deal than its own"
                 if said.held != held_digest(rules, place, self._entries(place, doubted)):
                     return "has signed that it holds something else than what it was told"
+                public, about = self._keys(place).of_boxes, rules.about("possession", place)
+                if not has_possession(said.possession, public=public, about=about, primitives=primitives):
+                    return "has not proven that it has the secret of its key of boxes"
                 about = rules.about_check(place, self._keys(place), said)
                 return "" if verify(key, said.signature, about) else "has not signed its word on the deals"
             case Claims(claims):

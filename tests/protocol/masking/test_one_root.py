@@ -143,5 +143,5 @@ def test_nobody_accuses_by_a_key_outside_of_the_group(monkeypatch: pytest.Monkey
     monkeypatch.setattr(server, "has_possession", lambda *_, **__: True)
     dealer = Dealer(4, 3)
     dealer.server = MaskingServer(dealer.rules, TrustingServerPrimitives())
-    with pytest.raises(RemoteProtocolError, match="'p2' has not proven that it has the secret of its key of boxes"):
+    with pytest.raises(RemoteProtocolError, match="'p2' has not proven that it has the secret"):
         hold(with_liars(dealer, {2: DealerOutsideTheGroup}), ROWS, liars=[2])

@@ -29,7 +29,10 @@ def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[Said, str]]:
             Deal(bytes(32), bytes(32), ()),
             "'p0' deals to other parties than its 4 neighbors and itself",
         ),
-        MaskingMove.CHECK: (Check(bytes(32), bytes(32), (), bytes(64), bytes(64)), "'p0' has not proven that it has"),
+        MaskingMove.CHECK: (
+            Check(bytes(32), bytes(32), (), bytes(64), bytes(64)),
+            "'p0' has signed another deal than its own",
+        ),
         MaskingMove.MASKED: (Masked((1,)), "'p0' sends 1 values, not 2"),
         MaskingMove.CONFIRM: (Confirmation(dealer.signers[0](b"")), "'p0' has not signed who survived"),
         MaskingMove.UNMASK: (
