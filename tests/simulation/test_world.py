@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from liars import ALONE
+from liars import ALONE, AnotherH, BoxOfOtherValues
 from psephos.agents.witness import Witness
 from psephos.protocol.masking import MaskingMove
 from psephos.protocol.moral_preferences import Outcome
@@ -294,6 +294,26 @@ NAMED: dict[str, Plan] = {
         commit_seconds=0.5,
         faults=Faults(delay=1.0),
         events=(Crash(process="p3", run=0, step=4, seconds=20.0),),
+    ),
+    "a server that was started anew took all who were not asked for a proof for gone": Plan(
+        seed=2494740733,
+        sessions=("moral-preferences-masked",),
+        num_parties=3,
+        quorum=0.5,
+        deadline=1e6,
+        is_gentle=True,
+        faults=Faults(delay=1.0),
+        events=(
+            WriteFault(process="server0", commit=10, is_durable=False),
+            Liar("p1", ALONE.index(BoxOfOtherValues)),
+        ),
+    ),
+    "of two parties one lied about its deal, and the other took the server for a liar": Plan(
+        seed=1625293405,
+        sessions=("dpwevote-masked",),
+        quorum=0.5,
+        deadline=60.0,
+        events=(Liar("p0", ALONE.index(AnotherH)),),
     ),
     "both sides die again and again": Plan(
         seed=5,

@@ -125,7 +125,7 @@ def test_a_party_whose_server_lied_leaves_and_joins_that_session_no_more_and_the
     with Process(*SERVE, "--no-pictures", folder=tmp_path, is_measured=False, program=lying) as server:
         ann, bob, cid = endings(parties(tmp_path, server.address()))
         ended = server.ending()
-    found = "the box of 'bob' was another one than it has signed"
+    found = "the server is at fault: the box of 'bob' was another one than it has signed"
     assert (ann.status, bob.status, cid.status, ended.status) == (1, 0, 0, 0)
     assert found in ann.err
     assert read_json(tmp_path / "served" / "result.json")["received"] == {"votes": 2}
