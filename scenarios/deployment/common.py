@@ -21,6 +21,7 @@ from ...transports.abc import Transport
 from ...transports.keys import Identity, fingerprint_of, read_certificate
 from ...transports.tls import TLSTransport
 from ..plugins import ARRAY, make_transport
+from ..reading.files import check_regular
 
 _MOST_NAMED: Final = 3
 DEFAULT_TRANSPORT: Final = "tls"
@@ -67,6 +68,7 @@ class Keys:
     def _own(self) -> Identity:
         if isinstance(self.identity, Identity):
             return self.identity
+        check_regular(self.identity, field="key")
         try:
             return Identity.of(self.identity.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:

@@ -20,6 +20,7 @@ from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
 from ...transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 from ...transports.own_files import replace_private, write_private
+from ..reading.files import check_regular
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import Keys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
@@ -338,6 +339,7 @@ def _invitations_in(path: Path) -> Iterator[Invitation]:
 
 
 def _read_invitation(file: Path) -> Invitation:
+    check_regular(file, field="INVITATION")
     try:
         found = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:

@@ -28,7 +28,7 @@ from ...transports.keys import (
 )
 from ...transports.own_files import OWN_FOLDER, is_own, write_private
 from ..plugins import ROLES, names_in
-from ..reading.files import readable
+from ..reading.files import check_regular, readable
 from ..reading.text_forms import header_of, read_rows
 
 KEY_FILE: Final = "key.pem"
@@ -156,6 +156,7 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
 
 
 def _read_enrollment(file: Path) -> Enrollment:
+    check_regular(file, field="--enrolled")
     try:
         enrollment = msgspec.json.decode(file.read_bytes(), type=Enrollment)
         for name in (enrollment.party, *enrollment.parties):

@@ -5,6 +5,7 @@ paths. What can be wrong with one of them without reading its rows is found befo
 are read by pyarrow, an extra.
 """
 
+import collections
 import contextlib
 import dataclasses
 import glob
@@ -200,10 +201,10 @@ class TableFiles:
         """
         self._done = 0
         own = [self._own_names[name] for name in names]
-        for name, kind in self._files[0].kinds.items():
+        kinds, known = self._files[0].kinds, {_NUMBER, _TEXT, _TRUTH, _ENTRY, *[_BYTES] * has_bytes}
+        for name in own:
             allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
-            is_odd = name in own and kind not in {_NUMBER, _TEXT, _TRUTH, _ENTRY, *[_BYTES] * has_bytes}
-            refuse(is_odd, f"column {name!r} of {self._files[0].path.name}", kind, allowed)
+            refuse(kinds[name] not in known, f"column {name!r} of {self._files[0].path.name}", kinds[name], allowed)
         for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field), contextlib.closing(file.read(own, pieces)) as parts:
                 _check_as_it_was(file.path, state)
@@ -357,8 +358,8 @@ class _Columnar(_File):
     def __init__(self, path: Path) -> None:
         with self._naming_faults(path):
             schema, self._piece_rows = self._looked_at(path)
-        for name in (names := [field.name for field in schema]):
-            refuse(names.count(name) > 1, f"columns of {path.name}", f"{name!r} twice", "distinct names")
+        for name, number in collections.Counter(field.name for field in schema).items():
+            refuse(number > 1, f"columns of {path.name}", f"{name!r} twice", "distinct names")
         super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, sum(self._piece_rows))
 
     def piece_rows(self) -> Sequence[int]:

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import io
 import os
+import stat
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
@@ -46,9 +47,11 @@ class WatchedFile(PosixPath):
 def readable(path: Path, *, field: str, value: Path | None = None, what: str = "a readable file") -> Generator[None]:
     """Turn what the system says of a file into a ConfigurationError of the setting that names it.
 
-    The setting's value is the file unless given, and `what` it should be.
+    The setting's value is the file unless given, and `what` it should be. A pipe or a device, which may wait for ever,
+    or have no end, is neither opened nor read.
     """
     try:
+        check_regular(path, field=field)
         yield
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         reason = (isinstance(error, OSError) and error.strerror) or error
@@ -61,8 +64,22 @@ def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
     return readable(path, field="data", value=path.parent.parent, what=what)
 
 
+def check_regular(path: Path, *, field: str) -> None:
+    """Raise ConfigurationError for what is neither a file nor a folder, nor missing: that is for whoever reads it."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return
+    is_one = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    refuse(not is_one, field, str(path), "a file on a disk: save what comes through a pipe or a device as one first")
+
+
 def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
-    """Raise ConfigurationError if a file is too large to be held in memory; a missing one is for whoever reads it."""
+    """Raise ConfigurationError if a file is too large to be held in memory, or is no file on a disk.
+
+    A missing one is for whoever reads it.
+    """
+    check_regular(path, field=field)
     with contextlib.suppress(OSError):
         if (num_bytes := size_of(path)) > most:
             allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
@@ -75,9 +92,9 @@ def size_of(path: Path) -> int:
 
 
 def check_files(folder: Path) -> None:
-    """Refuse a run's folder whose files lead out of it, or to `private/`, or are too large: anybody may have made it.
+    """Refuse a run's folder whose files lead out of it, or to `private/`, or are too large, or pipes.
 
-    The folder itself may be a link.
+    Anybody may have made it. The folder itself may be a link.
     """
     field, what = "RUN", "the folder of a run"
     with readable(folder, field=field, what=what):
@@ -86,6 +103,7 @@ def check_files(folder: Path) -> None:
             if file.is_symlink() and (target := file.resolve()).parent != own:
                 allowed = f"{what} whose files are in it: {file.name} leads to {target}"
                 raise ConfigurationError(field=field, value=str(folder), allowed=allowed)
+            check_regular(file, field=f"{field} {file.name}")
             if file.suffix in _IN_MEMORY:
                 check_size(file, field=field)
 

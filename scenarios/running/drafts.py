@@ -6,6 +6,7 @@ A system's `Beginning` says what its file holds and drafts a scenario of it. Wha
 
 import collections
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -129,8 +130,12 @@ class Sheet:
 
     def column(self, name: str) -> list[str]:
         """Return the entries of a column."""
-        place = self.header.index(name)
+        place = self._places[name]
         return [row[place] for row in self.rows]
+
+    @functools.cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: place for place, name in reversed(list(enumerate(self.header)))}
 
 
 @dataclasses.dataclass(frozen=True)

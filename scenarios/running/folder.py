@@ -36,6 +36,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ...transports.own_files import OWN_FOLDER, is_own
+from ..reading.files import check_regular
 from ..tables import csv_of, snapped
 
 SCHEMA: Final = 2
@@ -264,6 +265,8 @@ def ledger_lines(run: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         ConfigurationError: it cannot be read, or a later version wrote it.
     """
+    for name in ("run.json", _LEDGER):
+        check_regular(run / name, field=name)
     # A run that was killed has none.
     with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         check_schema(msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Any]), "run.json")
