@@ -313,7 +313,8 @@ class Driver:
     async def settle(self) -> None:
         """Return when all that the machine has asked for so far was acted on: not while a record is being kept."""
         while self._is_keeping and not self.has_ended:
-            self._when_kept = self._when_kept or trio.Event()
+            if self._when_kept is None:
+                self._when_kept = trio.Event()
             await self._when_kept.wait()
 
     def ending(self) -> Finish:

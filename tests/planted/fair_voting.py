@@ -1,27 +1,22 @@
 """Faults planted into votes: samplers that draw wrong, a group charged half its loss, a private group told in clear."""
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from msgspec import structs
 from planted.fault import Drawing, Fault
 from planted.masked_faults import masked_faults
-from planted.planting import ReportChanger, Sessions, by_draw, planted_in_stage
+from planted.planting import Sessions, by_draw, planted_in_stage
 from planted.sampler_faults import at_half_the_scale, sampler_fault
 from psephos.protocol.fair_voting import FairVoting, Parameters
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.subsample import Subsample
-from psephos.protocol.integers import encode_row
 from psephos.protocol.mechanisms import Below, RowMechanism
-from psephos.protocol.messages import Report
 from psephos.protocol.privacy import TrustModel
-from psephos.scenarios.audit.machines import by_machines
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs, masked_stage
 
 _SAMPLES = 5_000
@@ -93,17 +88,6 @@ def _best_of_nine(rightly: Drawing, mechanism: RowMechanism, values: Sequence[in
     return drawn[int(logs.argmax())].tolist()
 
 
-class _WideMachine(ReportChanger):
-    """A machine whose reports are longer where its voter is of the second group."""
-
-    __slots__ = ()
-
-    def changed(self, report: Report) -> Report:
-        if self._party.row[0] // len(self._party.row) != 1:
-            return report
-        return Report(report.step, msgspec.Raw(encode_row(msgspec.msgpack.decode(report.payload), width=3)))
-
-
 def _nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
     """Return a release in which totals of 0 have no noise."""
     return [noisy if value else value for noisy, value in zip(rightly(mechanism, values), values, strict=True)]
@@ -129,13 +113,6 @@ def _of_sizes() -> Iterator[Fault]:
         "A voter of the second private group draws nine times and sends what fits best.",
         "one draw for each group",
         make_noise=by_draw(_best_of_nine),
-    )
-    yield planted_in_stage(
-        private,
-        "longer reports of the second group",
-        "Reports of the second private group have numbers of more bytes.",
-        "reports of one length",
-        hold=functools.partial(by_machines, machine=_WideMachine),
     )
     stage = climbs["plain elections"].make("pairwise", {"alternatives": 3, "voters": 2})
     yield planted_in_stage(

@@ -11,16 +11,14 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from planted.fault import Fault
-from planted.planting import SEED, ReportChanger, planted_in_stage
+from planted.planting import SEED, planted_in_stage
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.messages import Report
 from psephos.protocol.phases import Inputs, LeveledPhase, MaskedPhase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios.audit.machines import one_source
-from psephos.scenarios.audit.masked_stages import MASKED_STEP, MaskedStage
+from psephos.scenarios.audit.masked_stages import MaskedStage
 
 _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
@@ -53,19 +51,6 @@ class _SameRoots(SecureNoise):
     def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
         """Return a digest of the address."""
         return hashlib.sha256(repr((protocol, phase, place)).encode()).digest()
-
-
-class _TellingMachine(ReportChanger):
-    """A machine whose masked row is two bytes longer where the first number that it adds is positive."""
-
-    __slots__ = ()
-
-    def changed(self, report: Report) -> Report:
-        if report.step != MASKED_STEP or self._party.row[self._protocol.phases[0].columns.start] <= 0:
-            return report
-        row = bytes(report.payload)
-        longer = b"\xdc\x00" + bytes([row[0] & 0xF]) + row[1:]  # an array's length in two bytes
-        return Report(report.step, msgspec.Raw(longer))
 
 
 def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
@@ -101,11 +86,4 @@ def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
         "The roots of masks are the same in a session and in the next: the difference of a party's rows has none.",
         f"{of}: masks of one session",
         make_noise=one_source(_SameRoots),
-    )
-    yield planted_in_stage(
-        stage,
-        f"{of}: a size that tells a value",
-        "A masked row is longer where the first of its numbers is positive.",
-        f"{of}: masked rows of one size",
-        machine=_TellingMachine,
     )

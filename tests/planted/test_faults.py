@@ -36,10 +36,8 @@ OF_SECONDS = {
     "a place in clear",
     "a sampler that remembers",
     "candidates from the third on share a draw",
-    "longer reports of the second group",
     "loss halved for the second group",
     *(f"{of}: masks reused over two sessions" for of in ("votes", "answers", "rankings")),
-    *(f"{of}: a size that tells a value" for of in ("votes", "answers", "rankings", "preferences")),
     *("preferences: a colluder's share counted", "preferences: shares for all parties"),
     "noise shared by two parties",
     "one draw for two candidates",
@@ -72,7 +70,7 @@ def found(fault: Fault, case: Case, samples: int, *, confidence: float = CONFIDE
 
 def test_faults_have_names_of_their_own() -> None:
     names = [fault.faulty.name for fault in FAULTS]
-    assert len(set(names)) == len(names) == 66
+    assert len(set(names)) == len(names) == 61
     assert set(names) >= NEEDS_ALL | SLOW | OF_SECONDS
 
 

@@ -49,7 +49,7 @@ from psephos.protocol import (
 )
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.parameters import MAX_CANDIDATES
-from psephos.protocol.effects import Drop, Effect, Send, SetDeadline
+from psephos.protocol.effects import Attended, Drop, Effect, Presence, Send, SetDeadline
 from psephos.protocol.messages import (
     MAX_MESSAGE_BYTES,
     PROTOCOL_VERSION,
@@ -112,7 +112,7 @@ def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send
     for party in session.names:
         server.receive(party, hello(party, protocol=protocol.name))
     phase = protocol.phase
-    far = Report(0, raw([phase.mechanism_of((1,)).report_range[1] + 1, 0]))
+    far = Report(0, phase.codec.encode([phase.mechanism_of((1,)).report_range[1] + 1, 0]))
     error = drop_of(server.receive("p0", far)).error
     assert isinstance(error, MalformedMessageError)
     assert "the range at the voter's ε" in str(error)
@@ -274,7 +274,8 @@ def test_a_lost_or_senseless_connection_ends_that_row_alone(state: State, step: 
         assert effects == []
         assert server.state_of("p0") is state
     else:
-        assert effects == ([] if step == "loss" else [Send(("p0",), Abort("noise")), Drop("p0", error)])
+        lost, dropped = [Attended("p0", Presence.LOST)], [Send(("p0",), Abort("noise")), Drop("p0", error)]
+        assert effects == (lost if step == "loss" else dropped)
         assert server.state_of("p0") is State.ENDED
     assert [server.state_of("p1"), server.state_of("p2")] == others
 

@@ -65,7 +65,7 @@ def test_a_late_party_is_not_asked_again() -> None:
 def test_a_phase_closes_as_soon_as_everybody_has_answered() -> None:
     server = make_server()
     effects = join(server, *make_names(3))
-    assert effects[3:] == [
+    assert effects[6:] == [
         Closed(JOIN, 3, 0, None),
         Opened("weights", 3),
         SetDeadline("weights", 300.0),
@@ -230,7 +230,7 @@ def test_after_an_abort_nothing_that_was_on_its_way_counts() -> None:
     server.receive_timeout("weights")
     for party in make_names(3):
         assert server.receive(party, weight_report()) == []
-        assert server.receive_loss(party) == [Attended(party, Presence.LOST)]
+        assert server.receive_loss(party) == []
 
 
 class Huge(msgspec.Struct, frozen=True):

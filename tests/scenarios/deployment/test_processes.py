@@ -193,7 +193,7 @@ def test_a_deployment_leaves_no_private_value_no_report_and_no_seed(deployment: 
     served = read_json(folder / "server" / "scenario.json")
     assert served.keys().isdisjoint({"parties", "partners", "seed", "data"})
     events = read_lines(folder / "server" / "events.jsonl")
-    assert {event["event"] for event in events} == {"phase_opened", "phase_closed"}
+    assert {event["event"] for event in events} == {"party_joined", "phase_opened", "phase_closed"}
     assert {event["party"] for event in events} == {"cloud-server"}
 
 

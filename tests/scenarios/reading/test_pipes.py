@@ -58,6 +58,6 @@ def test_a_pipe_is_refused_and_not_opened(door: str, tmp_path: Path) -> None:
     name, read = DOORS[door]
     with (
         pipe_at(tmp_path / name),
-        pytest.raises(ConfigurationError, match="neither a file nor a folder|file on a disk"),
+        pytest.raises(ConfigurationError, match=r"neither a file nor a folder|file on a disk"),
     ):
         read(tmp_path / name)
