@@ -16,9 +16,9 @@
 - No time goes back in a journal, whatever a person's clock does.
 - Of a masked session: a row is charged as it is masked; what opens is the sum of the rows that parties drew, of T of
   them or more, or nothing. No secret of a party's, and no row without masks, is on any disk. No lie of a server's is
-  answered, but one about boxes by a doubt, and no row follows; a party that has told the server so says nothing to it
-  any more, and refuses none that did not lie. Where parties lie, nobody else is told that they did; and where nothing
-  else goes wrong, all others are there to the end, and hear the outcome.
+  answered, but one about boxes by a doubt, and no row follows unless their dealer is out; a party that has told the
+  server so says nothing to it any more, and refuses none that did not lie. Where parties lie, nobody else is told that
+  they did; and where nothing else goes wrong, all others are there to the end, and hear the outcome.
 - Where every fault passes (`Plan.is_gentle`), nobody is missing: each session is released with all reports of all.
 """
 
@@ -31,7 +31,7 @@ import numpy as np
 from psephos.agents.journal_format import Row
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import BudgetExceededError
-from psephos.protocol.masking import DEEDS, MaskingMove
+from psephos.protocol.masking import DEEDS, Excluded, MaskingMove
 from psephos.protocol.messages import NIL, Abort, Acknowledgement, Message, Release, Report, Request, Welcome, encode
 from psephos.protocol.phases import MaskedPhase
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
@@ -91,7 +91,7 @@ class Observer:
         self.broken: list[Broke] = []
         self.gone: set[str] = set()
         self.lies: set[bytes] = set()
-        self._lied_to: set[tuple[int, str]] = set()
+        self._doubted: dict[tuple[int, str], tuple[int, ...]] = {}  # by whom a server has lied to about a box
         self._blamed: set[tuple[int, str]] = set()  # whose server lied, and was told so
         self._refusing: set[tuple[int, str]] = set()
         self._masking: dict[tuple[int, str], SimulatedNoise] = {}  # by which a masked row was drawn
@@ -181,9 +181,15 @@ class Observer:
         if step.move is None:
             return
         if record.request in self.lies:
-            self._lied_to.add((held.number, party))
-        if (held.number, party) in self._lied_to and step.move not in {MaskingMove.CHECK, MaskingMove.ACCUSE}:
-            self.broke("no lie is answered", f"{party} answers {record.request!r} in {held.name}")
+            doubted = step.codec.decode(_payload_of(record.report)).doubted if step.move is MaskingMove.CHECK else ()
+            self._doubted[held.number, party] = doubted
+            if not doubted:
+                self.broke("no lie is answered", f"{party} answers {record.request!r} in {held.name}")
+        if step.move is MaskingMove.MASKED:
+            asked = msgspec.msgpack.decode(record.request, type=Request)
+            excluded = msgspec.msgpack.decode(asked.payload, type=Excluded).places
+            if not {*self._doubted.get((held.number, party), ())} <= {*excluded}:
+                self.broke("no row leaves beside a box that is wrong", f"{party} answers {asked!r} in {held.name}")
         noise, place = held.drawing[party], held.roster.places[party]
         if step.move is MaskingMove.KEYS:
             root = noise.entropy(protocol=held.protocol.name, phase=step.phase.name, place=place)
