@@ -71,7 +71,8 @@ class Answers:
         return len(self.given) <= number < len(self._protocol.steps) and self._leads_to(number)
 
     def _leads_to(self, number: int) -> bool:
-        return all(step.is_in_dispute for step in self._protocol.steps[len(self.given) : number])
+        between = self._protocol.steps[len(self.given) : number]
+        return not between or all(step.is_in_dispute for step in between)
 
     @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:

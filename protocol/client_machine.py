@@ -359,7 +359,7 @@ class ClientMachine:
 
     def _note(self, request: Request) -> None:
         """Digest what everybody is asked: not what is of a dispute, and asked of some."""
-        if not self._protocol.steps[request.step].is_in_dispute:
+        if self._masking is None or not self._protocol.steps[request.step].is_in_dispute:
             self._transcript.add(request)
 
     def _check_payload(self, request: Request) -> None:

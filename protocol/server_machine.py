@@ -103,6 +103,7 @@ class ServerMachine:
         draws = draws_for_releases(protocol, mode.noise)
         check_view(view, mode.kind)
         self._protocol = protocol
+        self._hides_participation = protocol.hides_participation
         self._roster = roster
         self._session = mode.session
         self._view = view
@@ -176,7 +177,7 @@ class ServerMachine:
     @property
     def num_told(self) -> int | None:
         """How many clients were there to be told the outcome, so far; None where that is private."""
-        return None if self._protocol.hides_participation else self._phase_reports.num_told
+        return None if self._hides_participation else self._phase_reports.num_told
 
     @property
     def awaits_listeners(self) -> bool:
@@ -463,8 +464,7 @@ class ServerMachine:
         return [*self._attended(seat, Presence.LEFT), *self._on_departure(seat)]
 
     def _attended(self, seat: Seat, presence: Presence) -> list[Effect]:
-        hides = self._protocol.hides_participation
-        return [] if hides else [Attended(seat.party, presence, seat.reason)]
+        return [] if self._hides_participation else [Attended(seat.party, presence, seat.reason)]
 
     def _on_departure(self, seat: Seat) -> list[Effect]:
         self._seats.leave(seat)

@@ -118,7 +118,7 @@ def test_a_report_beyond_the_senders_own_range_is_refused_though_others_may_send
     assert "the range at the voter's ε" in str(error)
     assert server.state_of("p0") is State.ENDED
     assert not any(isinstance(effect, Drop) for effect in server.receive("p1", far))
-    result = finish(server.receive("p2", Report(0, raw([5, 6]))))
+    result = finish(server.receive("p2", Report(0, phase.codec.encode([5, 6]))))
     assert result.num_received == (2,)
 
 
