@@ -64,15 +64,12 @@ class Answers:
     @property
     def is_complete(self) -> bool:
         """Whether every step has its answer, but those that may be left out."""
-        return self._leads_to(len(self._protocol.steps))
+        return all(step.is_in_dispute for step in self._protocol.steps[len(self.given) :])
 
-    def is_next(self, number: int) -> bool:
-        """Return whether a step may follow what is answered, by its number."""
-        return len(self.given) <= number < len(self._protocol.steps) and self._leads_to(number)
-
-    def _leads_to(self, number: int) -> bool:
-        between = self._protocol.steps[len(self.given) : number]
-        return not between or all(step.is_in_dispute for step in between)
+    def skips_to(self, number: int) -> bool:
+        """Return whether a step may follow what is answered though others are before it, by its number."""
+        steps, first = self._protocol.steps, len(self.given)
+        return first < number < len(steps) and all(step.is_in_dispute for step in steps[first:number])
 
     @property
     def kept(self) -> Mapping[str, tuple[int, ...]]:

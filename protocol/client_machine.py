@@ -298,7 +298,8 @@ class ClientMachine:
         self._transcript.add(message)
         self._position.move(Move.WELCOME)
         for request, _ in filter(None, self._answers.given):
-            self._note(request)
+            if not self._protocol.steps[request.step].is_in_dispute:
+                self._transcript.add(request)
         if self._answers.given:  # in an earlier conversation; in this one it has nothing to answer yet
             self._position.move(Move.REQUEST)
             self._position.move(Move.REPORT)
@@ -329,7 +330,8 @@ class ClientMachine:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
             return [send((SERVER,), report, view=self._view)]
-        if Move.REQUEST not in moves or not self._answers.is_next(message.step):
+        is_next = message.step == number < self._num_steps or self._answers.skips_to(message.step)
+        if Move.REQUEST not in moves or not is_next:
             return self._blame(self._unexpected(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
@@ -337,7 +339,8 @@ class ClientMachine:
             self._check_payload(message)
         except MalformedMessageError as error:
             return self._blame(error)
-        self._note(message)
+        if self._masking is None or not self._protocol.steps[message.step].is_in_dispute:  # that is for some alone
+            self._transcript.add(message)
         position.move(Move.REQUEST)
         try:
             report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
@@ -356,11 +359,6 @@ class ClientMachine:
             )
             effects.insert(0, Keep(drawn))
         return effects
-
-    def _note(self, request: Request) -> None:
-        """Digest what everybody is asked: not what is of a dispute, and asked of some."""
-        if self._masking is None or not self._protocol.steps[request.step].is_in_dispute:
-            self._transcript.add(request)
 
     def _check_payload(self, request: Request) -> None:
         """Raise MalformedMessageError if a request carries anything but what the step before it announces.
@@ -406,7 +404,7 @@ class ClientMachine:
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
             return self._blame(self._unexpected(message))
-        if not self._answers.is_complete and not message.is_late:
+        if len(self._answers.given) < self._num_steps and not self._answers.is_complete and not message.is_late:
             return self._blame(self._unexpected(message, "too early a "))
         try:
             ending = self._read(message)

@@ -139,7 +139,7 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         """The steps of all phases, in order; messages, records and rules count these."""
         return tuple(step for phase in self.phases for step in phase.steps)
 
-    @property
+    @functools.cached_property
     def num_public_steps(self) -> int:
         """How many questions everybody is asked: those of a dispute are for some, if there is one at all."""
         return sum(not step.is_in_dispute for step in self.steps)
