@@ -91,10 +91,14 @@ def entry_of(
     return Entry(leaves_of(rules, dealer, holder, content), combined_of(values, alpha), box)
 
 
-def held_digest(rules: MaskingRules, holder: int, entries: Iterable[tuple[int, bytes, bytes]]) -> bytes:
-    """Return the digest of what a holder says that it holds: dealers' places in order, their entries' digests and α."""
-    told = (place.to_bytes(4, "big") + entry + alpha for place, entry, alpha in entries)
-    return hashed(rules.about("held", holder), *told)
+def held_entry(dealer: int, entry: bytes, alpha: bytes) -> bytes:
+    """Return what `held_digest` covers of a dealer: its place, the digest of its entry, its α."""
+    return dealer.to_bytes(4, "big") + entry + alpha
+
+
+def held_digest(rules: MaskingRules, holder: int, entries: Iterable[bytes]) -> bytes:
+    """Return the digest of what a holder says that it holds: of each dealer's `held_entry`, by place."""
+    return hashed(rules.about("held", holder), *entries)
 
 
 def deal_digest(
@@ -124,6 +128,7 @@ class KnownDeal:
     Attributes:
         alpha: what its polynomials are combined by.
         entries: the digests of its entries, by their holders' places, in order.
+        held: what `held_digest` covers of it, likewise.
         pieces: by their holders' places.
         digest: of all of it.
     """
@@ -134,6 +139,7 @@ class KnownDeal:
         self.alpha = alpha_of(rules, dealer, self._keys, **points, leaves=(piece.leaves for piece in deal.pieces))
         self.pieces = {piece.place: piece for piece in deal.pieces}
         self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
+        self.held = {place: held_entry(dealer, entry, self.alpha) for place, entry in self.entries.items()}
         pairs = tuple(self.entries.items())
         self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
         self.chunks = tuple(map(_digest_of_chunk, self._chunks))

@@ -19,6 +19,7 @@ from .deals import (
     entry_of,
     has_leaf,
     held_digest,
+    held_entry,
     key_of_box,
     leads_to,
 )
@@ -317,7 +318,7 @@ class _Judge:
             return False
         digest, check = entry_digest(evidence.keys, entry), evidence.check
         alphas = [alpha for place, own, alpha in evidence.held if (place, own) == (dealer, digest)]
-        if not alphas or check.held != held_digest(rules, holder, evidence.held):
+        if not alphas or check.held != held_digest(rules, holder, (held_entry(*own) for own in evidence.held)):
             return False
         if not self._has_signed(check, holder, evidence.keys):
             return False

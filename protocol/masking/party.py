@@ -27,6 +27,7 @@ from .deals import (
     entry_of,
     hashed,
     held_digest,
+    held_entry,
     key_of_box,
     leads_to,
     leaves_of,
@@ -195,7 +196,7 @@ class MaskingParty:
         if len(self._doubted) > rules.most_gone:
             most = rules.most_gone
             raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
-        entries = ((dealer, *self._entries[dealer]) for dealer in sorted(self._held))
+        entries = (held_entry(dealer, *self._entries[dealer]) for dealer in sorted(self._held))
         self._held_digest = held_digest(rules, place, entries)
         about, (nonce,) = rules.about("possession", place), self._scalars("nonce for the key of boxes", 1)
         possession = possession_of(

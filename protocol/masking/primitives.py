@@ -20,6 +20,12 @@ _SMALL: Final = frozenset((0, 1, PRIME - 1, _OF_ORDER_8, PRIME - _OF_ORDER_8))
 _KEYS_KNOWN: Final = 1 << 13
 
 
+def has_large_order(key: bytes) -> bool:
+    """Return whether no point of this y has an order that divides 8: then anybody could sign for it."""
+    y = _y_of(key)
+    return y < PRIME and y not in _SMALL
+
+
 def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False) -> None:
     """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign.
 
@@ -28,14 +34,8 @@ def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False)
             passes: to find that out takes longer than to check a signature.
     """
     allowed = f"{KEY_BYTES} bytes that are a point of Ed25519's curve, of no small order: as `psephos enroll` makes"
-    is_right = len(key) == KEY_BYTES and _is_large(key) and (may_be_nobodys or _is_point(key))
+    is_right = len(key) == KEY_BYTES and has_large_order(key) and (may_be_nobodys or _is_point(key))
     require(is_right, f"signature_key of {party!r}", key.hex(), allowed)
-
-
-def _is_large(key: bytes) -> bool:
-    """Return whether no point of this y has an order that divides 8: then anybody could sign for it."""
-    y = _y_of(key)
-    return y < PRIME and y not in _SMALL
 
 
 @functools.lru_cache(_KEYS_KNOWN)

@@ -32,7 +32,7 @@ from .evidence import (
     verdict,
 )
 from .party import agreements, mask_of, mask_of_seed
-from .primitives import Primitives
+from .primitives import Primitives, has_large_order
 from .scalars import scalar_from, value_at_zero
 from .steps import (
     BOX_BYTES,
@@ -239,10 +239,9 @@ class MaskingServer:
         deal = self._deals[dealer]
         return HeldBox(dealer, deal.pieces[holder].box, deal.entries[holder][:MARK_BYTES], deal.alpha)
 
-    def _entries(self, holder: int, doubted: Collection[int]) -> list[tuple[int, bytes, bytes]]:
-        """Return what a holder holds of the deals, but of those whom it doubts: as `held_digest` takes it."""
-        dealers = sorted({holder, *self._dealers(holder)}.difference(doubted))
-        return [(dealer, self._deals[dealer].entries[holder], self._deals[dealer].alpha) for dealer in dealers]
+    def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
+        """Return the places of those of whose deals a holder says that it holds its part, in order."""
+        return sorted({holder, *self._dealers(holder)}.difference(doubted))
 
     def _wrong_of(self, place: int, said: Said) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
@@ -265,10 +264,12 @@ class MaskingServer:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
                 if said.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
-                if said.held != held_digest(rules, place, self._entries(place, doubted)):
+                held = (self._deals[dealer].held[place] for dealer in self._held_by(place, doubted))
+                if said.held != held_digest(rules, place, held):
                     return "has signed that it holds something else than what it was told"
                 public, about = self._keys(place).of_boxes, rules.about("possession", place)
                 if not has_possession(said.possession, public=public, about=about, primitives=primitives):
+                    self._name_for_keys(place)
                     return "has not proven that it has the secret of its key of boxes"
                 about = rules.about_check(place, self._keys(place), said)
                 return "" if verify(key, said.signature, about) else "has not signed its word on the deals"
@@ -303,7 +304,8 @@ class MaskingServer:
         rules, primitives = self._rules, self._primitives
         if not primitives.verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
             return "has not signed its keys for this phase"
-        if not all(map(primitives.is_point, (said.of_masks, said.of_boxes))) or said.of_masks == said.of_boxes:
+        # Whether they are of the group is found as their secrets are proven: by its deal, and of possession.
+        if not has_large_order(said.of_masks) or not has_large_order(said.of_boxes) or said.of_masks == said.of_boxes:
             self._name(WrongKeys(place=place, keys=said))
             return "has signed keys that are no two points of the group"
         if any(self._owners.get(key, place) != place for key in (said.of_masks, said.of_boxes)):
@@ -322,6 +324,8 @@ class MaskingServer:
                 self._right_deals = frozenset(deals) - self._wrong_deals
             case MaskingMove.CHECK:
                 for place in sorted(self._wrong_deals & self.parties):
+                    if self._name_for_keys(place):
+                        continue
                     deal = self._deals[place].deal
                     holders = tuple((piece.place, self._keys(piece.place)) for piece in deal.pieces)
                     own = {"place": place, "keys": self._keys(place), "check": self._check(place)}
@@ -344,6 +348,14 @@ class MaskingServer:
                         )
             case _:
                 pass
+
+    def _name_for_keys(self, place: int) -> bool:
+        """Name a party whose keys are not of the group; return whether they are not."""
+        keys = self._keys(place)
+        are_wrong = not all(map(self._primitives.is_point, (keys.of_masks, keys.of_boxes)))
+        if are_wrong:
+            self._name(WrongKeys(place=place, keys=keys))
+        return are_wrong
 
     def _find_disputes(self) -> Mapping[int, Disputes]:
         """Return for each who doubts the dealers whom it doubts, as far as they have signed their deals."""
@@ -497,7 +509,10 @@ class MaskingServer:
             "place": holder,
             "keys": self._keys(holder),
             "check": check,
-            "held": tuple(self._entries(holder, check.doubted)),
+            "held": tuple(
+                (place, self._deals[place].entries[holder], self._deals[place].alpha)
+                for place in self._held_by(holder, check.doubted)
+            ),
             "dealer": dealer,
             "entry": self._entry(dealer, holder),
         }

@@ -42,6 +42,7 @@ from psephos.protocol.masking.deals import (
     entry_digest,
     hashed,
     held_digest,
+    held_entry,
     key_of_box,
     leaves_of,
 )
@@ -336,7 +337,7 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
         case WrongShare(place=place, dealer=dealer) | WrongOpening(place=place, dealer=dealer):
             entry = entry_digest(keys, evidence.entry)
             held = tuple((each, entry if each == dealer else told, alpha) for each, told, alpha in evidence.held)
-            check = checked(session, evidence, held=held_digest(rules, place, held))
+            check = checked(session, evidence, held=held_digest(rules, place, (held_entry(*own) for own in held)))
             evidence = msgspec.structs.replace(evidence, check=check, held=held)
             name, about = (
                 ("shares", rules.about_shares) if isinstance(evidence, WrongShare) else ("opening", rules.about_opening)
