@@ -17,6 +17,7 @@ from ...protocol.records import Accepted, ServerRecord
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ..reading.conversion import convert
+from ..reading.files import check_regular
 from ..running.plugin_errors import blaming
 from ..running.resolution import Served
 from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
@@ -68,6 +69,7 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
 def _protocol_of(side: Served, folder: Path) -> PhasedProtocol[Any, Any]:
     kind = type(side.protocol)
     path = folder / PARAMETERS_FILE
+    check_regular(path, field=_AFTER)
     try:
         parameters = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, ValueError, RecursionError) as error:

@@ -256,6 +256,7 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
         ConfigurationError: a file cannot be read, somebody of the roster has no certificate there, or all are revoked.
     """
     path = folder / _OPENING_FILE
+    check_regular(path, field="--roster")
     try:
         opening = msgspec.json.decode(path.read_bytes(), type=Opening)
     except (OSError, ValueError, RecursionError) as error:
@@ -274,8 +275,10 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
 
 
 def _revoked_in(folder: Path) -> set[str]:
+    path = folder / _REVOKED_FILE
+    check_regular(path, field="--roster")
     try:
-        return msgspec.json.decode((folder / _REVOKED_FILE).read_bytes(), type=set[str])
+        return msgspec.json.decode(path.read_bytes(), type=set[str])
     except FileNotFoundError:
         return set()
     except (OSError, ValueError) as error:

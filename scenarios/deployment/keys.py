@@ -200,6 +200,7 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
 def read_certificates(path: Path) -> list[bytes]:
     """Return the certificates in a file of many, in DER; ConfigurationError: it cannot be read, or has none."""
     end = "-----END CERTIFICATE-----"
+    check_regular(path, field="--roster")
     try:
         texts = [text + end for text in path.read_text(encoding="ascii").split(end) if text.strip()]
         certificates = [read_certificate(text)[0] for text in texts]
@@ -216,6 +217,7 @@ def signer_beside(key_file: Path) -> Callable[[bytes], bytes]:
         ConfigurationError: there is none that can be read.
     """
     file = key_file.with_name(SIGNATURE_FILE)
+    check_regular(file, field="--key")
     try:
         return read_signature_key(file.read_bytes())
     except (OSError, ValueError) as error:
@@ -227,6 +229,7 @@ def find_key(fingerprint: str, candidates: Iterable[Path]) -> Path | None:
     """Return the first file, or `KEY_FILE` in a folder, that holds the key of a certificate; None where none does."""
     for candidate in candidates:
         file = candidate / KEY_FILE if candidate.is_dir() else candidate
+        check_regular(file, field="--key")
         try:
             certificate, _ = read_certificate(file.read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -15,6 +15,7 @@ from ...protocol.columns import unknown_column
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..reading.cells import plain_cell
+from ..reading.files import check_regular
 from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
 
@@ -49,6 +50,7 @@ def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str,
     What a table's text says of them need not be what its source did: a list of tasks has another order.
     """
     sources = sources_of(kind)
+    check_regular(path, field="--roster")
     try:
         agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
+from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.deployment.invitations import read_invitations
+from psephos.scenarios.deployment.invitations import read_invitations, read_opening
+from psephos.scenarios.deployment.keys import SIGNATURE_FILE, find_key, read_certificates, signer_beside
 from psephos.scenarios.reading.batches import TableFiles
 from psephos.scenarios.reading.columnar import rows_of_columns
 from psephos.scenarios.reading.files import check_files, readable
+from psephos.scenarios.running import rosters
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.folder import read_ledger
 from psephos.scenarios.running.parties import read_parties_file
@@ -33,6 +36,11 @@ DOORS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "any file": ("p.txt", read_text),
     "a scenario": ("p.toml", lambda path: load_scenario(str(path))),
     "an invitation": ("p.json", read_invitations),
+    "a session's opening": ("session.json", lambda path: read_opening(path.parent, fingerprints=[])),
+    "certificates": ("certificates.pem", read_certificates),
+    "a key of signatures": (SIGNATURE_FILE, lambda path: signer_beside(path.with_name("key.pem"))),
+    "a key of TLS": ("key.pem", lambda path: find_key("", [path])),
+    "agreed parameters": ("parameters.json", lambda path: rosters._agreed_in(path, DPWeVote)),
     "a run's ledger": ("ledger.jsonl", lambda path: read_ledger(path.parent)),
     "a run's picture": ("estimates.svg", lambda path: check_files(path.parent)),
     "files of any size": ("p.parquet", lambda path: TableFiles(str(path), field="partners", columns={})),
