@@ -7,7 +7,7 @@ decoder reads such rows.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
@@ -36,7 +36,7 @@ class RowCodec:
 
     def __init__(self, length: int, low: int, high: int) -> None:
         number = Annotated[int, msgspec.Meta(ge=low, le=high)]
-        row = Annotated[tuple[number, ...], msgspec.Meta(min_length=length, max_length=length)]
+        row: Any = Annotated[tuple[number, ...], msgspec.Meta(min_length=length, max_length=length)]
         self._decoder: msgspec.msgpack.Decoder[tuple[int, ...]] = msgspec.msgpack.Decoder(row)
         self.number_bytes = width_of(low, high)
         self._first = len(_header(length))

@@ -326,10 +326,10 @@ class MaskingServer:
                 for place in sorted(self._wrong_deals & self.parties):
                     if self._name_for_keys(place):
                         continue
-                    deal = self._deals[place].deal
+                    deal, keys = self._deals[place].deal, self._keys(place)
                     holders = tuple((piece.place, self._keys(piece.place)) for piece in deal.pieces)
-                    own = {"place": place, "keys": self._keys(place), "check": self._check(place)}
-                    self._name(WrongDeal(**own, deal=deal, holders=holders))
+                    check = self._check(place)
+                    self._name(WrongDeal(place=place, keys=keys, check=check, deal=deal, holders=holders))
                 self._disputes = self._find_disputes()
             case MaskingMove.ACCUSE:
                 for holder, said in self._of(move, Claims).items():

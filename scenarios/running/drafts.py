@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -287,8 +287,12 @@ def _check_plain(sheet: Sheet) -> None:
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield each single value in JSON, as text, with the path that leads to it in Python."""
-    pairs: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if pairs is None:
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Any]", value).items()
+    elif isinstance(value, list):
+        pairs = enumerate(cast("list[Any]", value))
+    else:
         yield path, str(value)
         return
     for key, own in pairs:

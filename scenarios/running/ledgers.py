@@ -169,7 +169,7 @@ class _Lines:
         for (is_own, paid), (first, number) in sorted(found.items(), key=lambda item: item[1]):
             name = (is_own and party) or (self._first if is_alone else f"\0{first}")
             num_alike[name] = number
-            its = np.frombuffer(paid, dtype=np.int32).tolist()
+            its: list[int] = np.frombuffer(paid, dtype=np.int32).tolist()
             entries += [msgspec.structs.replace(self._entries[kind], person=name) for kind in its]
         return LedgerSummary(entries, num_alike)
 

@@ -123,8 +123,10 @@ def _raters(sheet: Sheet) -> list[str]:
     for name in sheet.header:
         if (found := _NUMBERED.fullmatch(name)) and _rank(found[1], _ROLES["worker"][0][1:2]) is not None:
             stems.setdefault(found[1], []).append(name)
-    several = [names for names in stems.values() if len(names) > 1]
-    return next((names for names in several if set.intersection(*({*sheet.column(name)} for name in names))), [])
+    for first, *rest in stems.values():
+        if rest and {*sheet.column(first)}.intersection(*map(sheet.column, rest)):
+            return [first, *rest]
+    return []
 
 
 def _check_long(sheet: Sheet) -> None:
