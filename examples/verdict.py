@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-P, L, Point = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493, tuple[int, int]
+P, L = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
 D, ZERO, inverse = -121665 * pow(121666, -1, P) % P, (0, 1), cache(partial(pow, exp=-1, mod=L))
 little, four = partial(int.from_bytes, byteorder="little"), partial(int.to_bytes, length=4, byteorder="big")
 
@@ -31,9 +31,9 @@ TOLD = DEALT | {"held": [(int, 32, 16)], "dealer": int, "entry": ENTRY}
 BOX = {"path": (32, 32, 16, [(int, 32)], [32]), "entry": ENTRY, "holder": int, "holder_keys": KEYS}
 APART = {"blinding": 32, "seed": 32, "leaves": [(int, 48)], "chunks": [32], "is_of_seed": bool}
 FORMS: dict[str, Any] = {"keys": {"kind": str, "place": int, "keys": KEYS}}
-FORMS |= {"deal": DEALT | {"deal": (32, 32, [(int, 48, 32, -112)]), "holders": [(int, KEYS)]}}
-FORMS |= {"apart": DEALT | APART | {"shares": [(int, 32)]}, "box": DEALT | BOX | {"claim": (int, 32, 32, 32, 64)}}
-FORMS |= {"share": TOLD | {"shares": ([(int, bool, 32)], 64)}, "open": TOLD | {"opening": ([(int, 96)], 64)}}
+FORMS["deal"] = DEALT | {"deal": (32, 32, [(int, 48, 32, -112)]), "holders": [(int, KEYS)]}
+FORMS.update(apart=DEALT | APART | {"shares": [(int, 32)]}, box=DEALT | BOX | {"claim": (int, 32, 32, 32, 64)})
+FORMS.update(share=TOLD | {"shares": ([(int, bool, 32)], 64)}, open=TOLD | {"opening": ([(int, 96)], 64)})
 
 
 class NothingProvenError(Exception):
@@ -46,27 +46,27 @@ def prove(condition: object, reason: str) -> None:
 
 
 def read(value: Any, form: Any) -> Any:
-    match form, value:
-        case dict(), dict() if form.keys() == value.keys():
-            return {name: read(value[name], own) for name, own in form.items()}
-        case list(), list():
-            return [read(each, form[0]) for each in value]
-        case tuple(), list() if len(form) == len(value):
-            return tuple(map(read, value, form))
-        case int(), str() if len(data := base64.b64decode(value, validate=True)) == form or len(data) <= -form:
-            return data
-        case type(), _ if type(value) is form and (form is not int or 0 <= value < 2**31):
-            return value
+    kinds = tuple(map(type, (form, value)))
+    if kinds == (dict, dict) and form.keys() == value.keys():
+        return {name: read(value[name], own) for name, own in form.items()}
+    if kinds == (list, list):
+        return [read(each, form[0]) for each in value]
+    if kinds == (tuple, list) and len(form) == len(value):
+        return tuple(map(read, value, form))
+    if kinds == (int, str) and (len(data := base64.b64decode(value, validate=True)) == form or len(data) <= -form):
+        return data
+    if kinds[1] is form and (form is not int or 0 <= value < 2**31):
+        return value
     raise ValueError(f"this has not the form that it should: {value!r:.60}")
 
 
-def add(one: Point, other: Point) -> Point:
+def add(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     (x1, y1), (x2, y2) = one, other
     t = D * x1 * x2 * y1 * y2
     return (x1 * y2 + x2 * y1) * pow(1 + t, -1, P) % P, (y1 * y2 + x1 * x2) * pow(1 - t, -1, P) % P
 
 
-def times(scalar: int, point: Point) -> Point:
+def times(scalar: int, point: tuple[int, int]) -> tuple[int, int]:
     half = times(scalar // 2, add(point, point)) if scalar > 1 else ZERO
     return add(half, point) if scalar % 2 else half
 

@@ -558,10 +558,11 @@ def hold(
         if order is not None:
             order.shuffle(asked)
         for place in asked:
-            if heard[place] is not None:
-                listen(move, place, heard[place])
+            told = heard[place]
+            if told is not None:
+                listen(move, place, told)
             try:
-                dealer.say(place, move, dealer.answer(place, move, heard[place], rows[place]))
+                dealer.say(place, move, dealer.answer(place, move, told, rows[place]))
             except RemoteProtocolError:
                 if place not in lying:
                     raise

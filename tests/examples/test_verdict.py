@@ -8,13 +8,13 @@ import random
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import pytest
-from masking_dealer import PRIMITIVES, Dealer, total_of_rows
+from masking_dealer import PRIMITIVES, Dealer, check_of, keys_of, total_of_rows
 from psephos.protocol import RemoteProtocolError
 from psephos.protocol.masking import (
     Check,
@@ -146,7 +146,7 @@ def replaced(**fields: Callable[[Any], Any]) -> Callable[[Any], Any]:
     )
 
 
-LIES: Final[dict[str, dict[str, Any]]] = {
+LIES: Final[dict[str, dict[str, Callable[[Any], Any] | int]]] = {
     "equal keys": {"keys": lambda keys: Keys(keys.of_boxes, keys.of_boxes, b"")},
     "a key outside the group": {"keys": replaced(of_boxes=with_torsion)},
     "a key of masks that is no point": {"keys": replaced(of_masks=lambda _: (2).to_bytes(32, "little"))},
@@ -236,8 +236,12 @@ def league(lies: Mapping[str, Any], *, is_circle: bool) -> tuple[Session, int, l
     session = Session(is_circle=is_circle)
     holder = session.first(0, is_dealer=True)
     session.let_lie(0, lies, holder)
-    # Who is in league knows the entry that the server holds.
-    session.let_lie(holder, {"takes": lambda own: session.server._deals[0].entries[own]}, 0)
+
+    def entry_of(own: int) -> bytes:
+        """Return an entry that the server holds, which who is in league knows."""
+        return session.server._deals[0].entries[own]  # pyright: ignore[reportPrivateUsage]  which no message tells
+
+    session.let_lie(holder, {"takes": entry_of}, 0)
     return session, holder, session.documents()
 
 
@@ -271,13 +275,16 @@ def test_both_name_a_holder_who_acknowledged_a_leaf_of_no_scalar() -> None:
 def of_the_honest(session: Session) -> list[Evidence]:
     """Return evidence against party 0, made of what it has said in a session of nobody who lies."""
     session.documents()
-    server, keys = session.server, session.server._keys(0)
-    own = {"place": 0, "keys": keys, "check": server._check(0)}
-    deal, near = server._deals[0], session.first(0, is_dealer=True)
-    holders = tuple((place, server._keys(place)) for place in deal.pieces)
+    server, near = session.server, session.first(0, is_dealer=True)
+    keys, check = keys_of(session, 0), check_of(session, 0)
+    own: dict[str, Any] = {"place": 0, "keys": keys, "check": check}
+    deal = server._deals[0]  # pyright: ignore[reportPrivateUsage]  as a server puts evidence together of it
+    holders = tuple((place, keys_of(session, place)) for place in deal.pieces)
     shares = [(holder, own) for holder, said in shares_of(session) for dealer, _, own in said.shares if dealer == 0]
-    acknowledged = server._acknowledged(0, near)
-    accusing = {"place": 0, "keys": keys, "check": own["check"], "path": deal.path_to(near)}
+    acknowledged = server._acknowledged(0, near)  # pyright: ignore[reportPrivateUsage]  likewise
+    entry = server._entry(0, near)  # pyright: ignore[reportPrivateUsage]  likewise
+    held = session.parties[0]._held[near]  # pyright: ignore[reportPrivateUsage]  what a party never tells
+    path, holder_keys = deal.path_to(near), keys_of(session, near)
     claim = Claim(0, PRIMITIVES.base(encode_scalar(3)), bytes(32), bytes(32), bytes(64))
     return [
         WrongKeys(place=0, keys=keys),
@@ -291,9 +298,9 @@ def of_the_honest(session: Session) -> list[Evidence]:
             is_of_seed=True,
             shares=tuple(shares),
         ),
-        WrongBox(**accusing, entry=server._entry(0, near), holder=near, holder_keys=server._keys(near), claim=claim),
+        WrongBox(**own, path=path, entry=entry, holder=near, holder_keys=holder_keys, claim=claim),
         WrongShare(**acknowledged, shares=dict(shares_of(session))[0]),
-        WrongOpening(**acknowledged, opening=Opening(((near, session.parties[0]._held[near]),), bytes(64))),
+        WrongOpening(**acknowledged, opening=Opening(((near, held),), bytes(64))),
     ]
 
 
@@ -328,8 +335,8 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
             chunk = tuple((each, entry if each == holder else told) for each, told in path.chunk)
             told = hashed(*(each.to_bytes(4, "big") + told for each, told in chunk))
             path = msgspec.structs.replace(path, chunk=chunk, chunks=(told, *path.chunks[1:]))
-            parts = {"blinding": path.blinding, "seed": path.seed, "alpha": path.alpha, "chunks": path.chunks}
-            digest = deal_digest(rules, place, keys, **parts)
+            points = {"blinding": path.blinding, "seed": path.seed}
+            digest = deal_digest(rules, place, keys, **points, alpha=path.alpha, chunks=path.chunks)
             about = rules.about_claim(holder, own, claim, deal=digest, entry=entry)
             claim = msgspec.structs.replace(claim, signature=session.signers[holder](about))
             check = checked(session, evidence, deal=digest)
@@ -383,13 +390,14 @@ def change_one(document: Any, draw: random.Random) -> None:
                 draw.choice([bytes(data), bytes(data), bytes(len(data)), bytes(data[:-1])])
             ).decode()
         case [*_] if own:
-            draw.choice([own.pop, own.reverse, lambda: own.append(copy.deepcopy(draw.choice(own)))])()
+            parts: list[Any] = of[at]
+            draw.choice([parts.pop, parts.reverse, lambda: parts.append(copy.deepcopy(draw.choice(parts)))])()
         case _:
             pass
 
 
-def _places_in(value: Any) -> Any:
-    for at in value if isinstance(value, dict) else range(len(value)):
+def _places_in(value: Any) -> Iterator[tuple[Any, Any]]:
+    for at in cast("Document", value) if isinstance(value, dict) else range(len(value)):
         yield value, at
         if isinstance(value[at], dict | list):
             yield from _places_in(value[at])
@@ -402,7 +410,8 @@ def test_both_say_the_same_of_changed_evidence(*, is_circle: bool) -> None:
     names = ["equal keys", "another h", "a box of another share", "a false accusation", "another share"]
     lone = [lone_lie(LIES[name], is_circle=is_circle)[1] for name in names]
     right = [*map(session.document, of_the_honest(Session(is_circle=is_circle)))]
-    draw, outcomes = random.Random(1), []
+    draw = random.Random(1)
+    outcomes: list[int | None] = []
     for _ in range(draws(150, full=2_000)):
         document = copy.deepcopy(draw.choice([*two, *lone, *right]))
         for _ in range(draw.choice([1, 1, 2])):
@@ -456,11 +465,12 @@ def test_the_script_says_whom_or_nobody(tmp_path: Path) -> None:
         assert complaint.startswith("This is no evidence, or these are no rules: ")
 
 
-def documents_in(value: Any) -> Any:
+def documents_in(value: Any) -> Iterator[Document]:
     """Yield each object that has both rules and evidence."""
-    if isinstance(value, dict) and {"rules", "evidence"} <= value.keys():
-        yield value
-    for own in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    named = cast("Document", value) if isinstance(value, dict) else {}
+    if {"rules", "evidence"} <= named.keys():
+        yield named
+    for own in cast("list[Any]", value) if isinstance(value, list) else named.values():
         yield from documents_in(own)
 
 

@@ -486,7 +486,11 @@ def test_arrays_and_batches_hold_private_rows_as_clients_do(kind: Any, place: in
     noise = SimulatedNoise(1, session="s")
     run_population(protocol_of(kind), rows(private.tolist()), noise=noise)
     private[min(place, len(private) - 1)] = [0, 10, 0]
-    for run in (run_population, lambda *given, **noise: tally_places(*given, start=0, **noise)):
+
+    def tallies(protocol: Any, inputs: Inputs, *, noise: SimulatedNoise) -> object:
+        return tally_places(protocol, inputs, noise=noise, start=0)
+
+    for run in (run_population, tallies):
         with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be") as refused:
             run(protocol_of(kind), rows(private.tolist()), noise=noise)
         assert "10" not in str(refused.value)

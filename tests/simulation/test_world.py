@@ -118,7 +118,7 @@ def test_a_lie_in_any_step_is_refused_for_good_and_the_others_are_released(step:
 
 
 @pytest.mark.parametrize("number", [4, LEAST_ON_A_CIRCLE])
-@pytest.mark.parametrize("lie", range(len(ALONE)), ids=lambda lie: ALONE[lie].__name__)
+@pytest.mark.parametrize("lie", range(len(ALONE)), ids=[kind.__name__ for kind in ALONE])
 def test_a_party_that_lies_holds_nobody_up_through_restarts_of_all(lie: int, number: int) -> None:
     """Of itself, of somebody honest, and of the server; all others hear the outcome, and the sum is theirs."""
     crashes = [Crash(process, run=0, step=step, seconds=0.3) for process, step in (("p1", 14), ("p2", 17), ("p0", 9))]

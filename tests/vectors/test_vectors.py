@@ -52,6 +52,11 @@ def session_of(vector: Plain) -> Session:
     )
 
 
+def tag_of(kind: Any) -> str:
+    """Return what a kind of evidence is called where it travels."""
+    return kind.__struct_config__.tag
+
+
 def test_there_is_a_file_for_every_vector_and_no_other() -> None:
     assert {path.stem for path in FOLDER.iterdir()} == set(NAMES)
 
@@ -135,7 +140,7 @@ def test_vectors_hold_evidence_of_each_kind_and_a_verdict_names_whom_they_name()
             assert place is not None
             assert session.names[place] == named["party"]
             kinds.append(named["evidence"]["kind"])
-    assert {*kinds} == {kind.__struct_config__.tag for kind in DEEDS}
+    assert {*kinds} == {*map(tag_of, DEEDS)}
     assert kinds.count("box") == 3  # by its dealer, by who accuses, by who proves wrongly
 
 

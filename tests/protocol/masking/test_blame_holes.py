@@ -2,11 +2,11 @@
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
-from masking_dealer import PRIMITIVES, Dealer, total_of_rows
+from masking_dealer import PRIMITIVES, Dealer, keys_of, total_of_rows
 from psephos.agents.masking import Cryptography
 from psephos.protocol import MalformedMessageError, RemoteProtocolError
 from psephos.protocol.masking import (
@@ -46,8 +46,8 @@ def test_what_a_party_tells_of_one_run_is_not_held_against_what_it_acknowledged_
         assert dealer.server.named == []
     told = second.said[1, MaskingMove.UNMASK]
     assert isinstance(told, Shares)
-    acknowledged: dict[str, Any] = first.server._acknowledged(1, 0)
-    assert acknowledged["keys"] == second.server._keys(1)
+    acknowledged = first.server._acknowledged(1, 0)  # pyright: ignore[reportPrivateUsage]  as a server would say it
+    assert acknowledged["keys"] == keys_of(second, 1)
     assert verdict(first.rules, WrongShare(**acknowledged, shares=told), PRIMITIVES) is None
 
 
@@ -116,7 +116,8 @@ class Session(Dealer):
 
     def __init__(self) -> None:
         super().__init__(4, 3)
-        self.parties[0] = self.party(0, type("InLeague", (HasAnothersKey,), {"deals": self.server._deals}))
+        deals = self.server._deals  # pyright: ignore[reportPrivateUsage]  what the party has from who is in league with it
+        self.parties[0] = self.party(0, type("InLeague", (HasAnothersKey,), {"deals": deals}))
 
     def say(self, place: int, move: MaskingMove, said: Said) -> None:
         with contextlib.suppress(MalformedMessageError):  # its sender is out
@@ -132,6 +133,6 @@ def test_a_party_with_a_key_that_is_made_of_anothers_is_out_and_nobody_accuses_i
 
 
 def test_nor_does_anybody_where_a_server_lets_it_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "has_possession", lambda *_, **__: True)
+    monkeypatch.setattr(server, "has_possession", mock.Mock(return_value=True))
     with pytest.raises(RemoteProtocolError, match="'p0' has not proven that it has the secret of its key of boxes"):
         Session().run(ROWS)

@@ -1,6 +1,6 @@
 """What a server may try, each caught by a party with a sentence."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -323,7 +323,7 @@ def test_whom_a_party_accuses_has_to_be_left_out() -> None:
     """The server changes a box, and asks p0 for its values as if it had doubted nothing."""
     dealer = Dealer(5, 4)
     lie = doubting(lambda _, __: Excluded(()))(dealer)
-    heard: Any = dict.fromkeys(range(5))
+    heard: Mapping[int, Any] = dict.fromkeys(range(5))
     for move in (MaskingMove.KEYS, MaskingMove.SHARES, MaskingMove.CHECK):
         for place in heard:
             dealer.say(place, move, dealer.answer(place, move, heard[place], ROWS[place]))
@@ -377,7 +377,7 @@ def test_all_is_told_of_dealers_alone_each_once(places: tuple[int, ...]) -> None
     dealer.run(ROWS)
     check, of = dealer.said[2, MaskingMove.CHECK], keys_of(dealer, 2)
     assert isinstance(check, Check)
-    nothing = {"blinding": bytes(32), "seed": bytes(32), "leaves": (), "chunks": (), "shares": ()}
+    nothing: dict[str, Any] = {"blinding": bytes(32), "seed": bytes(32), "leaves": (), "chunks": (), "shares": ()}
     liars = (NoSecret(place=place, keys=of, check=check, is_of_seed=True, **nothing) for place in places)
     with pytest.raises(RemoteProtocolError, match="those of whom all is to be told are not dealers of what this party"):
         dealer.parties[0].open(Liars(tuple(liars)))

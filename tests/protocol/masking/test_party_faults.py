@@ -1,6 +1,6 @@
 """What a party may say that is wrong ends its row alone, and names it only where it has signed what is a lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -47,7 +47,7 @@ def test_a_party_s_fault_ends_its_row_alone(wrong: MaskingMove) -> None:
     """After its masked values came they count."""
     dealer = Dealer(5, 4)
     is_late = wrong in {MaskingMove.CONFIRM, MaskingMove.UNMASK}
-    heard: Any = dict.fromkeys(range(5))
+    heard: Mapping[int, Any] = dict.fromkeys(range(5))
     for move in USUAL_STEPS:
         for place in heard:
             if place == 0 and move is wrong:
@@ -131,7 +131,7 @@ def test_who_says_something_else_than_was_asked_is_out_and_not_named(name: str) 
     """It could have been told so by a server; nobody can prove which of the two lies."""
     wrong, change, reason = UNLIKE_THE_SERVER_S[name]
     dealer = Dealer(5, 4)
-    heard: Any = dict.fromkeys(range(5))
+    heard: Mapping[int, Any] = dict.fromkeys(range(5))
     for move in USUAL_STEPS:
         for place in heard:
             said = dealer.answer(place, move, heard[place], ROWS[place])

@@ -33,7 +33,8 @@ def test_columns_are_compared_as_often_as_there_are_some(tmp_path: Path) -> None
     fields = [mock.Mock(type=arrow.int64()) for _ in names]
     for field, name in zip(fields, names, strict=True):
         field.name = name
-    with mock.patch.object(batches._Parquet, "_looked_at", return_value=(fields, [1])):
+    files_of = batches._Parquet  # pyright: ignore[reportPrivateUsage]  no file has columns whose names count
+    with mock.patch.object(files_of, "_looked_at", return_value=(fields, [1])):
         files = TableFiles(str(path), field="partners", columns={})
         list(files.batches(names))
     assert Name.num_compared < 50 * NUM_COLUMNS

@@ -366,8 +366,12 @@ class Disk(io.FileIO):
 
 def test_a_file_that_finds_no_room_is_named_and_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RunFolder(tmp_path / "out")
+
+    def open_own(path: Path) -> io.BufferedWriter:
+        return io.BufferedWriter(Disk(path, "wb"))
+
     with monkeypatch.context() as patch:
-        patch.setattr(folder_module, "_open_own", lambda path: io.BufferedWriter(Disk(path, "wb")))
+        patch.setattr(folder_module, "_open_own", open_own)
         with pytest.raises(OSError, match="No space left on device") as caught:
             folder.write_text("scenario.json", "x" * 101)
     assert caught.value.filename == str(folder.path / "scenario.json")

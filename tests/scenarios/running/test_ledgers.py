@@ -14,7 +14,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios.running import ledgers
-from psephos.scenarios.running.folder import read_ledger, to_json
+from psephos.scenarios.running.folder import read_entry, read_ledger, to_json
 from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.report import show_ledger
 from rich.console import Console
@@ -77,7 +77,7 @@ def crowd_of(number: int) -> list[LedgerEntry]:
 
 def test_many_who_pay_alike_are_one_and_each_kind_of_line_is_read_once(tmp_path: Path) -> None:
     write(tmp_path / "run", crowd_of(500))
-    with mock.patch.object(ledgers, "read_entry", wraps=ledgers.read_entry) as read:
+    with mock.patch.object(ledgers, "read_entry", wraps=read_entry) as read:
         summary = summarize_ledgers([tmp_path / "run"], party=None)
     assert read.call_count == len(summary.entries) == 4
     assert sorted(summary.num_alike.values()) == [500, 500]
