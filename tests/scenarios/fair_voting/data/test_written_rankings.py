@@ -121,7 +121,7 @@ def test_a_table_in_any_form_counts_as_another_reader_counts_it(tmp_path: Path, 
         parameters = {"groups": ["all"], "objective": "welfare", "epsilon": 1.0}
         scenario = {"name": "own", "title": "t", "protocol": "fair-voting", "voters": voters, "parameters": parameters}
         try:
-            resolved = resolve(scenario_of(scenario, folder=tmp_path))
+            resolved = resolve(scenario_of(dict(scenario), folder=tmp_path))
         except UnclearTableError:  # its first ballot looks like a second line of the header, which is asked about
             resolved = resolve(scenario_of({**scenario, "voters": {**voters, "header": 1}}, folder=tmp_path))
         protocol = cast("FairVoting", resolved.protocol)
