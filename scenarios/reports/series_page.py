@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.privacy import LedgerEntry, NeighboringRelation, total_of
+from ...protocol.privacy import LedgerEntry
 from ..presentation import briefs_of, verdict_of
 from ..presentation.numbers import some
 from ..running.reader import Released, RunLeft
 from ..running.series_shown import say_limit
+from ..running.session_facts import prices_of
 from ..running.statements import LITTLE, held_by, little_of, meaning_of, odds_of
 from ..tables import Cell, Entry, Table
 from .blocks import estimates_in
@@ -164,5 +165,6 @@ def _price(left: RunLeft, place: int) -> str:
             paid.setdefault(entry.person, []).append(entry)
     if not paid:
         return "Nothing."
-    dearest = max(paid.values(), key=lambda own: total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven)
-    return " ".join(meaning_of(dearest, party="party" if left.about is None else left.about.client_role))
+    return " ".join(
+        meaning_of(prices_of(*paid.values()), party="party" if left.about is None else left.about.client_role)
+    )

@@ -27,6 +27,7 @@ from ..presentation.numbers import some
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
 from ..verdicts import at_most
+from .session_facts import prices_of
 from .statements import meaning_of, warning_of
 
 T = TypeVar("T")
@@ -167,9 +168,11 @@ def show_ledger(
     _show_excess(console, shown)
     _show_models(console, shown)
     _show_total(console, totals[worst], persons[worst])
-    for said in meaning_of(persons[worst], party="person"):
+    # Who paid most in all need not have paid most for one weight, or one answer; nor need whoever was first of several.
+    prices = prices_of(*persons.values(), *_grouped(shown, lambda entry: entry.person).values())
+    for said in meaning_of(prices, party="person"):
         show_note(console, said)
-    if warning := warning_of(persons[worst]):
+    if warning := warning_of(prices):
         show_note(console, warning, style="yellow")
     if num_persons > 1:
         note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"

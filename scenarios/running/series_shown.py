@@ -19,6 +19,7 @@ from ..verdicts import round_up
 from .reader import BudgetLeft
 from .series import Series, Vote
 from .series_run import FinishedSeries, Held
+from .session_facts import prices_of
 from .statements import meaning_of
 
 _MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
@@ -99,9 +100,9 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
 
     Persons who paid alike have one row.
     """
-    worst = max(finished.accounts.persons, key=lambda name: _total(_paid_by(name, finished)), default=None)
-    if worst is not None:
-        words = meaning_of(finished.accounts.entries_of(worst), party=series.client_role)[: 1 if is_brief else None]
+    persons = [*map(finished.accounts.entries_of, finished.accounts.persons)]
+    if persons:
+        words = meaning_of(prices_of(*persons), party=series.client_role)[: 1 if is_brief else None]
         label = "Privacy loss per person over all votes"
         show_label(console, label, " ".join(words), style="", is_apart=not is_brief)
     if is_brief:

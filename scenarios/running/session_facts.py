@@ -93,7 +93,7 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
 
 
 def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
-    """Return what one person's losses come to; of several sessions, at most in any of them."""
+    """Return what one person's losses come to; of several sessions, or persons, at most in any of them."""
     replaced = (total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven for losses in sessions)
     hidden = (own for own in map(total_of, sessions) if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE)
     return Prices(

@@ -103,3 +103,13 @@ def test_a_name_that_is_no_text_is_refused_by_its_line(name: bytes, tmp_path: Pa
     file.write_bytes(file.read_bytes().replace(b'"voter 2"', b'"voter ' + name + b'"', 1))
     with pytest.raises(ConfigurationError, match=r"ledger\.jsonl line 5 must be a ledger's entry"):
         summarize_ledgers([tmp_path / "run"], party=None)
+
+
+def test_what_one_value_tells_is_of_whoever_paid_most_for_it() -> None:
+    """Ann paid more in all, and Bob more for one opinion."""
+    of = {(kind.phase, kind.session, kind.proven): kind for kind in KINDS}
+    ann = [msgspec.structs.replace(of[phase, "spring", 0.5], person="ann") for phase in ("weights", "opinions")] * 2
+    bob = msgspec.structs.replace(of["opinions", "spring", 1.0], person="bob")
+    page = shown([*ann, bob])
+    assert "each of 2 at most: ε proven = 2" in page
+    assert "Of one opinion, the rest being known: up to 73.2 % (ε = 1)." in page
