@@ -14,10 +14,10 @@ from psephos.scenarios.deployment.keys import SIGNATURE_FILE, find_key, read_cer
 from psephos.scenarios.reading.batches import TableFiles
 from psephos.scenarios.reading.columnar import rows_of_columns
 from psephos.scenarios.reading.files import check_files, readable
-from psephos.scenarios.running import rosters
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.folder import read_ledger
 from psephos.scenarios.running.parties import read_parties_file
+from psephos.scenarios.running.rosters import PARAMETERS_FILE, read_roster
 
 
 def read_parquet(path: Path) -> None:
@@ -27,6 +27,11 @@ def read_parquet(path: Path) -> None:
 def read_text(path: Path) -> None:
     with readable(path, field="it"):
         path.read_bytes()
+
+
+def read_agreed(path: Path) -> None:
+    path.with_name("roster.csv").write_text("partner\nann\nbob\n")
+    read_roster(path.parent, DPWeVote)
 
 
 DOORS: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -40,7 +45,7 @@ DOORS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "certificates": ("certificates.pem", read_certificates),
     "a key of signatures": (SIGNATURE_FILE, lambda path: signer_beside(path.with_name("key.pem"))),
     "a key of TLS": ("key.pem", lambda path: find_key("", [path])),
-    "agreed parameters": ("parameters.json", lambda path: rosters._agreed_in(path, DPWeVote)),
+    "agreed parameters": (PARAMETERS_FILE, read_agreed),
     "a run's ledger": ("ledger.jsonl", lambda path: read_ledger(path.parent)),
     "a run's picture": ("estimates.svg", lambda path: check_files(path.parent)),
     "files of any size": ("p.parquet", lambda path: TableFiles(str(path), field="partners", columns={})),
