@@ -74,7 +74,7 @@ def log1p(x: float) -> float:
     return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
 
 
-def quotient_up(numerator: float, denominator: float) -> float:
+def quotient_up(numerator: float | Fraction, denominator: float | Fraction) -> float:
     """Return the least float of at least `numerator`/`denominator`, of numbers ≥ 0; or infinity."""
     exact = Fraction(numerator) / Fraction(denominator)
     try:

@@ -219,7 +219,7 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     def _loss_of_weight(self) -> list[PrivacyLoss]:
         scale = self.sums.mechanism.scale
         sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
-        return [self._loss_for(PureMechanism(epsilon=sensitivity / scale)) for sensitivity in sensitivities]
+        return [self._loss_for(PureMechanism(epsilon=quotient_up(moved, scale))) for moved in sensitivities]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         sums = self.sums.sums_of(public[:, 1], reports)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
+from ..elementary import quotient_up
 from ..mechanisms import Below, ExactMechanism, has_happened
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
 from ..mechanisms.exponential import (
@@ -371,7 +372,8 @@ class ExponentialChoice(Choice):
     def __post_init__(self) -> None:
         sensitivities = self._sensitivities()
         most = max(sensitivities)
-        object.__setattr__(self, "proven", tuple(self.epsilon * float(own / most) for own in sensitivities))
+        proven = tuple(quotient_up(Fraction(self.epsilon) * own, most) for own in sensitivities)
+        object.__setattr__(self, "proven", proven)
 
     def slots_of(self, num_values: int) -> int:
         """One uniform, or two for each alternative."""

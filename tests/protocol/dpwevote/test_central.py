@@ -107,6 +107,17 @@ def test_who_weighs_less_pays_less_where_weights_are_public() -> None:
     assert [name for name, _, _ in phase.loss_groups(public[:1])] == [""]
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.1, 1.9])
+@pytest.mark.parametrize("number", [1, 3])
+def test_no_price_of_a_public_weight_is_below_what_it_loses_to_the_last_bit(number: int, epsilon: float) -> None:
+    vote = make_vote(number=number, epsilon=epsilon, public_weights=True, weights=(3.0, 7.0, 11.0, 13.0, 17.0, 23.0))
+    sums = phase_of(vote).sums
+    for place in range(6):
+        (loss,) = vote.losses_of((place, place))
+        exact = Fraction(sums.sensitivity_of(place)) / Fraction(sums.mechanism.scale)
+        assert math.nextafter(loss.proven, 0) < exact <= Fraction(loss.proven)
+
+
 def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The guard compares releases by their law: half of the noise would cost twice as much."""
 
