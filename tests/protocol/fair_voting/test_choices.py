@@ -309,6 +309,24 @@ def test_sums_that_no_voters_have_are_refused() -> None:
             choice.randomize_row(values, [0.9] * 8)
 
 
+def test_a_release_draws_as_many_numbers_whichever_way_its_coin_falls() -> None:
+    """Else the time that it takes would tell who looks on what the proven loss takes for hidden."""
+    choice = choice_of(make_fair_vote(3, 2, mechanism="sampling", num_samples=4, gamma=0.25))
+    asked: list[list[int]] = []
+    for fallen in (0, 1):
+        bounds: list[int] = []
+
+        def below(bound: int, bounds: list[int] = bounds, fallen: int = fallen) -> int:
+            bounds.append(bound)
+            return 0 if fallen else bound - 1
+
+        choice.randomize_exactly([0] * 6, below)
+        asked.append(bounds)
+    tails, heads = asked
+    assert heads[:-1] == tails[:-1]
+    assert len(heads) == len(tails) == 6 * 4 + 2
+
+
 def test_losses_of_groups_and_the_greatest_of_them() -> None:
     vote = make_fair_vote(200, 20, mechanism="sampling", num_samples=3)
     choice = choice_of(vote)
@@ -450,6 +468,14 @@ def test_a_voter_of_a_larger_group_pays_less_worked_by_hand() -> None:
     both = choice_of(make_fair_vote(8, 2, mechanism="exponential", epsilon=1.0, objective="penalized"))
     assert both.proven == (pytest.approx((1 / 10 + 1 / 8) / (1 / 10 + 1 / 2)), 1.0)
     assert both.event_of(6) == PureMechanism(epsilon=1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.0, 1.9])
+def test_no_voter_is_charged_less_than_it_loses_to_the_last_bit(epsilon: float) -> None:
+    for few, many in itertools.combinations((3, 7, 11, 13, 19), 2):
+        larger, smaller = choice_of(make_fair_vote(many, few, mechanism="exponential", epsilon=epsilon)).proven
+        assert math.nextafter(larger, 0) < Fraction(epsilon) * few / many <= Fraction(larger)
+        assert smaller == epsilon
 
 
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
