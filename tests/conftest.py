@@ -206,6 +206,7 @@ def pytest_sessionstart() -> None:
     that it starts.
     """
     os.environ.pop("PSEPHOS_JOURNAL", None)  # that of whoever runs the tests
+    os.environ["XDG_STATE_HOME"] = str(Path(_folders.name, "state"))  # where the key of pictures is
     quoting.watch()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

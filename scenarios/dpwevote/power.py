@@ -231,7 +231,6 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
         title=f"Power in the game, and in what is released{cut}",
         setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{bars}",
     )
-    drawing.save_picture(picture, folder=folder.path, name="power")
     table = {
         "name": "power",
         "caption": "How often each partner decides",
@@ -247,6 +246,7 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
         "notes": [f"{note}." for note in _notes_of(powers)],
     }
     folder.write_json("study.json", study)
+    drawing.save_picture(picture, folder=folder.path, name="power")
 
 
 def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> drawing.Marks:

@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...transports.own_files import replace_private
 from .embedding import embeddable
+from .seals import seal
 
 INK: Final = "#1f2933"
 MUTED: Final = "#616e7c"
@@ -166,6 +167,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
         replace_private(paths[1], png.getvalue())
+        drawn = [paths[0]]
         if picture.size[0] == WIDTH:
             rows, columns = picture.panels
             height = picture.narrow_height or picture.size[1] * columns
@@ -175,7 +177,9 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
             height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
             narrow = dataclasses.replace(picture, size=(_NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
-            _write_svg(figure, narrow, folder / f"{name}{NARROW}.svg", **words)
+            drawn.append(folder / f"{name}{NARROW}.svg")
+            _write_svg(figure, narrow, drawn[1], **words)
+    seal(folder, drawn)
     return paths
 
 

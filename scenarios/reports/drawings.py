@@ -60,7 +60,8 @@ _NAMED: Final = {
 class Drawing:
     """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it.
 
-    `narrow` is the same for phones; empty where there is none.
+    `svg` is empty where it is not known to be ours: a page leaves it out, and says so. `narrow` is the same for phones;
+    empty where there is none.
     """
 
     svg: bytes

@@ -22,6 +22,7 @@ import jinja2
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ...transports.own_files import replace_private
 from ..presentation.drawing import NARROW
+from ..presentation.numbers import some
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
@@ -111,9 +112,13 @@ def epsilon_cell(epsilon: float | None) -> Cell:
 
 
 def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Drawing]:
-    """Yield a picture by its name, with what it shows; nothing where there is none."""
+    """Yield a picture by its name, with what it shows; nothing where there is none.
+
+    Of pictures that are not known to be ours, as `reader.pictures_in` says it, there are no bytes.
+    """
     if name in pictures:
-        yield Drawing(svg=pictures[name], words=words, narrow=pictures.get(f"{name}{NARROW}", b""))
+        narrow = pictures.get(f"{name}{NARROW}")
+        yield Drawing(svg=b"" if narrow == b"" else pictures[name], words=words, narrow=narrow or b"")
 
 
 def repeated(command: str) -> Iterator[Section]:
@@ -158,15 +163,15 @@ def download_of(table: Table) -> str:
 
 def _render(page: Page) -> str:
     classes = Classes()
-    drawings = iter(
-        [inlined(block, classes) for section in page.sections for block in section.blocks if isinstance(block, Drawing)]
-    )
+    pictures = [block for section in page.sections for block in section.blocks if isinstance(block, Drawing)]
+    drawings = iter([inlined(picture, classes) for picture in pictures if picture.svg])
     style, script = _part("report.css") + classes.style, _part("report.js")
     return _template().render(
         page=page,
         most_rows=MOST_ROWS,
         download_of=download_of,
         next_drawing=lambda: next(drawings),
+        left_out=_left_out(sum(not picture.svg for picture in pictures)),
         style=style,
         script=script,
         policy="; ".join(
@@ -180,6 +185,15 @@ def _render(page: Page) -> str:
             )
         ),
     )
+
+
+def _left_out(number: int) -> str:
+    """Return what a page says of so many pictures of its folder that are not known to be ours."""
+    if not number:
+        return ""
+    verb, them = ("is", "it") if number == 1 else ("are", "them")
+    said = f"{some(number, 'picture')} of the folder {verb} left out"
+    return f"{said}: nothing shows that you drew {them} from these results."
 
 
 def _digest(text: str) -> str:

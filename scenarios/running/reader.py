@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.privacy import LedgerEntry
+from ..presentation.seals import SEALS, Seal, is_sealed
 from ..reading.cells import rows_in
 from ..reading.conversion import convert
 from ..reading.files import CUT_SHORT, check_files, readable
@@ -197,7 +198,7 @@ class RunLeft:
     learnt: Sequence[Learnt]  # by its adversaries
     dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
     audit: Audit | None  # what an audit found whose folder lies in this one; None where there is none
-    pictures: Mapping[str, bytes]  # SVG by the files' names, without their ends
+    pictures: Mapping[str, bytes]  # as `pictures_in` returns them
     is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
     command: str  # that repeats it; empty where the folder does not say
 
@@ -282,11 +283,17 @@ def read_votes(left: RunLeft, most: int) -> list[RunLeft | None]:
 
 
 def pictures_in(folder: Path) -> dict[str, bytes]:
-    """Return the pictures in a folder, SVG by the files' names without their ends."""
+    """Return the pictures in a folder, SVG by the files' names without their ends.
+
+    Of one that nothing shows to be drawn by this user's Psephos from the results beside it, there are no bytes.
+    """
+    told: Mapping[str, Seal] = _parsed(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
     found: dict[str, bytes] = {}
     for path in sorted(folder.glob("*.svg")):
         with readable(path, field=_RUN, value=folder, what=f"{_FOLDER} with a readable {path.name}"):
-            found[path.stem] = path.read_bytes()
+            content = path.read_bytes()
+            is_ours = path.name in told and is_sealed(path, content, told[path.name])
+            found[path.stem] = content if is_ours else b""
     return found
 
 

@@ -431,7 +431,7 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     again = psephos("trials", *words, "--out", "two", "--workers", "2", "--json", "--no-pictures")
     assert (ended.status, again.status) == (0, 0), ended.err + again.err
     names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json", "command.json", "report.html"}
-    drawn: set[str] = set() if PICTURES else {"trials.png", "trials.svg", "trials-narrow.svg"}
+    drawn: set[str] = set() if PICTURES else {"pictures.json", "trials.png", "trials.svg", "trials-narrow.svg"}
     assert {path.name for path in Path("one").iterdir()} == names | drawn
     for name in names - ({"report.html"} if drawn else set()):  # the page has the pictures
         assert (Path("one") / name).read_bytes() == (Path("two") / name).read_bytes()

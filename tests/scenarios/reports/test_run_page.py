@@ -8,8 +8,9 @@ import json
 import operator
 import random
 import re
+import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from bad_input import Psephos, Write
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.presentation import seals
 from psephos.scenarios.reports import REPORT, write_report
 from thoroughness import draws
 
@@ -144,7 +146,122 @@ def test_hostile_names_are_shown_and_obeyed_by_nothing(psephos: Psephos) -> None
     assert not any("\n=cmd|" in file for file in files)
 
 
-def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Psephos, tmp_path: Path) -> None:
+@pytest.fixture
+def drawn(psephos: Psephos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of a run with its pictures, which a user drew who has used nothing before."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "first"))
+    assert psephos("run", "consortium", "--set", "count=20", "--out", "drawn").status == 0
+    assert (tmp_path / "first" / "psephos" / "pictures.key").stat().st_mode & 0o777 == 0o600
+    return tmp_path / "drawn"
+
+
+def pictures_of(folder: Path) -> tuple[int, int]:
+    """Return how many pictures a folder's page has, narrow ones too, and how often it says that it leaves one out."""
+    write_report(folder)
+    page = page_in(folder)
+    left_out = "picture of the folder is left out: nothing shows that you drew it from these results."
+    return [tag for tag, _ in page.tags].count("svg"), page.text.count(left_out)
+
+
+def test_the_pictures_of_somebody_elses_folder_are_left_out_and_the_page_says_so(
+    drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    moved = shutil.copytree(drawn, tmp_path / "moved")
+    assert pictures_of(moved) == (2, 0)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "second"))
+    assert pictures_of(moved) == (0, 1)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "first"))
+    assert pictures_of(moved) == (2, 0)
+
+
+def _of_another_run(folder: Path, other: Path) -> None:
+    for name in ("estimates.svg", "estimates-narrow.svg", "pictures.json"):
+        shutil.copy(other / name, folder)
+
+
+def _under_another_name(folder: Path, other: Path) -> None:
+    for name in ("estimates.svg", "estimates-narrow.svg"):
+        shutil.copy(other / name, folder / name.replace("estimates", "series"))
+    text = (folder / "pictures.json").read_text(encoding="utf-8")
+    (folder / "pictures.json").write_text(text.replace("estimates.svg", "series.svg"), encoding="utf-8")
+    (folder / "estimates.svg").unlink()
+
+
+def _of_other_results(folder: Path, _other: Path) -> None:
+    (folder / "estimates.csv").write_text("candidate,estimate\na,1\n", encoding="utf-8")
+
+
+def _of_fewer_results(folder: Path, _other: Path) -> None:
+    told = json.loads((folder / "pictures.json").read_bytes())
+    for own in told.values():
+        own["of"].remove("estimates.csv")
+    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def _of_what_lies_elsewhere(folder: Path, _other: Path) -> None:
+    told = json.loads((folder / "pictures.json").read_bytes())
+    for own in told.values():
+        own["of"].append("../private")
+    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def _with_one_digit_changed(folder: Path, _other: Path) -> None:
+    text = (folder / "estimates-narrow.svg").read_text(encoding="utf-8")
+    (folder / "estimates-narrow.svg").write_text(text.replace("%", "&#37;", 1), encoding="utf-8")
+
+
+def _with_no_code(folder: Path, _other: Path) -> None:
+    (folder / "pictures.json").unlink()
+
+
+def _with_a_code_that_is_none(folder: Path, _other: Path) -> None:
+    told = json.loads((folder / "pictures.json").read_bytes())
+    for own in told.values():
+        own["code"] = "ä"
+    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        _of_another_run,
+        _under_another_name,
+        _of_other_results,
+        _of_fewer_results,
+        _of_what_lies_elsewhere,
+        _with_one_digit_changed,
+        _with_no_code,
+        _with_a_code_that_is_none,
+    ],
+)
+def test_a_forged_picture_is_left_out(
+    psephos: Psephos, drawn: Path, tmp_path: Path, forge: Callable[[Path, Path], None]
+) -> None:
+    assert psephos("run", "consortium", "--set", "count=20", "--seed", "5", "--out", "other").status == 0
+    (tmp_path / "private").write_text("1", encoding="utf-8")
+    forge(drawn, tmp_path / "other")
+    assert pictures_of(drawn) == (0, 1)
+
+
+def test_where_no_key_can_be_kept_the_run_itself_has_its_pictures_on_its_page(
+    psephos: Psephos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "full").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "full"))
+    assert psephos("run", "consortium", "--set", "count=20", "--out", "out").status == 0
+    assert b"<svg " in Path("out", REPORT).read_bytes()
+    seals._key_of_this_process.cache_clear()
+    assert pictures_of(tmp_path / "out") == (0, 1)
+
+
+def test_a_key_of_which_a_crash_left_half_is_made_anew(drawn: Path, tmp_path: Path) -> None:
+    key = tmp_path / "first" / "psephos" / "pictures.key"
+    key.write_bytes(key.read_bytes()[:16])
+    assert pictures_of(drawn) == (0, 1)
+    assert len(key.read_bytes()) == 32
+
+
+def test_a_picture_brings_no_code_and_no_address(psephos: Psephos, tmp_path: Path) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     (tmp_path / "out" / "estimates.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9" '
@@ -156,6 +273,7 @@ def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Pseph
         'fill="url(#a) url(http://evil.example/c)">also</text></svg>',
         encoding="utf-8",
     )
+    seals.seal(tmp_path / "out", [tmp_path / "out" / "estimates.svg"])
     write_report(tmp_path / "out")
     page = page_in(tmp_path / "out")
     assert "evil.example" not in (tmp_path / "out" / REPORT).read_text(encoding="utf-8")
@@ -177,6 +295,7 @@ def test_a_picture_of_somebody_else_brings_no_code_and_no_address(psephos: Pseph
 def test_a_damaged_picture_is_refused(psephos: Psephos, content: bytes) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
     Path("out/estimates.svg").write_bytes(content)
+    seals.seal(Path("out"), [Path("out/estimates.svg")])
     ended = psephos("report", "out")
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     assert "SVG" in ended.err

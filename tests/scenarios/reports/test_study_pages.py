@@ -8,6 +8,7 @@ import pytest
 from bad_input import Psephos
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
+from psephos.scenarios.presentation.seals import seal
 from psephos.scenarios.reports import REPORT, write_report
 
 AUDIT: dict[str, Any] = {
@@ -69,6 +70,7 @@ def reproduction(tmp_path: Path) -> Path:
     (tmp_path / "summary.md").write_text(SUMMARY, encoding="utf-8")
     (tmp_path / "table-1.csv").write_text("n,accuracy,accuracy_standard_error\n10,0.5,0.01\n", encoding="utf-8")
     (tmp_path / "figure-1.svg").write_text('<svg viewBox="0 0 1 1"><text>drawn</text></svg>', encoding="utf-8")
+    seal(tmp_path, [tmp_path / "figure-1.svg"])
     return tmp_path
 
 

@@ -71,7 +71,7 @@ def consortium(path: Path, *settings: str, **options: Any) -> RunFolder:
 
 def test_a_run_leaves_these_files(tmp_path: Path) -> None:
     folder = consortium(tmp_path / "a" / "b")
-    files = {"scenario.json", "events.jsonl", "ledger.jsonl", "result.json", "run.json"}
+    files = {"scenario.json", "events.jsonl", "ledger.jsonl", "pictures.json", "result.json", "run.json"}
     assert names_of(folder.path) == files | {f"estimates{kind}" for kind in (".csv", ".svg", ".png", "-narrow.svg")}
 
 
