@@ -50,15 +50,19 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     return np.stack(np.unravel_index(found, tuple(sizes.tolist())), axis=1), counts[found]
 
 
-def outermost(rows: IntArray) -> IntArray:
-    """Return the rows of a table, shape (n, columns), whose sums of absolute values are the least and the greatest."""
-    ends = rows[:1]
-    ones = np.ones(rows.shape[1], dtype=np.float32)  # in which nothing overflows
+def some_distinct(rows: IntArray, *, most: int, sized_by: slice) -> IntArray:
+    """Return all distinct rows of a table, shape (n, columns), or, where they are more than `most`, so many at most.
+
+    Those are spread by size, the sum of absolute values in some columns, least and greatest included.
+    """
+    found = rows[:0]
     for start in range(0, len(rows), _ROWS_AT_A_TIME):
-        some = np.concatenate([ends, rows[start : start + _ROWS_AT_A_TIME]])
-        sizes = np.abs(some).astype(np.float32) @ ones
-        ends = some[[int(sizes.argmin()), int(sizes.argmax())]]
-    return ends
+        found, _ = distinct_rows(np.concatenate([found, rows[start : start + _ROWS_AT_A_TIME]]))
+        if len(found) > most:
+            sizes = np.abs(rows[:, sized_by].astype(np.float64)).sum(axis=1)  # in which nothing overflows
+            places = np.argsort(sizes, kind="stable")[np.arange(most) * (len(rows) - 1) // (most - 1)]
+            return np.unique(rows[places], axis=0)
+    return found
 
 
 def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:

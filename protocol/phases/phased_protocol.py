@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 import msgspec
 import numpy as np
 
-from ..arrays import IntArray, outermost
+from ..arrays import IntArray, some_distinct
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError, refuse, require
 from ..guard import Guarded, Values
@@ -32,7 +32,8 @@ Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float 
 
 _MOST_ROWS_HELD: Final = 1 << 10
 _MOST_TABLES_HELD: Final = 16
-_MOST_KINDS: Final = 64  # of public rows, where each party has one of its own
+_MOST_COMPARED: Final = 256  # rows of a table, in the time that drawing some thousand takes
+_COMPARED_AT_ONCE: Final = 64
 
 ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -235,31 +236,34 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
     def check_rows(self, inputs: Inputs) -> None:
         """Run before arrays are drawn: hold private rows against `rows_of` and `num_parts`, as clients do theirs.
 
-        Where a phase says which rows there are; of those with one public row the innermost and the outermost.
+        All that differ, with their public rows, where these are 256 at most; else as many at most, spread by their
+        sizes, the innermost and the outermost among them.
 
         Raises:
             ConfigurationError: one is told from others by more than is stated. It is not shown.
         """
+        width = inputs.public.shape[1]
         for number, phase in enumerate(self.phases):
-            if type(phase).rows_of is Guarded.rows_of or not len(inputs):
+            if phase.model is TrustModel.LOCAL and type(phase).rows_of is Guarded.rows_of:
+                continue  # it says of no rows that they are nobody's
+            table = np.concatenate([inputs.public, inputs.private[:, phase.columns]], axis=1)
+            table = some_distinct(table, most=_MOST_COMPARED, sized_by=slice(width, None))
+            key = phase.name, table.tobytes()
+            if key in self._compared:
                 continue
-            for places in phase.kinds_of(inputs.public):
-                public, rows = inputs.public[places], inputs.private[places, phase.columns]
-                is_one = bool((public == public[:1]).all())
-                each = (
-                    [(public[0], rows)] if is_one else zip(public[:_MOST_KINDS], rows[:_MOST_KINDS, None], strict=True)
-                )
-                for own, held in each:
-                    row, outer = tuple(own.tolist()), outermost(held)
-                    key = phase.name, row, outer.tobytes()
-                    if key not in self._outer_rows_held:
-                        phase.check_rows(outer, row, earlier=self.phases[:number])
-                        if len(self._outer_rows_held) < _MOST_ROWS_HELD:
-                            self._outer_rows_held.add(key)
+            of_public: dict[tuple[int, ...], list[list[int]]] = {}
+            for row in table.tolist():
+                of_public.setdefault(tuple(row[:width]), []).append(row[width:])
+            for public, rows in of_public.items():
+                for start in range(0, len(rows), _COMPARED_AT_ONCE):
+                    together = np.array(rows[start : start + _COMPARED_AT_ONCE], dtype=np.int64)
+                    phase.check_rows(together, public, earlier=self.phases[:number])
+            if len(self._compared) < _MOST_TABLES_HELD:
+                self._compared.add(key)
 
     @functools.cached_property
-    def _outer_rows_held(self) -> set[tuple[str, tuple[int, ...], bytes]]:
-        """The rows that `check_rows` has found to be near enough, by phase and public row."""
+    def _compared(self) -> set[tuple[str, bytes]]:
+        """The tables whose rows `check_rows` has found to be near enough, by phase."""
         return set()
 
     @functools.cached_property

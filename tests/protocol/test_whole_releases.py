@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from helpers import Session
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
-from psephos.protocol.arrays import IntArray
+from psephos.protocol.arrays import IntArray, some_distinct
 from psephos.protocol.errors import BudgetExceededError, PrivacyError
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
@@ -166,6 +166,9 @@ def test_a_client_whose_own_row_would_show_leaves_and_its_error_does_not_quote_i
     wire = Session(protocol_of(Rare), rows([[3], [37], [9]])).play()
     assert wire.result is None
     assert "37" not in str(wire.failure)
+    with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be") as of_arrays:
+        run_population(protocol_of(Rare), rows([[3], [37], [9]]), noise=SimulatedNoise(1, session="s"))
+    assert "37" not in str(of_arrays.value)
 
 
 class Flat(Phase):
@@ -506,13 +509,28 @@ class EachItsOwn(LocalThree):
         return [slice(None)]
 
 
-def test_arrays_hold_private_rows_of_each_public_row() -> None:
-    private, public = np.eye(3, dtype=np.int64) * 2, np.arange(3)[:, None]
+@pytest.mark.parametrize("place", [0, 100, 255])
+@pytest.mark.parametrize("num_kinds", [1, 3, 256])
+def test_arrays_hold_each_of_256_rows_that_differ(place: int, num_kinds: int) -> None:
+    """The one that is told from others is as large as most, so that it is neither the innermost nor the outermost."""
+    numbers = np.arange(256)
+    public = np.stack([numbers % 3, numbers % num_kinds], axis=1)
+    private = np.eye(3, dtype=np.int64)[public[:, 0]] * 2
     noise = SimulatedNoise(1, session="s")
     run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
-    private[1] *= 3
+    private[place] = private[place, [1, 2, 0]]
     with pytest.raises(ConfigurationError, match="a row of phase 'phase 0' must be"):
         run_population(protocol_of(EachItsOwn), Inputs(private, public), noise=noise)
+
+
+def test_of_more_rows_that_differ_some_are_held_from_the_innermost_to_the_outermost() -> None:
+    table = np.array([[number, -abs(number - 5_000)] for number in range(20_000)])
+    found = some_distinct(table, most=256, sized_by=slice(1, None))
+    assert len(np.unique(found, axis=0)) == 256
+    sizes = np.sort(-found[:, 1])
+    assert (sizes[0], sizes[-1]) == (0, 14_999)
+    assert np.diff(sizes).max() < 100
+    assert some_distinct(table[:9], most=256, sized_by=slice(1, None)).tolist() == table[:9].tolist()
 
 
 def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:
