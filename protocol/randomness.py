@@ -12,8 +12,8 @@ Source: Salmon, Moraes, Dror and Shaw (2011), Philox 4×64; row i starts at coun
 
 import functools
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -33,6 +33,8 @@ _MOST_MECHANISMS = 16
 _MOST_BLOCKS = 64  # of rows of one width in one phase
 _ROWS = {tuple, list}
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
+_WORD = (1 << 64) - 1
+_PERSON = b"psephos-stream-1"
 
 
 class NoiseSource(Protocol):
@@ -73,11 +75,13 @@ def stream_key(*, seed: int, session: str, round_number: int, protocol: str, pha
     BLAKE2b with 16 bytes of digest and the personalization "psephos-stream-1", over the six fields in this order,
     each as UTF-8 text (numbers in decimal) behind its length in bytes as eight big-endian bytes.
     """
-    digest = hashlib.blake2b(digest_size=16, person=b"psephos-stream-1")
-    for field in (str(seed), session, str(round_number), protocol, phase, purpose):
-        text = field.encode()
-        digest.update(len(text).to_bytes(8, "big") + text)
+    digest = hashlib.blake2b(_fields(str(seed), session), digest_size=16, person=_PERSON)
+    digest.update(_fields(str(round_number), protocol, phase, purpose))
     return int.from_bytes(digest.digest(), "big")
+
+
+def _fields(*fields: str) -> bytes:
+    return b"".join(len(text).to_bytes(8, "big") + text for text in (field.encode() for field in fields))
 
 
 def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
@@ -95,6 +99,25 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
     skip = first % _NUMBERS_PER_COUNTER
     generator = np.random.Generator(np.random.Philox(key=key, counter=first // _NUMBERS_PER_COUNTER))
     return generator.random(skip + (stop - start) * slots)[skip:].reshape(stop - start, slots)
+
+
+def philox_tables(keys: Sequence[int], *, start: int, stop: int, slots: int) -> FloatArray:
+    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots).
+
+    There is one generator, whose state is set for each key: to make one takes five times as long.
+    """
+    first = start * slots
+    skip, counter = first % _NUMBERS_PER_COUNTER, first // _NUMBERS_PER_COUNTER
+    uniforms = np.empty((len(keys), skip + (stop - start) * slots))
+    philox = np.random.Philox(key=0)
+    generator, state = np.random.Generator(philox), cast("Any", philox.state)
+    state["state"]["counter"] = np.array([counter >> shift & _WORD for shift in range(0, 256, 64)], dtype=np.uint64)
+    words = np.array([[key & _WORD, key >> 64] for key in keys], dtype=np.uint64)
+    for own, row in zip(words, uniforms, strict=True):
+        state["state"]["key"] = own
+        philox.state = state
+        generator.random(out=row)
+    return uniforms[:, skip:].reshape(len(keys), stop - start, slots)
 
 
 class SimulatedNoise:
@@ -128,6 +151,15 @@ class SimulatedNoise:
     def session_id(self) -> str:
         """The session's id: a digest of seed, session and round; whoever guesses the seed can tell by it that it is."""
         return f"{self._stream_key(protocol='', phase='', purpose='session-id'):032x}"
+
+    def of_rounds(self, rounds: range) -> "SimulatedRounds":
+        """Return the noise of the same session in many rounds, side by side.
+
+        Raises:
+            ConfigurationError: one is negative.
+        """
+        require(min(rounds, default=0) >= 0, "rounds", rounds, "integers >= 0")
+        return SimulatedRounds(self._seed, session=self.session, rounds=rounds)
 
     def check(self, mechanism: RowMechanism) -> None:
         """Do nothing: every mechanism can be simulated."""
@@ -188,6 +220,36 @@ class SimulatedNoise:
         return _Block(
             start, self.uniforms(protocol=protocol, phase=phase, start=start, stop=start + num_rows, slots=slots)
         )
+
+
+class SimulatedRounds:
+    """Addressed noise of many rounds of one session, side by side.
+
+    Args:
+        seed, session: those of each round's `SimulatedNoise`.
+        rounds: their numbers, in the order of the sessions.
+    """
+
+    def __init__(self, seed: int, *, session: str, rounds: range) -> None:
+        self._seed, self._session, self._rounds = seed, session, rounds
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def __iter__(self) -> Iterator[SimulatedNoise]:
+        """Yield the noise of each round by itself."""
+        return (SimulatedNoise(self._seed, session=self._session, round_number=number) for number in self._rounds)
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        """Return `SimulatedNoise.uniforms` of each round: float64, shape (rounds, stop − start, slots)."""
+        common = hashlib.blake2b(_fields(str(self._seed), self._session), digest_size=16, person=_PERSON)
+        behind = _fields(protocol, phase, "report")
+        keys: list[int] = []
+        for number in self._rounds:
+            digest = common.copy()
+            digest.update(_fields(str(number)) + behind)
+            keys.append(int.from_bytes(digest.digest(), "big"))
+        return philox_tables(keys, start=start, stop=stop, slots=slots)
 
 
 class _Block:

@@ -153,6 +153,23 @@ def test_uniforms_are_those_of_the_stated_stream() -> None:
     assert np.array_equal(uniforms, philox_rows(key_of(), start=2, stop=5, slots=3))
 
 
+@pytest.mark.parametrize(("start", "stop", "slots"), [(0, 5, 1), (3, 7, 3), (2, 3, 2), (4, 4, 1)])
+def test_many_rounds_have_the_uniforms_of_each(start: int, stop: int, slots: int) -> None:
+    asked = {"protocol": "p", "phase": "q", "start": start, "stop": stop, "slots": slots}
+    noise = SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=1)
+    rounds = noise.of_rounds(range(3, 9))
+    each = [SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=number) for number in range(3, 9)]
+    uniforms = rounds.uniforms(**asked)
+    assert uniforms.shape == (len(rounds), stop - start, slots)
+    assert np.array_equal(uniforms, [own.uniforms(**asked) for own in each])
+    assert [own.session_id for own in rounds] == [own.session_id for own in each]
+
+
+def test_a_negative_round_among_many_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="rounds"):
+        SimulatedNoise(1, session="s").of_rounds(range(-1, 3))
+
+
 def test_repeated_votes_share_no_noise() -> None:
     rounds = [
         SimulatedNoise(7, session="s", round_number=number).uniforms(
