@@ -35,6 +35,12 @@ def exact_column_sums(values: IntArray) -> IntArray:
     return np.einsum("ij->j", values, dtype=np.int64)  # three times as fast as the sum over an axis
 
 
+def counts_of_rows(rows: IntArray, size: int) -> IntArray:
+    """Return how often each row of codes, shape (rows, n), has each code of 0 to size − 1: shape (rows, size)."""
+    cells = rows + size * np.arange(len(rows))[:, None]
+    return np.bincount(cells.reshape(-1), minlength=size * len(rows)).reshape(len(rows), size).astype(np.int64)
+
+
 def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     """Return the distinct rows of a table, shape (n, columns), in ascending order, and how many there are of each."""
     if not rows.size:  # all rows without columns are the same

@@ -7,7 +7,7 @@ takes its noise off again.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -47,12 +47,21 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
 def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
     """Return the reports of parties from place `start` on, whose rows these are: int64, shape (n, num_reported)."""
     slots, stop = phase.mechanism.slots_of(phase.num_values), start + len(inputs)
-    groups = phase.mechanism_groups(inputs.public)
-    if all(type(mechanism) is Disclosure for mechanism, _ in groups):  # which uses none
+    if discloses(phase, inputs.public):
         uniforms: FloatArray = np.broadcast_to(np.float64(0.0), (len(inputs), slots))
     else:
         uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=stop, slots=slots)
-    values = inputs.private[:, phase.columns]
+    return randomized(phase, inputs, uniforms)
+
+
+def discloses(phase: Phase, public: IntArray) -> bool:
+    """Return whether persons with these public rows show their values as they are, without any uniform."""
+    return all(type(mechanism) is Disclosure for mechanism, _ in phase.mechanism_groups(public))
+
+
+def randomized(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
+    """Return the reports of some persons by these uniforms, a row for each: int64, shape (n, num_reported)."""
+    groups, values = phase.mechanism_groups(inputs.public), inputs.private[:, phase.columns]
     if len(groups) == 1:
         return groups[0][0].randomize_rows(values, uniforms)
     reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
@@ -63,13 +72,18 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
 
 def draw_for_release(noise: NoiseSource, *, protocol: str, phase: Phase) -> Draw:
     """Return what a server that is trusted with values draws its noise by; simulated, each draw has its own stream."""
-    stream = f"release of {phase.name}"
-    streams = itertools.chain([stream], (f"{stream}, draw {number}" for number in itertools.count(2)))
+    streams = release_streams(phase)
 
     def draw(mechanism: Any, values: Sequence[int]) -> Sequence[int]:
         return noise.randomize(mechanism, values, protocol=protocol, phase=next(streams), place=0)
 
     return draw
+
+
+def release_streams(phase: Phase) -> Iterator[str]:
+    """Yield the name of the stream of each draw that a server makes as a phase closes."""
+    stream = f"release of {phase.name}"
+    return itertools.chain([stream], (f"{stream}, draw {number}" for number in itertools.count(2)))
 
 
 def run_population(

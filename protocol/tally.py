@@ -76,6 +76,44 @@ class Tally:
         return hash((self.num_reports, self.totals.tobytes(), self.rows.tobytes()))
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class TallyBlock:
+    """One phase's tallies of many sessions, side by side.
+
+    Args:
+        num_reports: of each of them.
+        totals: int64, shape (sessions, ...).
+    """
+
+    num_reports: int
+    totals: IntArray
+
+    @classmethod
+    def of(cls, tallies: Sequence[Tally]) -> "TallyBlock":
+        """Return tallies of sessions of equal size, at least one, side by side; ValueError where one has rows."""
+        if any(len(tally.rows) for tally in tallies) or len({tally.num_reports for tally in tallies}) > 1:
+            raise ValueError("tallies with rows, or of different numbers of reports, do not stand side by side")
+        return cls(tallies[0].num_reports, np.stack([tally.totals for tally in tallies]))
+
+    def __len__(self) -> int:
+        return len(self.totals)
+
+    def tally(self, number: int) -> Tally:
+        """Return one session's tally."""
+        return Tally(self.num_reports, self.totals[number])
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Decisions:
+    """What many sessions decide, as arrays, without statements. A protocol adds arrays of its own.
+
+    Args:
+        kinds: int64, shape (sessions, any number): outcomes of sessions with equal rows take as many bytes.
+    """
+
+    kinds: IntArray
+
+
 class Merged:
     """The tally of many, in any order: totals are added as they come, and rows are copied once, at the end."""
 

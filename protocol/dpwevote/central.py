@@ -24,7 +24,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -32,13 +32,14 @@ from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
+from ..exact_sums import ExactSums
 from ..guard import Values
 from ..mechanisms import VectorLaplace
-from ..phases import CentralPhase, Draw, Inputs, Phase
+from ..phases import CentralPhase, Draw, DrawBlock, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
-from ..tally import Tally
-from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import Holdings, Sums, Variant, unit_of
+from ..tally import Tally, TallyBlock
+from .outcome import WeightsOutcome
+from .variant import Errors, Holdings, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -165,6 +166,11 @@ class CentralVotes(CentralPhase):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         return Tally(len(reports), self.sums.sums_of(reports[:, 0], reports[:, 1:]))
 
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        flat = reports.reshape(-1, reports.shape[2])
+        rows = self.sums.rows_of(flat[:, 0], flat[:, 1:])
+        return TallyBlock(reports.shape[1], rows.reshape(*reports.shape[:2], -1).sum(axis=1))
+
 
 class PricedByWeight(Phase):
     """A phase whose partners' weights are public, and set the price.
@@ -229,6 +235,11 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
         supports, numbers = np.split(tally.totals, [self._num_candidates])
         noisy = super().randomize_tally(Tally(tally.num_reports, supports), draw).totals
         return Tally(tally.num_reports, np.concatenate([noisy, numbers]))
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        supports, numbers = np.split(tallies.totals, [self._num_candidates], axis=1)
+        noisy = super().randomize_tallies(TallyBlock(tallies.num_reports, supports), draw).totals
+        return TallyBlock(tallies.num_reports, np.concatenate([noisy, numbers], axis=1))
 
 
 class CentralVariant(Variant):
@@ -297,45 +308,69 @@ class CentralVariant(Variant):
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
         if not self._tells_total:
             return None
-        total, error = self._total(tallies[0])
-        estimate = Estimate(float(total), error)
-        share = self._parameters.fraction
-        quota = Estimate(float(self._quota(total)), share * error)
-        return WeightsOutcome(quota=quota, total_weight=estimate, weight_counts=())
-
-    def _total(self, tally: Tally) -> tuple[Fraction, float]:
-        """Return the total weight and its standard error; 0 where it is not told."""
-        if self._parameters.public_weights:
-            return self._public_total(tally), 0.0
-        if not self._tells_total:
-            return Fraction(0), 0.0
-        unit = self.central_sums.step / self.central_sums.total_share
-        return int(tally.totals[-1]) * unit, self.error_in_steps(tally.num_reports) * float(unit)
-
-    def _quota(self, total: Fraction) -> Fraction:
-        return self._fixed_quota if self._parameters.quota is not None else self._share * total
-
-    def _numbers_by_weight(self, tally: Tally) -> list[int]:
-        numbers: list[int] = tally.totals[len(self._parameters.candidates) :].tolist()
-        return numbers
-
-    def _public_total(self, tally: Tally) -> Fraction:
-        pairs = zip(self._parameters.weights, self._numbers_by_weight(tally), strict=True)
-        return sum((Fraction(str(weight)) * number for weight, number in pairs), start=Fraction(0))
-
-    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
         (tally,) = tallies
-        step, count = self.central_sums.step, tally.num_reports
-        steps = int(tally.totals[number])
-        held = self._held_against(tally)
-        margin = Estimate(float(steps * step - held), self.error_in_steps(count) * float(step))
-        quota = support = None
-        if self.tells_support:
-            total, error = self._total(tally)
-            quota = Estimate(float(self._quota(total)), self._parameters.fraction * error)
-            told = float(steps * step - held + self._quota(total))
-            support = Estimate(told, math.hypot(margin.standard_error, quota.standard_error))
-        return Sums(support, quota, margin, margin.value, self._verdict_on(steps, held, tally))
+        block = TallyBlock.of([tally])
+        total, share = float(self._totals(block)[0]), self._parameters.fraction
+        error = self._error_of_total(tally)
+        quota = Estimate(float(self._quotas(block)[0]), share * error)
+        return WeightsOutcome(quota=quota, total_weight=Estimate(total, error), weight_counts=())
+
+    def _error_of_total(self, tally: Tally) -> float:
+        """Return the standard error of the total weight; 0 where it is not told, or known."""
+        if self._parameters.public_weights or not self._tells_total:
+            return 0.0
+        return self.error_in_steps(tally.num_reports) * float(self._unit_of_total)
+
+    @property
+    def _unit_of_total(self) -> Fraction:
+        return self.central_sums.step / self.central_sums.total_share
+
+    def _totals(self, tallies: TallyBlock) -> FloatArray:
+        """Return the total weights; 0 where they are not told."""
+        return self._exact_sums[0].rounded(tallies.totals)
+
+    def _quotas(self, tallies: TallyBlock) -> FloatArray:
+        return self._exact_sums[1].rounded(tallies.totals)
+
+    @functools.cached_property
+    def _exact_sums(self) -> tuple[ExactSums, ExactSums, list[ExactSums], list[ExactSums]]:
+        """Of a tally: the total weight, the quota, and each candidate's support and margin."""
+        numbers, is_public = range(len(self._parameters.candidates)), self._parameters.public_weights
+        beside: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
+        if is_public:
+            beside = [Fraction(str(weight)) for weight in self._parameters.weights]
+        is_share = self._parameters.quota is None
+        quota = [self._share * own if is_share else Fraction(0) for own in beside]
+        fixed = Fraction(0) if is_share else self._fixed_quota
+        # A share of private weights is taken off already.
+        held = quota if is_public and is_share else [Fraction(0) for _ in beside]
+
+        def steps(number: int) -> list[Fraction]:
+            return [self.central_sums.step if place == number else Fraction(0) for place in numbers]
+
+        margins = [[*steps(number), *(-own for own in held)] for number in numbers]
+        told = [[*steps(number), *(own - less for own, less in zip(quota, held, strict=True))] for number in numbers]
+        nothing = [Fraction(0)] * len(numbers)
+        return (
+            ExactSums([*nothing, *beside]),
+            ExactSums([*nothing, *quota], fixed),
+            [ExactSums(own, fixed - self._fixed_quota) for own in told],
+            [ExactSums(own, -self._fixed_quota) for own in margins],
+        )
+
+    def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
+        (tally,) = tallies
+        _, _, supports, margins = self._exact_sums
+        margin = margins[number].rounded(tally.totals)
+        if not self.tells_support:
+            return Sums(None, None, margin, margin)
+        return Sums(supports[number].rounded(tally.totals), self._quotas(tally), margin, margin)
+
+    def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
+        (tally,) = tallies
+        margin = self.error_in_steps(tally.num_reports) * float(self.central_sums.step)
+        quota = self._parameters.fraction * self._error_of_total(tally) if self.tells_support else 0.0
+        return Errors(math.hypot(margin, quota), quota, margin)
 
     def error_in_steps(self, num_partners: int) -> float:
         """Return the standard error of a sum of so many partners' votes, in steps."""
@@ -352,12 +387,6 @@ class CentralVariant(Variant):
         level, spent = self._levels
         reach = self.reach_in_steps(count, level) * float(self.central_sums.step) + self.bias_bound(count)
         return reach + 2 * self.share_rounded * self._total_within(count, spent) if spent else reach
-
-    def _held_against(self, tally: Tally) -> Fraction:
-        """Return what a sum is held against: a share of private weights is taken off already."""
-        if self._parameters.public_weights and self._parameters.quota is None:
-            return self._share * self._public_total(tally)
-        return self._fixed_quota
 
     @functools.cached_property
     def _levels(self) -> tuple[float, float]:
@@ -378,30 +407,48 @@ class CentralVariant(Variant):
         steps = self.reach_in_steps(num_partners, level) + num_partners * len(self._parameters.candidates) / 2
         return steps * float(sums.step / sums.total_share)
 
-    def _verdict_on(self, steps: int, held: Fraction, tally: Tally) -> DecisionVerdict:
-        """Return the verdict on a noisy sum, by the noise's exact law: wrong with probability `level` at most.
+    def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
+        """Return verdicts on noisy sums, by the noise's exact law: wrong with probability `level` at most.
 
         Of rounded weights margins have to be farther from 0 by a share of all weight, which is bounded by its own sum.
         """
-        level, step, num_partners = self._parameters.level, self.central_sums.step, tally.num_reports
-        off = num_partners * self.central_sums.deviation
+        (tally,) = tallies
+        size = len(self._parameters.candidates)
         of_margin, spent = self._levels
+        reach = self.reach_in_steps(tally.num_reports, of_margin)
+        beside = [0] * len(tally)
+        if spent or self._parameters.public_weights:
+            beside = list(map(tuple, tally.totals[:, size:].tolist()))
+        known = dict[Any, tuple[int, int]]()
+        found: list[Verdict] = []
+        for steps, key, row in zip(tally.totals[:, number].tolist(), beside, tally.totals, strict=True):
+            if key not in known:
+                known[key] = self._thresholds(Tally(tally.num_reports, row), spent)
+            most_failing, least_passing = known[key]
+            fails = Verdict.FAILS if steps <= least_passing - reach else Verdict.TOO_CLOSE
+            found.append(Verdict.PASSES if steps >= most_failing + reach else fails)
+        return found
+
+    def _thresholds(self, tally: Tally, spent: float) -> tuple[int, int]:
+        """Return the greatest sum whose candidate may have to fail, and the least whose may have to pass."""
+        step, num_partners = self.central_sums.step, tally.num_reports
+        off = num_partners * self.central_sums.deviation
         if spent:
-            total, _ = self._total(tally)
-            most = min(float(total) + self._total_within(num_partners, spent), self.total_range([tally])[1])
+            (total,) = self._totals(TallyBlock.of([tally])).tolist()
+            most = min(total + self._total_within(num_partners, spent), self.total_range([tally])[1])
             off += Fraction(self.share_rounded) * Fraction(max(most, 0.0))
-        reach = self.reach_in_steps(num_partners, of_margin)
-        # The greatest sum whose candidate may have to fail, and the least whose may have to pass.
+        held = self._fixed_quota
+        if self._parameters.public_weights and self._parameters.quota is None:
+            held = self._share * self._public_total(tally)
         failing, passing = (held + off) / step, (held - off) / step
         if self._parameters.passes == "at_least":
-            most_failing, least_passing = math.ceil(failing) - 1, math.ceil(passing)
-        else:
-            most_failing, least_passing = math.floor(failing), math.floor(passing) + 1
-        if steps >= most_failing + reach:
-            return DecisionVerdict(Verdict.PASSES, level)
-        if steps <= least_passing - reach:
-            return DecisionVerdict(Verdict.FAILS, level)
-        return DecisionVerdict(Verdict.TOO_CLOSE, level)
+            return math.ceil(failing) - 1, math.ceil(passing)
+        return math.floor(failing), math.floor(passing) + 1
+
+    def _public_total(self, tally: Tally) -> Fraction:
+        numbers: list[int] = tally.totals[len(self._parameters.candidates) :].tolist()
+        pairs = zip(self._parameters.weights, numbers, strict=True)
+        return sum((Fraction(str(weight)) * number for weight, number in pairs), start=Fraction(0))
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         if not self._parameters.public_weights:

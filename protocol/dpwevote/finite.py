@@ -15,24 +15,27 @@ and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, counts_of_rows
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.linear import is_nearly_singular
 from ..estimators.sum_tests import Alike
+from ..exact_sums import ExactSums
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import local_loss
-from ..tally import Tally
-from .outcome import DecisionVerdict, WeightCount, WeightsOutcome
-from .variant import Offer, PublishedWeights, TwoReports
+from ..tally import Tally, TallyBlock
+from .outcome import WeightCount, WeightsOutcome
+from .two_reports import PublishedWeights, TwoReports
+from .variant import Offer
 from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 _OPINIONS = (0, 1)
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
+_MOST_KNOWN: Final = 1 << 12  # verdicts of public weights
 
 
 class WeightsPhase(PublishedWeights):
@@ -52,6 +56,9 @@ class WeightsPhase(PublishedWeights):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         num_groups = self.mechanism.report_range[1] + 1
         return Tally(len(reports), np.bincount(reports[:, 0], minlength=num_groups).astype(np.int64))
+
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        return TallyBlock(reports.shape[1], counts_of_rows(reports[:, :, 0], self.mechanism.report_range[1] + 1))
 
 
 class OpinionsPhase(Phase):
@@ -81,6 +88,13 @@ class OpinionsPhase(Phase):
         ]
         totals = np.array(counts, dtype=np.int64).reshape(self.num_values, self._num_groups, len(_OPINIONS))
         return Tally(len(reports), totals)
+
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        groups = public[:, 0] if self._public_weights else earlier[-1][:, :, 0]
+        cells = 2 * groups[..., None] + reports
+        shape = (len(reports), self.num_values, self._num_groups, len(_OPINIONS))
+        counts = counts_of_rows(cells.swapaxes(1, 2).reshape(-1, reports.shape[1]), 2 * self._num_groups)
+        return TallyBlock(reports.shape[1], counts.reshape(shape))
 
 
 class JointVariant(TwoReports):
@@ -147,11 +161,31 @@ class JointVariant(TwoReports):
             quota=self.quota(total), total_weight=total, weight_counts=self._weight_counts(counts, len(tallies))
         )
 
-    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
-        pooled = self._total_weight.estimate(functools.reduce(Tally.merge, tallies).totals.tolist())
+    def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
+        pooled = functools.reduce(operator.add, (tally.totals for tally in tallies))
+        return self._exact_total.rounded(pooled) / len(tallies)
+
+    def error_of_total(self, tallies: Sequence[Tally]) -> float:
+        pooled = self._total_weight.total_variance(functools.reduce(Tally.merge, tallies).totals.tolist())
         # The reports of several rounds are independent given the weights, so the average of `rounds` has the pooled
         # sum's standard error divided by their number.
-        return Estimate(pooled.value / len(tallies), pooled.standard_error / len(tallies))
+        return math.sqrt(pooled) / len(tallies)
+
+    def weight_counts(self, tallies: Sequence[TallyBlock]) -> FloatArray:
+        if self._parameters.public_weights:
+            return super().weight_counts(tallies)
+        rounds = tallies[::2] if self._is_per_candidate else tallies[:1]
+        pooled = functools.reduce(operator.add, (tally.totals for tally in rounds))
+        return np.stack([own.rounded(pooled) for own in self._exact_counts], axis=1) / len(rounds)
+
+    @functools.cached_property
+    def _exact_total(self) -> ExactSums:
+        return ExactSums(self._debiased)
+
+    @functools.cached_property
+    def _exact_counts(self) -> list[ExactSums]:
+        """Of each weight, what `estimate_counts` adds up."""
+        return list(map(ExactSums, inverse_matrix(self._weight)))
 
     def reach(self, numbers: Sequence[int]) -> float | None:
         if self.is_biased:
@@ -162,53 +196,80 @@ class JointVariant(TwoReports):
             and (reach := self._reach_on_lattice(numbers)) is not None
         ):
             return reach
-        reports = np.array(numbers, dtype=np.int64)[:, None]
-        return self.reach_of(self._parts(reports, None), num_partners=sum(numbers))
+        number = sum(numbers)
+        voted = numbers if self._parameters.public_weights else number
+        return self.reach_of(self._parts(voted, number), num_partners=number)
 
-    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        if weights is None:
-            numbers, table = self.voters_by_weight(opinions), totals.tolist()
-            if (verdict := self._on_lattice(margin, table, numbers)) is not None:
-                return verdict
-        judged = opinions if weights is None else weights
-        return self.judge(margin, self._parts(totals, weights), num_partners=judged.num_reports)
+    def verdicts_on(
+        self, margins: FloatArray, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> list[Verdict]:
+        if weights is not None:
+            return self._judged(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
+        numbers = list(map(tuple, self.voters_by_weight(opinions).tolist()))
+        told = totals[:, :, self._told_yes].tolist()
+        yes = [sum(map(operator.mul, self.lattice[1], row)) for row in told]
+        keys = zip((margins > 0).tolist(), yes, numbers, strict=True)
+        verdicts = [self._on_lattice(*key) for key in keys]
+        if None not in verdicts:
+            return [verdict for verdict in verdicts if verdict is not None]
+        judged = self._judged(margins, numbers, opinions.num_reports)
+        return [on_lattice or other for on_lattice, other in zip(verdicts, judged, strict=True)]
 
-    def _parts(self, totals: IntArray, weights: Tally | None) -> list[Alike]:
+    def _judged(self, margins: FloatArray, keys: Iterable[Hashable], num_partners: int) -> list[Verdict]:
+        """Return verdicts by the sum of reports: keys are how many voted, or as many of each public weight."""
+
+        def reach(key: Any, sign: float) -> float:
+            return self.reach_towards(self._parts(key, num_partners), sign)
+
+        return self.judged(margins, keys, reach, num_partners=num_partners)
+
+    def _parts(self, voted: int | Sequence[int], num_partners: int) -> list[Alike]:
         """Return the reports of one candidate's unbiased margin."""
         if isinstance(self._margin, _SumsByWeight):
-            return [self._margin.reports(totals)]
-        voted = int(totals.sum())
-        absent = 0 if weights is None else weights.num_reports - voted
-        return [self._margin.reports(voted), self._share_of_quota.reports(absent)]
+            return [self._margin.reports(np.array(voted, dtype=np.int64))]
+        assert isinstance(voted, int)  # noqa: S101  of private weights
+        return [self._margin.reports(voted), self._share_of_quota.reports(num_partners - voted)]
 
-    def voters_by_weight(self, opinions: Tally) -> list[int]:
-        numbers: list[int] = opinions.totals[0].sum(axis=1).tolist()
-        return numbers
+    def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
+        return opinions.totals[:, 0].sum(axis=2)
 
-    def _on_lattice(
-        self, margin: float, table: Sequence[Sequence[int]], numbers: Sequence[int]
-    ) -> DecisionVerdict | None:
+    def _on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
         """Return the verdict that holds for every truth, by a bound on all of them; None where that takes too long.
 
         In units of which all weights are multiples, "passes" is held against truths that fail by as little as
         possible; "fails" likewise, "no" in place of "yes".
+
+        Args:
+            is_ahead: whether the margin is above 0.
+            yes: what is reported as "yes", in these units.
+            numbers: of partners by weight.
         """
+        key = is_ahead, yes, numbers
+        if key not in self._known_verdicts:
+            if len(self._known_verdicts) >= _MOST_KNOWN:
+                self._known_verdicts.clear()
+            self._known_verdicts[key] = self._find_on_lattice(*key)
+        return self._known_verdicts[key]
+
+    @functools.cached_property
+    def _known_verdicts(self) -> dict[tuple[bool, int, tuple[int, ...]], Verdict | None]:
+        return {}
+
+    def _find_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None
         units, quota = self._in_units(numbers)
         total = sum(units)
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
-        told = self._told_yes
-        yes = sum(weight * row[told] for weight, row in zip(self.lattice[1], table, strict=True))
-        if margin > 0:
+        if is_ahead:
             decided, budget, needed, meant = Verdict.PASSES, failing, yes, 1
         else:
             decided, budget, needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
         chance = greatest_chance(units, budget, needed, **self._law_of(meant)) if budget >= 0 else 0.0
         if chance is None:
             return None
-        return DecisionVerdict(decided if chance <= parameters.level else Verdict.TOO_CLOSE, parameters.level)
+        return decided if chance <= parameters.level else Verdict.TOO_CLOSE
 
     def _reach_on_lattice(self, numbers: Sequence[int]) -> float | None:
         """Return from which margin on decisions are right but for the level, by the bound of verdicts; None likewise.
@@ -250,28 +311,43 @@ class JointVariant(TwoReports):
         return {"keep": channel[meant][report], "lie": channel[1 - meant][report]}
 
     def support_and_margins(
-        self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, float]:
-        # Whoever reported a weight and then no opinion counts in the quota alone.
+        self, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        counts = totals.reshape(len(totals), -1)
+        if weights is not None:
+            # Whoever reported a weight and then no opinion counts in the quota alone.
+            counts = np.concatenate([counts, weights.totals - totals.sum(axis=2)], axis=1)
+        support, unbiased, printed = (own.rounded(counts) for own in self._exact_sums)
+        return support, printed if self.is_biased else unbiased, unbiased
+
+    def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
-        total, variance = _add_up(self._support, totals)
-        support = Estimate(float(total), math.sqrt(variance))
-        margin = self._margin_of(self._margin, totals, absent)
-        if not self.is_biased:
-            return support, margin, margin.value
-        return support, self._margin_of(self._printed_margin, totals, absent), margin.value
+        variance = _variance_of(self._printed_margin if self.is_biased else self._margin, totals)
+        if any(absent) and self._fraction:
+            variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
+        return math.sqrt(_variance_of(self._support, totals)), math.sqrt(variance)
+
+    @functools.cached_property
+    def _exact_sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
+        """Support, unbiased and printed margin, of reports by group and opinion, then of the absent by group."""
+        means, absent = self._means, [-self._fraction * debiased for debiased in self._debiased]
+        if self._parameters.public_weights:
+            absent = []
+        return (
+            ExactSums([*self._flat_rows(self._deciding, Fraction(0)), *(0 for _ in absent)]),
+            *(
+                ExactSums([*self._flat_rows(own, self._fraction), *absent], -self._fixed_quota)
+                for own in (self._debiased, means)
+            ),
+        )
+
+    def _flat_rows(self, weights: Sequence[Fraction], fraction: Fraction) -> list[Fraction]:
+        return list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         rows = self._rows(self._deciding, fraction=self._fraction)
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
-
-    def _margin_of(self, estimator: "_Sums", totals: IntArray, absent: Sequence[int]) -> Estimate:
-        total, variance = _add_up(estimator, totals)
-        if any(absent) and self._fraction:
-            total -= self._fraction * self._total_weight.total(absent)
-            variance += square(self._parameters.fraction) * self._total_weight.total_variance(absent)
-        return Estimate(float(total - self._fixed_quota), math.sqrt(variance))
 
     @functools.cached_property
     def _debiased(self) -> tuple[Fraction, ...]:
@@ -322,8 +398,7 @@ class JointVariant(TwoReports):
         if self._parameters.public_weights:
             each = [opinion - fraction for opinion in self._opinions]
             return _SumsByWeight(self, each, *_matrices_of(self._opinion))
-        contributions = list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
-        return LinearEstimator(contributions, *self._matrices)
+        return LinearEstimator(self._flat_rows(weights, fraction), *self._matrices)
 
     @functools.cached_property
     def _matrices(self) -> list[FloatArray]:
@@ -402,7 +477,7 @@ def _named(mechanism: Invertible, otherwise: str) -> str:
 class _SumsByWeight:
     """Sums over partners whose weights are public: a report counts for the weight times a number of its opinion.
 
-    Values and variances are those of a `LinearEstimator` for each weight, bit for bit: two terms have one sum.
+    Variances are those of a `LinearEstimator` for each weight, bit for bit: two terms have one sum.
 
     Args:
         variant: whose weights, increasing.
@@ -416,7 +491,7 @@ class _SumsByWeight:
         channel: FloatArray,
         inverse: FloatArray,
     ) -> None:
-        self._weigh, self._each, self._channel = variant.weigh, each, channel
+        self._channel = channel
         self._numbers = variant.multiples_of(each)
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
@@ -427,26 +502,22 @@ class _SumsByWeight:
             self._least = variances.max(axis=1)
             self._of_reports = np.zeros_like(self._of_reports)
 
-    def add_up(self, totals: IntArray) -> tuple[Fraction, float]:
-        """Return value and variance, from the numbers of reports by weight and opinion."""
-        columns: list[list[int]] = totals.T.tolist()
-        value = sum((own * self._weigh(of) for own, of in zip(self._each, columns, strict=True)), start=Fraction(0))
+    def variance(self, totals: IntArray) -> float:
+        """Return the variance, from the numbers of reports by weight and opinion."""
         numbers = totals.sum(axis=1)
         plug_in = (totals * self._of_reports).sum(axis=1)
-        return value, math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
+        return math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
 
-    def reports(self, totals: IntArray) -> Alike:
-        """Return the reports as parts of a sum, one for each weight that has any."""
-        numbers = totals.sum(axis=1)
+    def reports(self, numbers: IntArray) -> Alike:
+        """Return so many reports of each weight as parts of a sum, one for each that has any."""
         return Alike(self._numbers[numbers > 0], self._channel, numbers[numbers > 0])
 
 
 _Sums: TypeAlias = LinearEstimator | _SumsByWeight
 
 
-def _add_up(estimator: _Sums, totals: IntArray) -> tuple[Fraction, float]:
-    """Return value and variance of a sum over reports, by group and opinion."""
+def _variance_of(estimator: _Sums, totals: IntArray) -> float:
+    """Return the variance of a sum over reports, by group and opinion."""
     if isinstance(estimator, _SumsByWeight):
-        return estimator.add_up(totals)
-    counts: list[int] = totals.reshape(-1).tolist()
-    return estimator.total(counts), estimator.total_variance(counts)
+        return estimator.variance(totals)
+    return estimator.total_variance(totals.reshape(-1).tolist())

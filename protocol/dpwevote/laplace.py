@@ -18,15 +18,16 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, power_of_two_below, quotient_up, square
-from ..estimators import Estimate
+from ..estimators import Verdict
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from ..estimators.sum_tests import reach_of_products
+from ..exact_sums import ExactSums
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import local_loss
-from ..tally import Tally
-from .outcome import DecisionVerdict, WeightsOutcome
-from .variant import PublishedWeights, TwoReports
+from ..tally import Tally, TallyBlock
+from .outcome import WeightsOutcome
+from .two_reports import PublishedWeights, TwoReports
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -96,6 +97,10 @@ class LaplaceWeightsPhase(PublishedWeights):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         return Tally(len(reports), exact_column_sums(np.hstack([reports, reports**2])))
 
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        own = reports[:, :, 0]
+        return TallyBlock(reports.shape[1], np.stack([own.sum(axis=1), np.einsum("tn,tn->t", own, own)], axis=1))
+
 
 class LaplaceOpinionsPhase(Phase):
     """Noisy opinions.
@@ -121,6 +126,15 @@ class LaplaceOpinionsPhase(Phase):
             for opinions in np.hsplit(reports, self.num_values)
         ]
         return Tally(len(reports), np.array(sums, dtype=np.int64))
+
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        if self._public_weights:
+            return super().tally_block(reports, earlier=earlier, public=public)
+        weights = earlier[-1][:, :, 0]
+        opinions, products = reports.sum(axis=1), np.einsum("tn,tnc->tc", weights, reports)
+        both = np.stack([weights.sum(axis=1), np.einsum("tn,tn->t", weights, weights)], axis=1)
+        alike = np.broadcast_to(both[:, None], (*opinions.shape, 2))
+        return TallyBlock(reports.shape[1], np.concatenate([opinions[..., None], alike, products[..., None]], axis=2))
 
     def _tally_by_weight(self, reports: IntArray, groups: IntArray) -> Tally:
         totals = np.zeros((self.num_values, self._num_weights, 2), dtype=np.int64)
@@ -185,28 +199,75 @@ class LaplaceVariant(TwoReports):
         total = self.total_weight_of(tallies)
         return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
 
-    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
+    def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
         rounds = len(tallies)
-        total = sum((self._total_weight(tally) for tally in tallies), start=Fraction(0)) / rounds
+        counts = [
+            (rounds_of.totals[:, :1], np.full((len(rounds_of), 1), rounds_of.num_reports)) for rounds_of in tallies
+        ]
+        sums = ExactSums([self._weight_step / rounds, self._least / rounds] * rounds)
+        return sums.rounded(np.concatenate([own for pair in counts for own in pair], axis=1))
+
+    def error_of_total(self, tallies: Sequence[Tally]) -> float:
         num_reports = sum(tally.num_reports for tally in tallies)
-        return Estimate(float(total), math.sqrt(num_reports * self._weight_noise) / rounds)
+        return math.sqrt(num_reports * self._weight_noise) / len(tallies)
 
     def support_and_margins(
-        self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, float]:
+        self, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         if weights is None:
-            support, margin = self._by_weight(totals, self.public_total(opinions))
+            counts = np.concatenate([totals[:, :, 1], totals[:, :, 0]], axis=1)
         else:
-            support, margin = self._by_products(totals, weights, opinions.num_reports)
-        return support, margin, margin.value
+            steps, reported = totals[:, [_OPINION, _PRODUCT]], np.full((len(weights), 1), weights.num_reports)
+            counts = np.concatenate([steps, weights.totals[:, :1], reported], axis=1)
+        support, margin = (own.rounded(counts) for own in self._exact_sums)
+        return support, margin, margin
+
+    @functools.cached_property
+    def _exact_sums(self) -> tuple[ExactSums, ExactSums]:
+        """Support and margin: of Σ u and numbers by public weight, or of Σ u, Σ v·u, Σ v of all weights, and n."""
+        if self._parameters.public_weights:
+            weights = list(map(Fraction, self._parameters.weights))
+            told, held = [weight * self._opinion_step for weight in weights], weights
+        else:
+            told = [self._least * self._opinion_step, self._weight_step * self._opinion_step]
+            held = [self._weight_step, self._least]
+        quota = [-self._fraction * own for own in held]
+        return ExactSums([*told, *(0 for _ in held)]), ExactSums([*told, *quota], -self._fixed_quota)
+
+    def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
+        if weights is None:
+            numbers: list[int] = totals[:, 0].tolist()
+            pairs = zip(self._parameters.weights, numbers, strict=True)
+            error = math.sqrt(self._opinion_noise * math.fsum(square(weight) * own for weight, own in pairs))
+            return error, error
+        num_reports, steps = opinions.num_reports, totals.tolist()
+        yes = self._opinion_step * steps[_OPINION]
+        squares = (
+            num_reports * self._least**2
+            + 2 * self._least * self._weight_step * steps[_WEIGHT]
+            + self._weight_step**2 * steps[_SQUARED_WEIGHT]
+        )
+        num_absent = weights.num_reports - num_reports
+        of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
+        fractions = (0.0, self._parameters.fraction)
+        own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
+        return math.sqrt(own), math.sqrt(held + of_absent)
 
     def reach(self, numbers: Sequence[int]) -> float:
         return self._noise_reach(numbers) + self.bias_bound(sum(numbers))
 
-    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        numbers = self.voters_by_weight(opinions) if weights is None else [weights.num_reports]
-        reach = self._noise_reach(numbers) if opinions.num_reports else math.inf
-        return self.judge_reach(margin, reach, num_partners=sum(numbers))
+    def verdicts_on(
+        self, margins: FloatArray, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> list[Verdict]:
+        numbers = [(weights.num_reports,)] * len(margins) if weights is not None else []
+        if weights is None:
+            numbers = list(map(tuple, self.voters_by_weight(opinions).tolist()))
+
+        def reach(key: Sequence[int], sign: float) -> float:
+            del sign
+            return self._noise_reach(key) if opinions.num_reports else math.inf
+
+        return self.judged(margins, numbers, reach, num_partners=sum(numbers[0]))
 
     def _noise_reach(self, numbers: Sequence[int]) -> float:
         """Return how far noise brings a margin, but for the level, `numbers` being as in `reach`."""
@@ -221,9 +282,8 @@ class LaplaceVariant(TwoReports):
             [NoisePart(own * (scale * step), number, own * step) for own, number in pairs if number], level
         )
 
-    def voters_by_weight(self, opinions: Tally) -> list[int]:
-        numbers: list[int] = opinions.totals[0, :, 0].tolist()
-        return numbers
+    def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
+        return opinions.totals[:, 0, :, 0]
 
     @property
     def worst_variance(self) -> float:
@@ -260,36 +320,6 @@ class LaplaceVariant(TwoReports):
         else:
             held = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
         return held * (yes - self._parameters.fraction)
-
-    def _by_products(self, sums: IntArray, weights: Tally, num_reports: int) -> tuple[Estimate, Estimate]:
-        """Return support and margin where weights are private."""
-        steps: list[int] = sums.tolist()
-        yes = self._opinion_step * steps[_OPINION]
-        support = self._least * yes + self._weight_step * self._opinion_step * steps[_PRODUCT]
-        squares = (
-            num_reports * self._least**2
-            + 2 * self._least * self._weight_step * steps[_WEIGHT]
-            + self._weight_step**2 * steps[_SQUARED_WEIGHT]
-        )
-        margin = support - self._fraction * self._total_weight(weights) - self._fixed_quota
-        num_absent = weights.num_reports - num_reports
-        of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
-        fractions = (0.0, self._parameters.fraction)
-        own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
-        return Estimate(float(support), math.sqrt(own)), Estimate(float(margin), math.sqrt(held + of_absent))
-
-    def _by_weight(self, sums: IntArray, total_weight: Fraction) -> tuple[Estimate, Estimate]:
-        """Return support and margin where weights are public."""
-        numbers, yes = sums.T.tolist()
-        support = self._opinion_step * self.weigh(yes)
-        margin = support - self._fraction * total_weight - self._fixed_quota
-        squares = math.fsum(square(weight) * own for weight, own in zip(self._parameters.weights, numbers, strict=True))
-        error = math.sqrt(self._opinion_noise * squares)
-        return Estimate(float(support), error), Estimate(float(margin), error)
-
-    def _total_weight(self, weights: Tally) -> Fraction:
-        """Return Σ w̃."""
-        return self._least * weights.num_reports + self._weight_step * int(weights.totals[0])
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
         """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).

@@ -1,8 +1,8 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
+import dataclasses
 import functools
 import math
-import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -10,20 +10,23 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import FloatArray, IntArray, distinct_rows
+from ..arrays import FloatArray, IntArray, counts_of_rows, distinct_rows
+from ..blocks import InputBlock
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
+from ..exact_sums import ExactSums
 from ..own_levels import OwnLevels, check_alone
 from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
-from ..tally import Tally
+from ..tally import Tally, TallyBlock
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .quotas import share_in
 from .rounding import nearest_places
-from .variant import Holdings, Variant
+from .variant import Holdings, Variant, VoteDecisions
 
 OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
     {"yes": 1.0, "y": 1.0, "true": 1.0, "no": 0.0, "n": 0.0, "false": 0.0}
@@ -31,6 +34,23 @@ OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
 """Words for an opinion, in small letters; beside them stand 1 and 0."""
 OPINION_WORDS: Final = "yes or no (y/n, true/false, 1/0)"
 _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
+
+
+@dataclasses.dataclass(frozen=True)
+class VoteTruths:
+    """What many sessions would find without noise.
+
+    Args:
+        supports: of each candidate, float64 of shape (sessions, candidates).
+        totals: of all weight, shape (sessions,).
+        quotas: shape (sessions,).
+        should_pass: which candidates pass: exactly, by the weights as they are written.
+    """
+
+    supports: FloatArray
+    totals: FloatArray
+    quotas: FloatArray
+    should_pass: NDArray[np.bool_]
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
@@ -189,6 +209,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         return self._variant.outcome(tallies)
 
+    def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
+        return self._variant.decisions(tallies)
+
     def weights_of(self, inputs: Inputs) -> tuple[float, ...]:
         """Return the partners' weights, which rows were made of."""
         places: list[int] = self._variant.decode(inputs).places.tolist()
@@ -196,32 +219,39 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
-        supports, total, quota = self._counted(inputs)
-        return {
-            **{name: float(own) for name, own in supports.items()},
-            "total weight": float(total),
-            "quota": float(quota),
-        }
+        truths = self.truths(InputBlock.of(inputs))
+        supports = zip(self.parameters.candidates, truths.supports[0].tolist(), strict=True)
+        return {**dict(supports), "total weight": float(truths.totals[0]), "quota": float(truths.quotas[0])}
 
     def should_pass(self, inputs: Inputs) -> dict[str, bool]:
         """Return which candidates pass without noise: exactly, by the weights as they are written."""
-        supports, _, quota = self._counted(inputs)
-        is_at_least = self.parameters.passes == "at_least"
-        return {name: own > quota or (is_at_least and own == quota) for name, own in supports.items()}
+        (passing,) = self.truths(InputBlock.of(inputs)).should_pass.tolist()
+        return dict(zip(self.parameters.candidates, passing, strict=True))
 
-    def _counted(self, inputs: Inputs) -> tuple[dict[str, Fraction], Fraction, Fraction]:
-        """Return each candidate's support, the total weight and the quota."""
-        parameters, holdings = self.parameters, self._variant.decode(inputs)
+    def truths(self, inputs: InputBlock) -> VoteTruths:
+        """Return the same of many sessions."""
+        rows, number = inputs.flat(len(inputs.private)), len(inputs.private)
+        holdings = self._variant.decode(rows)
         unit, units = self._variant.lattice
-
-        def weight_of(places: IntArray) -> Fraction:
-            numbers: list[int] = np.bincount(places, minlength=len(units)).tolist()
-            return unit * sum(map(operator.mul, units, numbers))
-
-        total = weight_of(holdings.places)
-        votes = zip(parameters.candidates, holdings.opinions.T, strict=True)
-        supports = {name: weight_of(holdings.places[opinions > 0]) for name, opinions in votes}
-        return supports, total, Fraction(str(parameters.quota or 0)) + parameters.exact_fraction * total
+        weights, share = [unit * own for own in units], self.parameters.exact_fraction
+        fixed = Fraction(str(self.parameters.quota or 0))
+        places = holdings.places.reshape(number, -1)
+        counts, size = counts_of_rows(places, len(weights)), len(weights)
+        says_yes = holdings.opinions.reshape(number, -1, len(self.parameters.candidates)) > 0
+        yes = [counts_of_rows(np.where(own, places, size), size + 1)[:, :size] for own in np.moveaxis(says_yes, 2, 0)]
+        ahead = ExactSums([*weights, *(-share * own for own in weights)], -fixed)
+        is_at_least = self.parameters.passes == "at_least"
+        passing = [
+            [own > 0 or (is_at_least and not own) for own in ahead.numerators(np.concatenate([of_yes, counts], axis=1))]
+            for of_yes in yes
+        ]
+        support = ExactSums(weights)
+        return VoteTruths(
+            supports=np.stack([support.rounded(own) for own in yes], axis=1),
+            totals=support.rounded(counts),
+            quotas=ExactSums([share * own for own in weights], fixed).rounded(counts),
+            should_pass=np.array(passing, dtype=np.bool_).T,
+        )
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.

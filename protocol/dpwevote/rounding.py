@@ -15,7 +15,6 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..estimators import Verdict
-from .outcome import DecisionVerdict
 
 if TYPE_CHECKING:
     from .parameters import Parameters
@@ -53,8 +52,8 @@ def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
     )
 
 
-def verdict_within(above: DecisionVerdict, below: DecisionVerdict) -> DecisionVerdict:
+def verdict_within(above: Verdict, below: Verdict) -> Verdict:
     """Return the verdict on what passes with the greater quota, or fails with the less one."""
-    if above.verdict is Verdict.PASSES:
+    if above is Verdict.PASSES:
         return above
-    return below if below.verdict is Verdict.FAILS else DecisionVerdict(Verdict.TOO_CLOSE, above.level)
+    return below if below is Verdict.FAILS else Verdict.TOO_CLOSE

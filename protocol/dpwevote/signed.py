@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, counts_of_rows
 from ..errors import require
-from ..estimators import Estimate, LinearEstimator, Verdict, binomial_bounds
+from ..estimators import LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
 from ..estimators.sum_tests import least_probability
+from ..exact_sums import ExactSums
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,
@@ -33,9 +34,9 @@ from ..mechanisms import (
 )
 from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
-from ..tally import Tally
-from .outcome import DecisionVerdict, LevelCount
-from .variant import Holdings, Offer, Sums, Variant
+from ..tally import Tally, TallyBlock
+from .outcome import LevelCount
+from .variant import Errors, Holdings, Offer, Sums, Variant
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -103,6 +104,14 @@ class VotesPhase(LeveledPhase):
                 totals[level, column] = np.bincount(own, minlength=self._num_reports)
         return Tally(len(reports), totals if self.is_personal else totals[0])
 
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        totals = np.zeros((len(reports), len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
+        for level, places in self.by_level(public):
+            own = reports[:, places].swapaxes(1, 2)
+            counts = counts_of_rows(own.reshape(-1, own.shape[2]), self._num_reports)
+            totals[:, level] = counts.reshape(totals[:, level].shape)
+        return TallyBlock(reports.shape[1], totals if self.is_personal else totals[:, 0])
+
 
 class SignedVariant(Variant):
     """One phase of signed weights, and the margins from its tally.
@@ -153,24 +162,68 @@ class SignedVariant(Variant):
     def weights_outcome(self, tallies: Sequence[Tally]) -> None:
         """Return nothing: signed weights do not tell how many hold which weight."""
 
-    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
-        """Return the margin of one candidate; with a fixed quota its support as well."""
-        parameters, number_of_all = self._parameters, tallies[0].num_reports
-        totals = tallies[0].totals.reshape(len(self.reports), len(parameters.candidates), -1)[:, number]
-        pairs = zip(self.reports, totals.tolist(), strict=True)
-        counts: list[list[int]] = [own[: len(report.estimates)] for report, own in pairs]
-        levels = list(zip(self._estimators, counts, strict=True))
-        total = sum((estimator.total(own) for estimator, own in levels), start=Fraction(0))
-        error = math.sqrt(math.fsum(estimator.total_variance(own) for estimator, own in levels))
-        quota = parameters.quota
-        margin = Estimate(float(total - Fraction(quota or 0)), error)
-        return Sums(
-            support=None if quota is None else Estimate(float(total), error),
-            quota=None if quota is None else Estimate(quota, 0.0),
-            margin=margin,
-            unbiased=margin.value,
-            verdict=self._verdict_on(margin.value, counts, number_of_all),
-        )
+    def _counts(self, number: int, tallies: Sequence[TallyBlock]) -> IntArray:
+        """Return how often each report came for a candidate, level by level: shape (sessions, levels, reports)."""
+        (tally,) = tallies
+        return tally.totals.reshape(len(tally), len(self.reports), len(self._parameters.candidates), -1)[:, :, number]
+
+    def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
+        """Return the margins of one candidate; with a fixed quota its supports as well."""
+        counts, quota = self._counts(number, tallies), self._parameters.quota
+        counts = counts.reshape(len(counts), -1)
+        support, margin = (own.rounded(counts) for own in self._exact_sums)
+        held = None if quota is None else np.full(len(counts), quota)
+        return Sums(None if quota is None else support, held, margin, margin)
+
+    @functools.cached_property
+    def _exact_sums(self) -> tuple[ExactSums, ExactSums]:
+        """Support and margin of reports by level."""
+        width = max(len(report.estimates) for report in self.reports)
+        estimates = [
+            own
+            for report in self.reports
+            for own in (*report.estimates, *[Fraction(0)] * (width - len(report.estimates)))
+        ]
+        return ExactSums(estimates), ExactSums(estimates, -Fraction(self._parameters.quota or 0))
+
+    def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
+        (counts,) = self._counts(number, [TallyBlock.of(tallies)]).tolist()
+        levels = zip(self._estimators, self.reports, counts, strict=True)
+        variances = (estimator.total_variance(own[: len(report.estimates)]) for estimator, report, own in levels)
+        error = math.sqrt(math.fsum(variances))
+        return Errors(error, 0.0, error)
+
+    def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
+        """Return verdicts on margins: of reports of two kinds by their number, and of others by their sum.
+
+        The probability of the greater report rises by one and the same amount with each unit of the margin, so that a
+        margin of 0 tells the mean of these probabilities, and which partner has which does not matter. So it is of one
+        level of ε: reports of several are added up.
+        """
+        counts = self._counts(number, tallies)
+        of_level, num_partners = counts.sum(axis=2).tolist(), tallies[0].num_reports
+        heard = [level for level, own in enumerate(of_level[0]) if own]
+        if len(heard) == 1 and len(self.reports[heard[0]].estimates) == 2:  # noqa: PLR2004  two points
+            too_few, too_many = self._two_point_bounds(heard[0], num_partners)
+            greater: list[int] = counts[:, heard[0], 1].tolist()
+            fails = [Verdict.FAILS if own <= too_few else Verdict.TOO_CLOSE for own in greater]
+            return [Verdict.PASSES if own >= too_many else other for own, other in zip(greater, fails, strict=True)]
+
+        def reach(numbers: Sequence[int], sign: float) -> float:
+            pairs = zip(self._estimators, numbers, strict=True)
+            return self.reach_towards([estimator.reports(own) for estimator, own in pairs if own], sign)
+
+        return self.judged(margins, map(tuple, of_level), reach, num_partners=num_partners)
+
+    def _two_point_bounds(self, heard: int, number: int) -> tuple[int, int]:
+        """Return how many of the greater of two reports are too few, and too many, where the margin is 0."""
+        low, high = self.reports[heard].estimates
+        level = self._parameters.level
+        bias = Fraction(self.bias_bound(number)) + Fraction(self.rounding_bound(number))
+        tied = Fraction(self._parameters.quota or 0)
+        shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
+        below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
+        return binomial_bounds(number, below, level)[0], binomial_bounds(number, above, level)[1]
 
     def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
         levels = self._parameters.own_levels.epsilons
@@ -196,30 +249,6 @@ class SignedVariant(Variant):
         spread = number * float(high - low)
         reach = (float(most) - (1 - least_probability(number, own, level)) * spread for own, most in sides)
         return max(*reach, 0.0) + self.bias_bound(number) + self.rounding_bound(number)
-
-    def _verdict_on(self, margin: float, counts: Sequence[Sequence[int]], number: int) -> DecisionVerdict:
-        """Return the verdict on a margin: of reports of two kinds by their number, and of others by their sum.
-
-        The probability of the greater report rises by one and the same amount with each unit of the margin, so that a
-        margin of 0 tells the mean of these probabilities, and which partner has which does not matter. So it is of one
-        level of ε: reports of several are added up.
-        """
-        heard = [level for level, own in enumerate(counts) if sum(own)]
-        if len(heard) != 1 or len(counts[heard[0]]) > 2:  # noqa: PLR2004  two points
-            return self.judge(
-                margin, [self._estimators[level].reports(sum(counts[level])) for level in heard], num_partners=number
-            )
-        low, high = self.reports[heard[0]].estimates
-        level = self._parameters.level
-        bias = Fraction(self.bias_bound(number)) + Fraction(self.rounding_bound(number))
-        tied = Fraction(self._parameters.quota or 0)
-        shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
-        below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
-        too_few, _ = binomial_bounds(number, below, level)
-        _, too_many = binomial_bounds(number, above, level)
-        greater = counts[heard[0]][1]
-        verdict = Verdict.PASSES if greater >= too_many else Verdict.FAILS if greater <= too_few else Verdict.TOO_CLOSE
-        return DecisionVerdict(verdict, level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each report stands for, at its sender's ε."""

@@ -4,10 +4,9 @@ import abc
 import dataclasses
 import functools
 import math
-import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 import numpy as np
@@ -16,11 +15,9 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray
 from ..estimators import Estimate, Verdict
 from ..estimators.sum_tests import Alike, decisive_reach
-from ..kept_reports import Scope
-from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase
-from ..privacy import PrivacyLoss, TrustModel
-from ..tally import Tally
+from ..privacy import TrustModel
+from ..tally import Decisions, Tally, TallyBlock
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightsOutcome
 from .rounding import quotas_within, verdict_within, votes_within
 
@@ -50,7 +47,7 @@ class Holdings:
 
 @dataclasses.dataclass(frozen=True)
 class Sums:
-    """What is estimated of one candidate.
+    """What is estimated of one candidate in many sessions, float64 of shape (sessions,) each.
 
     Args:
         support: the weight of the yes votes; None where the reports tell the margin alone.
@@ -59,11 +56,40 @@ class Sums:
         unbiased: the same, by an unbiased rule.
     """
 
-    support: Estimate | None
-    quota: Estimate | None
-    margin: Estimate
-    unbiased: float
-    verdict: DecisionVerdict
+    support: FloatArray | None
+    quota: FloatArray | None
+    margin: FloatArray
+    unbiased: FloatArray
+
+
+@dataclasses.dataclass(frozen=True)
+class Errors:
+    """The standard errors of what is estimated of one candidate in one session, but for the unbiased margin."""
+
+    support: float
+    quota: float
+    margin: float
+
+
+VERDICTS: Final = (Verdict.PASSES, Verdict.FAILS, Verdict.TOO_CLOSE)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class VoteDecisions(Decisions):
+    """What many sessions decide; arrays have shape (sessions, candidates), but for the last.
+
+    Args:
+        sums: of each candidate.
+        leans_yes: whether the margin is on the side of yes.
+        verdicts: places in `VERDICTS`.
+        weight_counts: how many partners hold each weight, estimated, shape (sessions, weights); 0 columns where the
+            reports do not tell.
+    """
+
+    sums: Sequence[Sums]
+    leans_yes: NDArray[np.bool_]
+    verdicts: IntArray
+    weight_counts: FloatArray
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,8 +231,20 @@ class Variant(abc.ABC):
         """Return what the session tells of the weights; None where it tells nothing."""
 
     @abc.abstractmethod
-    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
+    def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
         """Return what is estimated of the candidate at place `number`, from the tallies of all phases."""
+
+    @abc.abstractmethod
+    def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
+        """Return the errors of that in one session."""
+
+    @abc.abstractmethod
+    def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
+        """Return the verdict of each session on the candidate at place `number`, by its unbiased margins."""
+
+    def weight_counts(self, tallies: Sequence[TallyBlock]) -> FloatArray:
+        """Return how many hold each weight, shape (sessions, weights), where reports tell; else (sessions, 0)."""
+        return np.empty((len(tallies[0]), 0))
 
     @abc.abstractmethod
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
@@ -264,24 +302,32 @@ class Variant(abc.ABC):
 
     def reach_of(self, parts: Sequence[Alike], *, num_partners: int) -> float:
         """Return how far noise brings a margin on either side, but for the level, that is a sum of these reports."""
-        sides = [
-            [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts] for sign in (1, -1)
-        ]
-        level = self._parameters.level
-        reach = max(decisive_reach(side, level) for side in sides)
+        reach = max(self.reach_towards(parts, sign) for sign in (1, -1))
         return reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
 
-    def judge(self, margin: float, parts: Sequence[Alike], *, num_partners: int) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin that is a sum of these reports."""
-        sign = 1.0 if margin > 0 else -1.0
-        towards = [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts]
-        return self.judge_reach(margin, decisive_reach(towards, self._parameters.level), num_partners=num_partners)
+    def judged(
+        self, margins: FloatArray, keys: Iterable[Hashable], reach: Callable[[Any, float], float], *, num_partners: int
+    ) -> list[Verdict]:
+        """Return the verdict on each unbiased margin.
 
-    def judge_reach(self, margin: float, reach: float, *, num_partners: int) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin that noise brings no farther than so, but for the level."""
-        needed = reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
-        verdict = Verdict.PASSES if margin >= needed else Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
-        return DecisionVerdict(verdict, self._parameters.level)
+        `reach` returns how far noise brings it, but for the level, from a margin's key and its sign, 1 or −1: asked
+        once for each.
+        """
+        bias, known = (self.bias_bound(num_partners), self.rounding_bound(num_partners)), dict[Any, float]()
+        found: list[Verdict] = []
+        for margin, key in zip(margins.tolist(), keys, strict=False):
+            side = key, 1.0 if margin > 0 else -1.0
+            if side not in known:
+                known[side] = reach(*side) + bias[0] + bias[1]
+            needed = known[side]
+            passes = Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
+            found.append(Verdict.PASSES if margin >= needed else passes)
+        return found
+
+    def reach_towards(self, parts: Sequence[Alike], sign: float) -> float:
+        """Return how far noise brings a margin that is a sum of these reports on one side, but for the level."""
+        towards = [part._replace(contributions=np.multiply(part.contributions, sign)) for part in parts]
+        return decisive_reach(towards, self._parameters.level)
 
     @functools.cached_property
     def lattice(self) -> tuple[Fraction, list[int]]:
@@ -290,13 +336,36 @@ class Variant(abc.ABC):
         unit = unit_of(exact)
         return unit, [int(weight / unit) for weight in exact]
 
+    def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
+        """Return what many sessions decide, from the tallies of all phases."""
+        numbers = range(len(self._parameters.candidates))
+        sums = [self.sums(number, tallies) for number in numbers]
+        margins = np.stack([own.margin for own in sums], axis=1)
+        verdicts = np.array([self._verdict_places(number, sums[number], tallies) for number in numbers]).T
+        return VoteDecisions(
+            kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
+            sums=sums,
+            leans_yes=margins >= 0 if self._parameters.passes == "at_least" else margins > 0,
+            verdicts=verdicts,
+            weight_counts=self.weight_counts(tallies),
+        )
+
+    def _verdict_places(self, number: int, sums: Sums, tallies: Sequence[TallyBlock]) -> list[int]:
+        """Return the verdict of each session on a candidate, as its place in `VERDICTS`."""
+        if not self._within:
+            return list(map(VERDICTS.index, self.verdicts(number, sums.unbiased, tallies)))
+        others = [other.verdicts(number, other.sums(number, tallies).unbiased, tallies) for other in self._within]
+        return [VERDICTS.index(verdict_within(*both)) for both in zip(*others, strict=True)]
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release, from the tallies of all phases."""
         parameters = self._parameters
         weights = self.weights_outcome(tallies)
         num_partners = tallies[0].num_reports
+        decisions = self.decisions([TallyBlock.of([tally]) for tally in tallies])
+        errors = (self.errors(number, tallies) for number in range(len(parameters.candidates)))
         return Outcome(
-            candidates=tuple(self._candidate(number, tallies) for number in range(len(parameters.candidates))),
+            candidates=tuple(self._candidate(number, decisions, own) for number, own in enumerate(errors)),
             num_partners=num_partners,
             total_weight=None if weights is None else weights.total_weight,
             weight_counts=() if weights is None else weights.weight_counts,
@@ -316,19 +385,18 @@ class Variant(abc.ABC):
         del tallies
         return msgspec.UNSET
 
-    def _candidate(self, number: int, tallies: Sequence[Tally]) -> CandidateOutcome:
-        sums = self.sums(number, tallies)
-        others = [other.sums(number, tallies).verdict for other in self._within]
-        margin = sums.margin.value
-        passed = margin >= 0 if self._parameters.passes == "at_least" else margin > 0
+    def _candidate(self, number: int, decisions: VoteDecisions, errors: Errors) -> CandidateOutcome:
+        """Return what is released of one candidate by a single session."""
+        sums = decisions.sums[number]
+        margin = float(sums.margin[0])
         return CandidateOutcome(
             name=self._parameters.candidates[number],
-            leans_yes=passed,
-            verdict=verdict_within(*others) if others else sums.verdict,
-            support=sums.support,
-            quota=sums.quota,
-            margin=sums.margin,
-            bias=margin - sums.unbiased,
+            leans_yes=bool(decisions.leans_yes[0, number]),
+            verdict=DecisionVerdict(VERDICTS[decisions.verdicts[0, number]], self._parameters.level),
+            support=None if sums.support is None else Estimate(float(sums.support[0]), errors.support),
+            quota=None if sums.quota is None else Estimate(float(sums.quota[0]), errors.quota),
+            margin=Estimate(margin, errors.margin),
+            bias=margin - float(sums.unbiased[0]),
         )
 
     def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:
@@ -343,175 +411,3 @@ class Variant(abc.ABC):
             margin=(-held, greatest - held),
             count=(0.0, float(tallies[0].num_reports)),
         )
-
-
-class PublishedWeights(Phase):
-    """Weights are reported, each by itself, and the approximate quota is published. Subclasses tally.
-
-    Args:
-        column: of the private row.
-        scope: where reports are kept for later votes.
-        publish: computes the quota, from the tally.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        column: int,
-        mechanism: RowMechanism,
-        loss: PrivacyLoss,
-        *,
-        scope: Scope | None,
-        publish: Callable[[Sequence[Tally]], WeightsOutcome],
-    ) -> None:
-        columns = range(column, column + 1)
-        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=scope)
-        self._publish = publish
-
-    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        return self._publish(tallies[-1:])
-
-
-class TwoReports(Variant):
-    """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
-
-    A private row is (what the weights phase randomizes, an opinion for each candidate, the weight's place in the public
-    set); where weights are public, the first is missing and the last is in the public row.
-    """
-
-    @abc.abstractmethod
-    def make_weights_phase(self, name: str, *, column: int) -> Phase:
-        """Return a phase in which weights are reported."""
-
-    @abc.abstractmethod
-    def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
-        """Return a phase in which opinions are reported."""
-
-    def encode_weights(self, places: IntArray) -> IntArray:
-        """Return what is reported of weights by their places in the public set."""
-        return self.groups_of(places)
-
-    @abc.abstractmethod
-    def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        """Return quota, total weight and group sizes from one weights phase, or the average of several."""
-
-    @abc.abstractmethod
-    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
-        """Return the total weight from one weights phase, or the average of several."""
-
-    @abc.abstractmethod
-    def support_and_margins(
-        self, totals: IntArray, weights: Tally | None, opinions: Tally
-    ) -> tuple[Estimate, Estimate, float]:
-        """Return support, margin and unbiased margin of one candidate.
-
-        Args:
-            totals: its own of the opinions phase.
-            weights: the tally of the weights phase before; None where weights are public.
-            opinions: the tally of that opinions phase.
-        """
-
-    @abc.abstractmethod
-    def verdict_on(self, margin: float, totals: IntArray, weights: Tally | None, opinions: Tally) -> DecisionVerdict:
-        """Return the verdict on an unbiased margin, the other arguments being as in `support_and_margins`."""
-
-    def public_total(self, opinions: Tally) -> Fraction:
-        """Return the weight of all who reported opinions, known where weights are public."""
-        return self.weigh(self.voters_by_weight(opinions))
-
-    def weigh(self, numbers: Sequence[int]) -> Fraction:
-        """Return the weight of so many partners of each weight together, exactly."""
-        units, denominator = self._units
-        return Fraction(sum(map(operator.mul, units, numbers)), denominator)
-
-    def multiples_of(self, each: Sequence[Fraction]) -> FloatArray:
-        """Return each weight times each of some numbers, rounded once: shape (weights, numbers)."""
-        units, denominator = self._units
-        return np.array([[unit * own.numerator / (denominator * own.denominator) for own in each] for unit in units])
-
-    @functools.cached_property
-    def _units(self) -> tuple[list[int], int]:
-        """The weights' numerators, and their common denominator."""
-        ratios = [weight.as_integer_ratio() for weight in self._parameters.weights]
-        denominator = math.lcm(*(below for _, below in ratios))
-        return [above * (denominator // below) for above, below in ratios], denominator
-
-    @abc.abstractmethod
-    def voters_by_weight(self, opinions: Tally) -> list[int]:
-        """Return how many of those who reported opinions have each public weight."""
-
-    @abc.abstractmethod
-    def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
-
-    def make_phases(self) -> Iterator[Phase]:
-        parameters = self._parameters
-        opinions = self._opinion_columns
-        if self._is_per_candidate:
-            for number, column in enumerate(opinions, start=1):
-                yield self.make_weights_phase(f"weights-{number}", column=0)
-                yield self.make_opinions_phase(f"opinions-{number}", columns=range(column, column + 1))
-            return
-        if not parameters.public_weights:
-            yield self.make_weights_phase("weights", column=0)
-        yield self.make_opinions_phase("opinions", columns=opinions)
-
-    def private_rows(self, holdings: Holdings) -> IntArray:
-        rows = np.column_stack([self.encode_weights(holdings.places), holdings.opinions, holdings.places])
-        rows[:, -1 - holdings.opinions.shape[1] : -1] *= self.greatest_opinion
-        return rows
-
-    def decode(self, inputs: Inputs) -> Holdings:
-        places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
-        columns = self._opinion_columns
-        yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
-        return Holdings(places, yes.astype(np.int64))
-
-    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
-        if self._parameters.public_weights:
-            total = Estimate(float(self.public_total(tallies[0])), 0.0)
-            return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
-        return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
-
-    def sums(self, number: int, tallies: Sequence[Tally]) -> Sums:
-        weights: Tally | None
-        if self._is_per_candidate:
-            weights, opinions, place = tallies[2 * number], tallies[2 * number + 1], 0
-        else:
-            weights, opinions, place = tallies[0], tallies[-1], number
-        if self._parameters.public_weights:
-            weights = None
-            quota = self.quota(Estimate(float(self.public_total(opinions)), 0.0))
-        else:
-            quota = self.quota(self.total_weight_of([weights]))
-        totals = opinions.totals[place]
-        support, margin, unbiased = self.support_and_margins(totals, weights, opinions)
-        return Sums(support, quota, margin, unbiased, self.verdict_on(unbiased, totals, weights, opinions))
-
-    def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
-        if not self._parameters.public_weights:
-            return super().total_range(tallies)
-        total = float(self.public_total(tallies[0]))
-        return total, total
-
-    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        if self._is_per_candidate:
-            pairs = zip(reports[::2], reports[1::2], strict=True)
-            return np.hstack([self.contributions_of(weights, opinions, public) for weights, opinions in pairs])
-        return self.contributions_of(None if self._parameters.public_weights else reports[0], reports[-1], public)
-
-    def quota(self, total_weight: Estimate) -> Estimate:
-        """Return the quota: fixed, or the share of all weight."""
-        if self._parameters.quota is not None:
-            return Estimate(self._parameters.quota, 0.0)
-        fraction = self._parameters.fraction
-        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
-
-    @property
-    def _is_per_candidate(self) -> bool:
-        return self._parameters.weight_collection == "per_candidate"
-
-    @property
-    def _opinion_columns(self) -> range:
-        first = 0 if self._parameters.public_weights else 1
-        return range(first, first + len(self._parameters.candidates))

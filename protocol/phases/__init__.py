@@ -11,7 +11,7 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from ..guard import Draw
-from .central_phase import CentralPhase
+from .central_phase import CentralPhase, DrawBlock
 from .leveled_phase import LeveledPhase, places_by
 from .masked_phase import MOST_PARTIES, MaskedPhase, MaskedSums, check_sizes, law_of, sizes_of
 from .phase import MAX_VALUES_IN_REPORT, Codec, MechanismGroups, Phase, Step
@@ -24,6 +24,7 @@ __all__ = [
     "Codec",
     "Column",
     "Draw",
+    "DrawBlock",
     "Entries",
     "Inputs",
     "LeveledPhase",

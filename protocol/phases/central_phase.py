@@ -3,16 +3,20 @@
 Whatever is published after such a phase is computed from the noisy tally. The clear one is dropped.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..guard import Draw, GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
-from ..tally import Tally
+from ..tally import Tally, TallyBlock
 from .phase import Phase
+
+DrawBlock: TypeAlias = Callable[[RowMechanism, IntArray], IntArray]
+"""Applies a mechanism to the row of each of many sessions, each with the randomness of its own server."""
 
 
 class CentralPhase(GuardedRelease, Phase):
@@ -61,3 +65,11 @@ class CentralPhase(GuardedRelease, Phase):
         """Return the totals with the tally mechanism's noise, as one row. See `Phase`."""
         totals = draw(self.tally_mechanism, tally.totals.reshape(-1).tolist())
         return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        """Return what `randomize_tally` makes of many sessions' tallies, bit for bit.
+
+        It is not asked where `randomize_tally` is a subclass's.
+        """
+        totals = draw(self.tally_mechanism, tallies.totals.reshape(len(tallies), -1))
+        return TallyBlock(tallies.num_reports, totals.reshape(tallies.totals.shape))

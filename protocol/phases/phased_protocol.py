@@ -23,7 +23,7 @@ from ..kept_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line
-from ..tally import Tally
+from ..tally import Decisions, Tally, TallyBlock
 from .masked_phase import MaskedPhase
 from .phase import Phase, Step
 
@@ -468,6 +468,14 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
         A pure function of integers: everybody who holds the tallies computes the same bits.
         """
+
+    def decisions(self, tallies: Sequence[TallyBlock]) -> Decisions:
+        """Run where many sessions are tried: what they decide, without statements, from the tallies of all phases.
+
+        A protocol that overrides this makes its `outcome` of it. It is not asked where `outcome` is a subclass's, and
+        sessions are held one by one where a protocol does not override it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} decides session by session")
 
     def largest_outcome(self, num_parties: int) -> OutcomeT | None:
         """Return an outcome that takes as many bytes as any; None where that is never near a message's limit.

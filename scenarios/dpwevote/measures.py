@@ -3,7 +3,8 @@
 Source: Yan, Liu and Liu (2018), Table 2 and equations (10) to (13).
 """
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,14 +12,18 @@ import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
-from ...protocol.dpwevote import DPWeVote, Outcome
+from ...protocol.blocks import InputBlock
+from ...protocol.dpwevote import DPWeVote
+from ...protocol.dpwevote.protocol import VoteTruths
+from ...protocol.dpwevote.variant import VoteDecisions
 from ...protocol.estimators import debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import POSITIVE, Measure, Measures
 
 _YES = 1
-_CUBE = 3  # dimensions of a tally of opinions: candidates, weights, opinions
+_CUBE = 4  # dimensions of tallies of opinions: sessions, candidates, weights, opinions
 _DECISIONS = (
     Measure(
         name="accuracy",
@@ -81,23 +86,26 @@ class VoteMeasures(Measures):
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
         assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
-        self._vote, parameters = protocol, protocol.parameters
-        truth = protocol.truth(inputs)
-        self._total, self._quota = truth["total weight"], truth["quota"]
-        self._supports = {name: truth[name] for name in parameters.candidates}
-        self._should_pass = protocol.should_pass(inputs)
-        self._clean: list[FloatArray] = []
-        if all(isinstance(phase.mechanism, GeneralizedRandomizedResponse) for phase in protocol.phases):
-            own = [inputs.private[:, phase.columns] for phase in protocol.phases]
-            self._clean = [
-                phase.tally(own[number], earlier=own[:number], public=inputs.public).totals.astype(np.float64)
-                for number, phase in enumerate(protocol.phases)
+        self._vote = protocol
+        self._reports_kinds = all(
+            isinstance(phase.mechanism, GeneralizedRandomizedResponse) for phase in protocol.phases
+        )
+        self._own = self._truth_of(self.block)
+
+    def _truth_of(self, inputs: InputBlock) -> "_Truth":
+        clean: list[FloatArray] = []
+        if self._reports_kinds:
+            own = [inputs.private[:, :, phase.columns] for phase in self._vote.phases]
+            clean = [
+                phase.tally_block(own[number], earlier=own[:number], public=inputs.public).totals.astype(np.float64)
+                for number, phase in enumerate(self._vote.phases)
             ]
+        return _Truth(self._vote.truths(inputs), clean)
 
     @property
     def _counts_by_weight(self) -> bool:
         """Whether reports tell how many partners of each weight vote yes."""
-        return bool(self._clean) and self._vote.parameters.kind.counts_by_group
+        return self._reports_kinds and self._vote.parameters.kind.counts_by_group
 
     @property
     def measures(self) -> Sequence[Measure]:
@@ -114,37 +122,52 @@ class VoteMeasures(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        number = len(outcome.candidates)
-        cases = dict.fromkeys((measure.name for measure in _DECISIONS), 0)
-        for candidate in outcome.candidates:
-            is_right = candidate.leans_yes == self._should_pass[candidate.name]
-            cases["accuracy"] += is_right
-            cases[f"{'true' if is_right else 'false'} {'passes' if candidate.leans_yes else 'rejections'}"] += 1
-        found = {name: count / number for name, count in cases.items()}
-        margins = [each.margin.value - self._supports[each.name] + self._quota for each in outcome.candidates]
-        found[_MARGIN.name] = self._mean_square(margins)
-        supports = [each.support.value - self._supports[each.name] for each in outcome.candidates if each.support]
-        quotas = [each.quota.value - self._quota for each in outcome.candidates if each.quota]
-        by_weight = [each.count.value for each in outcome.weight_counts]
+        del outcome
+        blocks = [TallyBlock.of([tally]) for tally in tallies]
+        numbers = self.of_block(self.block, self._vote.decisions(blocks), blocks)
+        return {name: float(own) for name, (own,) in numbers.items()}
+
+    def of_block(
+        self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
+    ) -> Mapping[str, FloatArray]:
+        assert isinstance(decisions, VoteDecisions)  # noqa: S101  what this protocol decides
+        truth = self._own if inputs is self.block else self._truth_of(inputs)
+        passes, should_pass = decisions.leans_yes, truth.votes.should_pass
+        is_right = passes == should_pass
+        cases = (is_right, is_right & passes, ~is_right & passes, is_right & ~passes, ~is_right & ~passes)
+        number = passes.shape[1]
+        found = {measure.name: own.sum(axis=1) / number for measure, own in zip(_DECISIONS, cases, strict=True)}
+        supports, quotas, totals = truth.votes.supports, truth.votes.quotas[:, None], truth.votes.totals[:, None]
+
+        def mean_square(errors: FloatArray) -> FloatArray:
+            return mean_square_of_shares(errors, totals)
+
+        def of_all(estimates: Iterable[FloatArray | None]) -> FloatArray:
+            return np.stack([own for own in estimates if own is not None], axis=1)
+
+        found[_MARGIN.name] = mean_square(of_all(own.margin for own in decisions.sums) - supports + quotas)
         known = {measure.name for measure in self.measures}
         if _SUPPORT.name in known:
-            found[_SUPPORT.name] = self._mean_square(supports)
+            found[_SUPPORT.name] = mean_square(of_all(own.support for own in decisions.sums) - supports)
         if _QUOTA.name in known:
-            found[_QUOTA.name] = self._mean_square(quotas)
+            found[_QUOTA.name] = mean_square(of_all(own.quota for own in decisions.sums) - quotas)
         if _WEIGHTS.name in known:
-            errors = np.array(by_weight) - self._clean[0]
-            found[_WEIGHTS.name] = float(mean_square_of_shares(errors, len(self.inputs)))
+            found[_WEIGHTS.name] = mean_square_of_shares(decisions.weight_counts - truth.clean[0], len(self.inputs))
         if _YES_VOTES.name in known:
             squares = [
                 mean_square_of_shares(
                     yes_votes_of(self._vote, tally.totals.astype(np.float64)) - clean[..., _YES], len(self.inputs)
                 )
-                for tally, clean in zip(tallies, self._clean, strict=True)
+                for tally, clean in zip(tallies, truth.clean, strict=True)
                 if clean.ndim == _CUBE
             ]
-            found[_YES_VOTES.name] = float(np.concatenate(squares).mean())
+            found[_YES_VOTES.name] = np.concatenate(squares, axis=1).mean(axis=1)
         return found
 
-    def _mean_square(self, errors: Sequence[float]) -> float:
-        return float(mean_square_of_shares(np.array(errors), self._total))
+
+@dataclasses.dataclass(frozen=True)
+class _Truth:
+    """What is true in one session or more, and the tallies of reports without noise, where these are by kind."""
+
+    votes: VoteTruths
+    clean: Sequence[FloatArray]

@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
+from ...protocol.arrays import FloatArray
+from ...protocol.blocks import InputBlock
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_truth
-from ...protocol.tally import Tally
+from ...protocol.tally import Decisions, Tally, TallyBlock
 from ..outcomes import estimates_in
 from ..running.resolution import Local
 from ..system import part_of
@@ -67,6 +69,7 @@ class Measures(abc.ABC):
         self.protocol = protocol
         self.inputs = inputs
         self.gold = gold
+        self.block = InputBlock.of(inputs)
 
     @property
     @abc.abstractmethod
@@ -76,6 +79,20 @@ class Measures(abc.ABC):
     @abc.abstractmethod
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         """Return the numbers of one trial, by their names: of what it released, and of each phase's tally."""
+
+    def of_block(
+        self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
+    ) -> Mapping[str, FloatArray]:
+        """Return the numbers of many trials, by their names, shape (trials,): what `of` gives of each, bit for bit.
+
+        A system whose protocol decides many sessions at once overrides this; trials are measured one by one elsewhere,
+        and where `of` is a subclass's.
+
+        Args:
+            inputs: what the parties hold: `block`, or where they are drawn anew what they hold in each trial.
+            decisions: the protocol's own (`PhasedProtocol.decisions`).
+        """
+        raise NotImplementedError(f"{type(self).__name__} measures trial by trial")
 
 
 class EstimateErrors(Measures):

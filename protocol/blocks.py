@@ -1,0 +1,148 @@
+"""Many sessions of the same parties at once, for trials: each has the bits that `population.run_population` gives it.
+
+Sessions differ in their noise, and in what the parties hold where these are drawn anew. What is checked of a session
+there, its values, its reports' range and its phases' losses, is checked here of all together. What is not: whether
+tallies of halves add up, and whether outcomes travel. Whoever runs blocks holds whole sessions beside them for that.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .arrays import IntArray
+from .mechanisms import RowMechanism
+from .phases import CentralPhase, DrawBlock, Inputs, Phase, PhasedProtocol
+from .plugin_checks import check_reports
+from .population import BATCH_ROWS, discloses, draw_for_release, randomized, release_streams, released_tally
+from .randomness import SimulatedRounds
+from .tally import Decisions, TallyBlock
+
+_MOST_SESSIONS: Final = 512
+_MOST_UNIFORMS: Final = 1 << 20  # of one phase: 8 MB
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InputBlock:
+    """The same parties' inputs in many sessions.
+
+    Args:
+        private: int64, shape (sessions, n, private columns); of one session where all have the same.
+        public: int64, shape (n, public columns): the same in all.
+    """
+
+    private: IntArray
+    public: IntArray
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "InputBlock":
+        """Return what all sessions have alike."""
+        return cls(inputs.private[None], inputs.public)
+
+    @property
+    def num_parties(self) -> int:
+        """How many parties each session has."""
+        return len(self.public)
+
+    def inputs(self, number: int) -> Inputs:
+        """Return one session's inputs."""
+        return Inputs(self.private[number], self.public)
+
+    def flat(self, num_sessions: int) -> Inputs:
+        """Return the rows of all parties of so many sessions, one session after another."""
+        shape = (num_sessions, *self.private.shape[1:])
+        private = np.broadcast_to(self.private, shape).reshape(num_sessions * self.num_parties, -1)
+        return Inputs(private, np.tile(self.public, (num_sessions, 1)))
+
+
+def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
+    """Return whether a protocol decides many sessions at once: it says how, and no party is told anything alone."""
+    kind = type(protocol)
+    return (
+        kind.decisions is not PhasedProtocol.decisions  # pyright: ignore[reportUnknownMemberType]  of any parameters
+        and goes_with(kind, "decisions", "outcome")
+        and kind.own_outcomes is PhasedProtocol.own_outcomes  # pyright: ignore[reportUnknownMemberType]
+        and all(phase.kept is None for phase in protocol.phases)
+    )
+
+
+def goes_with(kind: type, many: str, one: str) -> bool:
+    """Return whether a class's method for many sessions is as late as that for one, which nobody overrides alone."""
+    many_in, one_in = (next(each for each in kind.__mro__ if name in vars(each)) for name in (many, one))
+    return issubclass(many_in, one_in)
+
+
+def sessions_at_once(protocol: PhasedProtocol[Any, Any], num_parties: int) -> int:
+    """Return how many sessions of so many parties fit into memory and cache at a time; 0 where one does not."""
+    slots = max(phase.mechanism.slots_of(phase.num_values) for phase in protocol.phases)
+    most = max(1, _MOST_UNIFORMS // (slots * max(num_parties, 1)))
+    return min(_MOST_SESSIONS, BATCH_ROWS // max(num_parties, 1), most)
+
+
+def decide_sessions(
+    protocol: PhasedProtocol[Any, Any], inputs: InputBlock, noise: SimulatedRounds
+) -> tuple[Decisions, list[TallyBlock]]:
+    """Return what many sessions decide, and each phase's tallies: one or more, at most `sessions_at_once`.
+
+    Raises:
+        ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed at
+            once. Held one by one, the sessions say which, and what.
+    """
+    for own in range(len(inputs.private)):
+        protocol.check_rows(inputs.inputs(own))
+    all_rows, tallies = inputs.flat(len(noise)), list[TallyBlock]()
+    once = inputs.flat(1) if len(inputs.private) == 1 else all_rows
+    protocol.check_inputs(once)
+    reports: list[IntArray] = []
+    for phase in protocol.phases:
+        slots = phase.mechanism.slots_of(phase.num_values)
+        if discloses(phase, inputs.public):  # the same in all sessions whose parties hold the same
+            rows, uniforms = once, np.broadcast_to(np.float64(0.0), (len(once), slots))
+        else:
+            address = {"protocol": protocol.name, "phase": phase.name, "start": 0, "stop": inputs.num_parties}
+            rows, uniforms = all_rows, noise.uniforms(**address, slots=slots).reshape(len(all_rows), slots)
+        drawn = randomized(phase, rows, uniforms)
+        check_reports(protocol, phase, drawn, rows.public)
+        tallies.append(_released(phase, _tallied(protocol, phase, drawn, reports, inputs.public), noise, protocol.name))
+        reports.append(drawn)
+    return protocol.decisions(tallies), tallies
+
+
+def _tallied(
+    protocol: PhasedProtocol[Any, Any], phase: Phase, drawn: IntArray, reports: Sequence[IntArray], public: IntArray
+) -> TallyBlock:
+    """Return the tallies of all sessions, or of one that stands for all, of reports one session after another."""
+
+    def by_session(rows: IntArray) -> IntArray:
+        return rows.reshape(len(rows) // len(public), len(public), rows.shape[1])
+
+    own, earlier = by_session(drawn), [by_session(rows) for rows in protocol.retained_reports(reports)]
+    number = max(map(len, (own, *earlier)))
+    own, *earlier = (np.broadcast_to(each, (number, *each.shape[1:])) for each in (own, *earlier))
+    is_of_phase = goes_with(type(phase), "tally_block", "tally")
+    return (type(phase) if is_of_phase else Phase).tally_block(phase, own, earlier=earlier, public=public)
+
+
+def _released(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
+    """Return the tallies that a phase leaves, of each of the sessions."""
+    totals = np.broadcast_to(tallies.totals, (len(noise), *tallies.totals.shape[1:]))
+    tallies = TallyBlock(tallies.num_reports, totals)
+    if isinstance(phase, CentralPhase) and goes_with(type(phase), "randomize_tallies", "randomize_tally"):
+        tallies = phase.randomize_tallies(tallies, _draw_for_releases(noise, protocol=protocol, phase=phase))
+    elif phase.tally_mechanism is not None:
+        draws = (draw_for_release(own, protocol=protocol, phase=phase) for own in noise)
+        return TallyBlock.of([released_tally(phase, tallies.tally(place), draw) for place, draw in enumerate(draws)])
+    return TallyBlock(0, tallies.totals) if phase.hides_participation else tallies
+
+
+def _draw_for_releases(noise: SimulatedRounds, *, protocol: str, phase: Phase) -> DrawBlock:
+    """Return what the servers of many sessions draw by, as `draw_for_release` for each."""
+    streams = release_streams(phase)
+
+    def draw(mechanism: RowMechanism, values: IntArray) -> IntArray:
+        slots = mechanism.slots_of(values.shape[1])
+        uniforms = noise.uniforms(protocol=protocol, phase=next(streams), start=0, stop=1, slots=slots)
+        return mechanism.randomize_rows(values, uniforms[:, 0])
+
+    return draw

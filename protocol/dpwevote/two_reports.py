@@ -1,0 +1,229 @@
+"""Variants in which weights and opinions are reported apart: their phases, rows and sums."""
+
+import abc
+import functools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arrays import FloatArray, IntArray
+from ..estimators import Estimate, Verdict
+from ..exact_sums import ExactSums
+from ..kept_reports import Scope
+from ..mechanisms import RowMechanism
+from ..phases import Inputs, Phase
+from ..privacy import PrivacyLoss
+from ..tally import Tally, TallyBlock
+from .outcome import WeightsOutcome
+from .variant import Errors, Holdings, Sums, Variant
+
+TallyT = TypeVar("TallyT", Tally, TallyBlock)
+
+
+class PublishedWeights(Phase):
+    """Weights are reported, each by itself, and the approximate quota is published. Subclasses tally.
+
+    Args:
+        column: of the private row.
+        scope: where reports are kept for later votes.
+        publish: computes the quota, from the tally.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        column: int,
+        mechanism: RowMechanism,
+        loss: PrivacyLoss,
+        *,
+        scope: Scope | None,
+        publish: Callable[[Sequence[Tally]], WeightsOutcome],
+    ) -> None:
+        columns = range(column, column + 1)
+        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=scope)
+        self._publish = publish
+
+    def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        return self._publish(tallies[-1:])
+
+
+class TwoReports(Variant):
+    """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
+
+    A private row is (what the weights phase randomizes, an opinion for each candidate, the weight's place in the public
+    set); where weights are public, the first is missing and the last is in the public row.
+    """
+
+    @abc.abstractmethod
+    def make_weights_phase(self, name: str, *, column: int) -> Phase:
+        """Return a phase in which weights are reported."""
+
+    @abc.abstractmethod
+    def make_opinions_phase(self, name: str, *, columns: range) -> Phase:
+        """Return a phase in which opinions are reported."""
+
+    def encode_weights(self, places: IntArray) -> IntArray:
+        """Return what is reported of weights by their places in the public set."""
+        return self.groups_of(places)
+
+    @abc.abstractmethod
+    def weights_of(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        """Return quota, total weight and group sizes from one weights phase, or the average of several."""
+
+    @abc.abstractmethod
+    def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
+        """Return the total weight of each session from one weights phase, or the average of several."""
+
+    @abc.abstractmethod
+    def error_of_total(self, tallies: Sequence[Tally]) -> float:
+        """Return the standard error of that of one session."""
+
+    def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
+        """Return the total weight from one weights phase, or the average of several."""
+        (total,) = self.total_weights([TallyBlock.of([tally]) for tally in tallies]).tolist()
+        return Estimate(total, self.error_of_total(tallies))
+
+    @abc.abstractmethod
+    def support_and_margins(
+        self, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the supports, margins and unbiased margins of one candidate.
+
+        Args:
+            totals: its own of the opinions phase, shape (sessions, ...).
+            weights: the tallies of the weights phase before; None where weights are public.
+            opinions: the tallies of that opinions phase.
+        """
+
+    @abc.abstractmethod
+    def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
+        """Return the standard errors of support and margin of one session, by arguments like those."""
+
+    @abc.abstractmethod
+    def verdicts_on(
+        self, margins: FloatArray, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
+    ) -> list[Verdict]:
+        """Return the verdicts on unbiased margins, the other arguments being as in `support_and_margins`."""
+
+    def public_total(self, opinions: Tally) -> float:
+        """Return the weight of all who reported opinions, known where weights are public."""
+        return float(self.public_totals(TallyBlock.of([opinions]))[0])
+
+    def public_totals(self, opinions: TallyBlock) -> FloatArray:
+        """Return the same of each session."""
+        return self._weights_together.rounded(self.voters_by_weight(opinions))
+
+    @functools.cached_property
+    def _weights_together(self) -> ExactSums:
+        return ExactSums(self._parameters.weights)
+
+    def weigh(self, numbers: Sequence[int]) -> Fraction:
+        """Return the weight of so many partners of each weight together, exactly."""
+        units, denominator = self._units
+        return Fraction(sum(map(operator.mul, units, numbers)), denominator)
+
+    def multiples_of(self, each: Sequence[Fraction]) -> FloatArray:
+        """Return each weight times each of some numbers, rounded once: shape (weights, numbers)."""
+        units, denominator = self._units
+        return np.array([[unit * own.numerator / (denominator * own.denominator) for own in each] for unit in units])
+
+    @functools.cached_property
+    def _units(self) -> tuple[list[int], int]:
+        """The weights' numerators, and their common denominator."""
+        ratios = [weight.as_integer_ratio() for weight in self._parameters.weights]
+        denominator = math.lcm(*(below for _, below in ratios))
+        return [above * (denominator // below) for above, below in ratios], denominator
+
+    @abc.abstractmethod
+    def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
+        """Return how many of those who reported opinions have each public weight, shape (sessions, weights)."""
+
+    @abc.abstractmethod
+    def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
+        """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
+
+    def make_phases(self) -> Iterator[Phase]:
+        parameters = self._parameters
+        opinions = self._opinion_columns
+        if self._is_per_candidate:
+            for number, column in enumerate(opinions, start=1):
+                yield self.make_weights_phase(f"weights-{number}", column=0)
+                yield self.make_opinions_phase(f"opinions-{number}", columns=range(column, column + 1))
+            return
+        if not parameters.public_weights:
+            yield self.make_weights_phase("weights", column=0)
+        yield self.make_opinions_phase("opinions", columns=opinions)
+
+    def private_rows(self, holdings: Holdings) -> IntArray:
+        rows = np.column_stack([self.encode_weights(holdings.places), holdings.opinions, holdings.places])
+        rows[:, -1 - holdings.opinions.shape[1] : -1] *= self.greatest_opinion
+        return rows
+
+    def decode(self, inputs: Inputs) -> Holdings:
+        places = inputs.public[:, 1] if self._parameters.public_weights else inputs.private[:, -1]
+        columns = self._opinion_columns
+        yes: NDArray[np.bool_] = inputs.private[:, columns.start : columns.stop] > 0
+        return Holdings(places, yes.astype(np.int64))
+
+    def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
+        if self._parameters.public_weights:
+            total = Estimate(self.public_total(tallies[0]), 0.0)
+            return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
+        return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
+
+    def _of_candidate(self, number: int, tallies: Sequence[TallyT]) -> tuple[TallyT | None, TallyT, int]:
+        """Return the tallies of weights and opinions that are a candidate's, and its place in the latter."""
+        if self._is_per_candidate:
+            return tallies[2 * number], tallies[2 * number + 1], 0
+        return None if self._parameters.public_weights else tallies[0], tallies[-1], number
+
+    def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
+        weights, opinions, place = self._of_candidate(number, tallies)
+        total = self.public_totals(opinions) if weights is None else self.total_weights([weights])
+        fixed = self._parameters.quota
+        quota = self._parameters.fraction * total if fixed is None else np.full(len(total), fixed)
+        support, margin, unbiased = self.support_and_margins(opinions.totals[:, place], weights, opinions)
+        return Sums(support, quota, margin, unbiased)
+
+    def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
+        weights, opinions, place = self._of_candidate(number, tallies)
+        error = 0.0 if weights is None else self.error_of_total([weights])
+        support, margin = self.errors_of(opinions.totals[place], weights, opinions)
+        return Errors(support, self.quota(Estimate(0.0, error)).standard_error, margin)
+
+    def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
+        weights, opinions, place = self._of_candidate(number, tallies)
+        return self.verdicts_on(margins, opinions.totals[:, place], weights, opinions)
+
+    def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
+        if not self._parameters.public_weights:
+            return super().total_range(tallies)
+        total = self.public_total(tallies[0])
+        return total, total
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        if self._is_per_candidate:
+            pairs = zip(reports[::2], reports[1::2], strict=True)
+            return np.hstack([self.contributions_of(weights, opinions, public) for weights, opinions in pairs])
+        return self.contributions_of(None if self._parameters.public_weights else reports[0], reports[-1], public)
+
+    def quota(self, total_weight: Estimate) -> Estimate:
+        """Return the quota: fixed, or the share of all weight."""
+        if self._parameters.quota is not None:
+            return Estimate(self._parameters.quota, 0.0)
+        fraction = self._parameters.fraction
+        return Estimate(fraction * total_weight.value, fraction * total_weight.standard_error)
+
+    @property
+    def _is_per_candidate(self) -> bool:
+        return self._parameters.weight_collection == "per_candidate"
+
+    @property
+    def _opinion_columns(self) -> range:
+        first = 0 if self._parameters.public_weights else 1
+        return range(first, first + len(self._parameters.candidates))
