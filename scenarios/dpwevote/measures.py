@@ -13,10 +13,10 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
 from ...protocol.blocks import InputBlock
-from ...protocol.dpwevote import DPWeVote
+from ...protocol.dpwevote import DPWeVote, Outcome
 from ...protocol.dpwevote.protocol import VoteTruths
-from ...protocol.dpwevote.variant import VoteDecisions
-from ...protocol.estimators import debiased_values
+from ...protocol.dpwevote.variant import Sums, VoteDecisions
+from ...protocol.estimators import Estimate, debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
@@ -122,9 +122,8 @@ class VoteMeasures(Measures):
         )
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        del outcome
-        blocks = [TallyBlock.of([tally]) for tally in tallies]
-        numbers = self.of_block(self.block, self._vote.decisions(blocks), blocks)
+        assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
+        numbers = self.of_block(self.block, _decided(outcome), [TallyBlock.of([tally]) for tally in tallies])
         return {name: float(own) for name, (own,) in numbers.items()}
 
     def of_block(
@@ -163,6 +162,23 @@ class VoteMeasures(Measures):
             ]
             found[_YES_VOTES.name] = np.concatenate(squares, axis=1).mean(axis=1)
         return found
+
+
+def _decided(outcome: Outcome) -> VoteDecisions:
+    """Return the numbers of one session's release."""
+
+    def alone(estimate: Estimate | None) -> FloatArray | None:
+        return None if estimate is None else np.array([estimate.value])
+
+    margins = [np.array([each.margin.value]) for each in outcome.candidates]
+    pairs = zip(outcome.candidates, margins, strict=True)
+    return VoteDecisions(
+        kinds=np.empty((1, 0), dtype=np.int64),
+        sums=[Sums(alone(each.support), alone(each.quota), margin, margin) for each, margin in pairs],
+        leans_yes=np.array([[each.leans_yes for each in outcome.candidates]]),
+        verdicts=np.empty((1, 0), dtype=np.int64),
+        weight_counts=np.array([[each.count.value for each in outcome.weight_counts]]),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
