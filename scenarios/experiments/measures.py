@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock
+from ...protocol.blocks import InputBlock, goes_with
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_truth
 from ...protocol.tally import Decisions, Tally, TallyBlock
@@ -93,6 +93,12 @@ class Measures(abc.ABC):
             decisions: the protocol's own (`PhasedProtocol.decisions`).
         """
         raise NotImplementedError(f"{type(self).__name__} measures trial by trial")
+
+    @property
+    def go_in_blocks(self) -> bool:
+        """Whether trials are measured by `of_block`."""
+        kind = type(self)
+        return kind.of_block is not Measures.of_block and goes_with(kind, "of_block", "of")
 
 
 class EstimateErrors(Measures):

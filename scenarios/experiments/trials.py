@@ -26,22 +26,19 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ...protocol.errors import ConfigurationError, refuse, require
-from ...protocol.randomness import SimulatedNoise
 from ..plugins import ARRAY
 from ..reading.frames import frames_in
-from ..running.by_arrays import run_arrays
 from ..running.config import Scenario, with_absolute_paths
 from ..running.journaling import ConflictingCopyError, Journal, own_versions
 from ..running.parties import sources_of
 from ..running.processes import Pool, Processes, named_answers, num_cores, working
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
-from ..running.results import expect_traffic, traffic_of
 from ..system import find_protocol
+from .benches import Bench
 from .grids import Settings
-from .measured import BYTES, MESSAGES, Cell, MeasuredCell, RefusedCell, Trial, Wanted
-from .measures import Measure, measures_of
-from .redrawing import LEAST_DRAWS, check_redrawn, redrawn
+from .measured import Cell, MeasuredCell, RefusedCell, Trial, Wanted
+from .redrawing import LEAST_DRAWS, check_redrawn
 from .summaries import LEAST_TRIALS
 
 DEFAULT_TRIALS: Final = 500
@@ -53,6 +50,7 @@ _SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another proces
 _SECONDS_OF_STEP: Final = 0.25  # between two looks at how far trials are
 _MOST_SECONDS: Final = 30.0  # that an interruption loses
 _LEAST_SECONDS: Final = 1e-6
+_PROBED: Final = 64  # trials of a block, of which it is seen what they take
 _Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
 
 
@@ -214,16 +212,21 @@ def run_trials(
     if any(frames_in(cell.scenario.parties) for cell in cells):
         workers = 1  # a frame is in the memory of this process alone
     known = dict(resolved or {})
-    benches = [_Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
+    benches = [Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
     found = [_Found() for _ in cells]
     for key, answer in () if journal is None else journal.finished.items():
         place, start = map(int, key.split())
         found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
     seconds: list[float] = []
     for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
-        started = time.perf_counter()
-        found[place].take(first, bench.run(range(first, first + 1)))
-        seconds.append(time.perf_counter() - started)
+        for numbers in (
+            range(first, first + 1),
+            range(first + 1, first + min(trials, 1 + min(bench.at_once, _PROBED))),
+        ):
+            started = time.perf_counter()
+            found[place].take(numbers.start, bench.run(numbers))
+            each = (time.perf_counter() - started) / max(len(numbers), 1)
+            seconds = [*seconds[:place], each] if numbers else seconds
     ends = dict[int, int]()
     for end in _ends(first, trials, wanted, of_draw=max(cell.redraw or 1 for cell in cells)):
         still = [place for place in range(len(cells)) if place not in ends]
@@ -251,7 +254,7 @@ def run_trials(
     ]
 
 
-def _measured(cell: Cell, bench: "_Bench", trials: tuple[Trial, ...]) -> MeasuredCell:
+def _measured(cell: Cell, bench: Bench, trials: tuple[Trial, ...]) -> MeasuredCell:
     return MeasuredCell(
         settings=cell.settings,
         measures=bench.measures,
@@ -296,7 +299,7 @@ def _shares(
 
 
 def _answers(
-    cells: Sequence[Cell], benches: "Sequence[_Bench]", shares: Sequence[list[_Range]], pool: Pool | None
+    cells: Sequence[Cell], benches: Sequence[Bench], shares: Sequence[list[_Range]], pool: Pool | None
 ) -> Iterator[tuple[_Range, Iterable[Trial]]]:
     """Yield the trials of all shares, as they come."""
     come: Generator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
@@ -328,64 +331,9 @@ def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local],
     """
     digest = hashlib.sha256()
     for cell, each in zip(cells, resolved, strict=True):
-        digest.update(msgspec.msgpack.encode((_with_seed(cell, None), _Bench(each, cell).held)))
+        digest.update(msgspec.msgpack.encode((_with_seed(cell, None), Bench(each, cell).held)))
     own = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
     return Journal(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
-
-
-class _Bench:
-    """Runs the trials of one cell."""
-
-    def __init__(self, resolved: Local, cell: Cell) -> None:
-        self._own = _Session(resolved)
-        self._cell = cell
-        self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
-        self.num_parties = len(resolved.names)
-        self.losses = tuple(resolved.protocol.losses)
-
-    @functools.cached_property
-    def held(self) -> str:
-        """A digest of what the parties hold and of all parameters: those of whoever runs trials for somebody else."""
-        inputs = self._own.resolved.inputs
-        rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._own.resolved.protocol).encode())
-        return hashlib.sha256(b"".join(rows)).hexdigest()
-
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """What is measured."""
-        return (*self._own.measures.measures, *(() if self._own.traffic is None else (MESSAGES, BYTES)))
-
-    def run(self, numbers: range) -> Iterator[Trial]:
-        """Yield the trials of these numbers."""
-        return map(self._run, numbers)
-
-    def _draw(self, number: int) -> "_Session":
-        return _Session(resolve(redrawn(self._cell.scenario, number)))
-
-    def _run(self, number: int) -> Trial:
-        scenario, redraw = self._cell.scenario, self._cell.redraw
-        session = self._drawn(number // redraw) if redraw else self._own
-        resolved = session.resolved
-        assert scenario.seed is not None  # noqa: S101  `prepare` sets one
-        noise = SimulatedNoise(scenario.seed, session=scenario.name, round_number=scenario.round + number)
-        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise)
-        found = dict(session.measures.of(record.outcome, record.tallies))
-        traffic = traffic_of(resolved, record, session.traffic) or ()
-        if traffic:
-            messages = sum(phase.messages_up + phase.messages_down for phase in traffic)
-            num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
-            number_of_parties = len(resolved.names)
-            found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
-        return Trial(found, tuple(traffic))
-
-
-class _Session:
-    """What trials of the same parties share."""
-
-    def __init__(self, resolved: Local) -> None:
-        self.resolved = resolved
-        self.measures = measures_of(resolved)
-        self.traffic = expect_traffic(resolved)
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -398,7 +346,7 @@ class _Part(msgspec.Struct, frozen=True, array_like=True):
     stop: int
 
     @classmethod
-    def of(cls, cell: Cell, bench: _Bench, start: int, stop: int) -> "_Part":
+    def of(cls, cell: Cell, bench: Bench, start: int, stop: int) -> "_Part":
         elsewhere = msgspec.structs.replace(cell, scenario=with_absolute_paths(cell.scenario))
         return cls(_with_seed(elsewhere, None), str(cell.scenario.seed), bench.held, start, stop)
 
@@ -412,10 +360,10 @@ def _with_seed(cell: Cell, seed: int | None) -> Cell:
 
 
 @functools.lru_cache(maxsize=4)
-def _bench_of(cell: bytes, seed: int, held: object) -> _Bench:
+def _bench_of(cell: bytes, seed: int, held: object) -> Bench:
     del held  # with other parties, whose files have changed, it is another one
     own = _with_seed(msgspec.msgpack.decode(cell, type=Cell), seed)
-    return _Bench(resolve(own.scenario), own)
+    return Bench(resolve(own.scenario), own)
 
 
 def _run_parts(task: _Task) -> list[list[Trial]]:

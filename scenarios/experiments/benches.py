@@ -1,0 +1,149 @@
+"""The trials of one cell: in blocks, where the system has them, and one by one elsewhere; the numbers are the same.
+
+A block has what a session computes, without what it states. So some trials of each cell are whole sessions
+(`run_arrays`): the first one, and the first of each kind of outcome, whose messages and bytes all others of the kind
+have. On these are made the checks that a block leaves out: that tallies of two halves add up, that an outcome is
+computed alike twice and survives msgpack and JSON, that losses can be entered into a ledger, and that the block has
+found the same numbers. What values, reports and losses may be is checked of all trials. Where anything is wrong in a
+block, or not finite, its trials are held one by one, and the one that is wrong says so.
+"""
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ...protocol.arrays import FloatArray
+from ...protocol.blocks import InputBlock, decide_sessions, decides_in_blocks, sessions_at_once
+from ...protocol.errors import PluginError
+from ...protocol.plugin_faults import plugin_of
+from ...protocol.randomness import SimulatedNoise
+from ...protocol.traffic import PhaseTraffic
+from ..running.by_arrays import run_arrays
+from ..running.resolution import Local, resolve
+from ..running.results import expect_traffic, traffic_of
+from .measured import BYTES, MESSAGES, Cell, Trial
+from .measures import Measure, Measures, measures_of
+from .redrawing import redrawn
+
+
+class Bench:
+    """Runs the trials of one cell.
+
+    Args:
+        resolved: what the cell's scenario names.
+        cell: which is tried.
+
+    Attributes:
+        at_once: how many trials a block has at most; 0 where they are run one by one.
+    """
+
+    def __init__(self, resolved: Local, cell: Cell) -> None:
+        self._own = _Session(resolved)
+        self._cell = cell
+        self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
+        self._traffic_of_kind: dict[bytes, tuple[tuple[PhaseTraffic, ...], Mapping[str, float]]] = {}
+        self.num_parties = len(resolved.names)
+        self.losses = tuple(resolved.protocol.losses)
+        self.at_once = 0
+        if decides_in_blocks(resolved.protocol) and self._own.measures.go_in_blocks:
+            self.at_once = sessions_at_once(resolved.protocol, self.num_parties)
+
+    @functools.cached_property
+    def held(self) -> str:
+        """A digest of what the parties hold and of all parameters: those of whoever runs trials for somebody else."""
+        inputs = self._own.resolved.inputs
+        rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._own.resolved.protocol).encode())
+        return hashlib.sha256(b"".join(rows)).hexdigest()
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is measured."""
+        return (*self._own.measures.measures, *(() if self._own.traffic is None else (MESSAGES, BYTES)))
+
+    def run(self, numbers: range) -> Iterator[Trial]:
+        """Yield the trials of these numbers."""
+        size = self.at_once or len(numbers)
+        for start in range(0, len(numbers), size):
+            block = numbers[start : start + size]
+            found = self._numbers_of(block) if self.at_once else None
+            yield from map(self._run, block) if found is None else self._trials_of(block, *found)
+
+    def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[bytes]] | None:
+        """Return what a block of trials is measured by, and each one's kind; None where one by one they tell more."""
+        protocol, noise = self._own.resolved.protocol, self._noise(numbers.start)
+        first = self._cell.scenario.round + numbers.start
+        try:
+            if (inputs := self._inputs_of(numbers)) is None:
+                return None
+            decisions, tallies = decide_sessions(protocol, inputs, noise.of_rounds(range(first, first + len(numbers))))
+            found = self._own.measures.of_block(inputs, decisions, tallies)
+        except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
+            return None
+        if not all(np.isfinite(own).all() for own in found.values()):
+            return None
+        return found, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
+
+    def _trials_of(self, numbers: range, found: Mapping[str, FloatArray], kinds: Sequence[bytes]) -> Iterator[Trial]:
+        """Yield the trials of a block: whole sessions where a kind is new, which have to say the same."""
+        rows = np.stack(list(found.values()), axis=1).tolist()
+        for number, row, kind in zip(numbers, rows, kinds, strict=True):
+            measured = dict(zip(found, row, strict=True))
+            if kind in self._traffic_of_kind:
+                traffic, of_traffic = self._traffic_of_kind[kind]
+                yield Trial(measured | of_traffic, traffic)
+                continue
+            whole = self._run(number)
+            of_traffic = {name: own for name, own in whole.measures.items() if name not in found}
+            if whole.measures != measured | of_traffic:
+                reason = "many sessions at once have other numbers than one of them by itself"
+                raise PluginError(plugin=plugin_of(self._own.resolved.protocol), step="decisions", reason=reason)
+            self._traffic_of_kind[kind] = whole.traffic, of_traffic
+            yield whole
+
+    def _inputs_of(self, numbers: range) -> InputBlock | None:
+        """Return what the parties hold in these trials; None where other draws have another session."""
+        redraw, own = self._cell.redraw, self._own.resolved
+        if not redraw:
+            return self._own.measures.block
+        draws = range(numbers.start // redraw, numbers[-1] // redraw + 1)
+        drawn = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
+        for each in drawn:
+            is_alike = each.protocol.parameters == own.protocol.parameters and each.names == own.names
+            if not is_alike or not np.array_equal(each.inputs.public, own.inputs.public):
+                return None
+        private = np.stack([each.inputs.private for each in drawn])
+        return InputBlock(private[np.array(numbers) // redraw - draws.start], own.inputs.public)
+
+    def _noise(self, number: int) -> SimulatedNoise:
+        scenario = self._cell.scenario
+        assert scenario.seed is not None  # noqa: S101  `prepare` sets one
+        return SimulatedNoise(scenario.seed, session=scenario.name, round_number=scenario.round + number)
+
+    def _draw(self, number: int) -> "_Session":
+        return _Session(resolve(redrawn(self._cell.scenario, number)))
+
+    def _run(self, number: int) -> Trial:
+        """Return a trial by a whole session."""
+        redraw = self._cell.redraw
+        session = self._drawn(number // redraw) if redraw else self._own
+        resolved = session.resolved
+        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=self._noise(number))
+        found = dict(session.measures.of(record.outcome, record.tallies))
+        traffic = traffic_of(resolved, record, session.traffic) or ()
+        if traffic:
+            messages = sum(phase.messages_up + phase.messages_down for phase in traffic)
+            num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
+            number_of_parties = len(resolved.names)
+            found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
+        return Trial(found, tuple(traffic))
+
+
+class _Session:
+    """What trials of the same parties share."""
+
+    def __init__(self, resolved: Local) -> None:
+        self.resolved = resolved
+        self.measures: Measures = measures_of(resolved)
+        self.traffic = expect_traffic(resolved)
