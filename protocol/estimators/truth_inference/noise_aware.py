@@ -29,6 +29,8 @@ from .votes import vote_in_turns
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
 """Nodes times workers that are held at once."""
+_LONGEST_ROW = 1 << 10
+"""Of those that are summed at once."""
 _INNER_ROUNDS = 5
 """Of inferring the hidden answers, in each M-step: they converge slowly where noise is strong."""
 _LEAST_PROBABILITY = 1e-9
@@ -197,8 +199,11 @@ class _CompetenceGrid:
 def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
     """Return the mean of `values` for each worker.
 
-    Rows are added to each other, in the same order on every processor, as a matrix product would not.
+    Rows are added to each other, in the same order on every processor, as a matrix product would not. So does a sum
+    over the first axis, but for a single column; of long rows the products no longer stay in the processor's cache.
     """
+    if 1 < posterior.shape[1] <= _LONGEST_ROW:
+        return np.add.reduce(posterior * values[:, None], axis=0)
     total = np.zeros(posterior.shape[1])
     for probabilities, value in zip(posterior, values.tolist(), strict=True):
         total += probabilities * value

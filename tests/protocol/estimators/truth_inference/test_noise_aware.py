@@ -14,7 +14,11 @@ from psephos.protocol.estimators.truth_inference import (
     noise_aware_one_coin,
 )
 from psephos.protocol.estimators.truth_inference.expectation import Fitting, mean_posteriors
-from psephos.protocol.estimators.truth_inference.noise_aware import confusions_at_prior, noise_aware_votes
+from psephos.protocol.estimators.truth_inference.noise_aware import (
+    _expectation,  # pyright: ignore[reportPrivateUsage]  for its bits at every width
+    confusions_at_prior,
+    noise_aware_votes,
+)
 
 OPTIONS: dict[str, Any] = {"max_iterations": 100, "ties": "first"}
 FITTING = Fitting(tolerance=1e-6, **OPTIONS)
@@ -74,6 +78,16 @@ def test_rounds_of_votes_equal_a_plain_loop() -> None:
                     truths[task] = scores.index(max(scores))
         assert found.truths.tolist() == truths
         assert found.weights == pytest.approx([weights[w, 2] for w in range(answers.num_workers)], abs=1e-8)
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 128, 655, 1024, 1025, 3000])
+@pytest.mark.parametrize("nodes", [1, 2, 7, 8, 9, 40, 129, 600])
+def test_expectations_have_the_bits_of_a_sum_term_by_term(nodes: int, workers: int) -> None:
+    draws = np.random.default_rng(nodes * workers)
+    posterior = np.exp(draws.normal(0, 9, (nodes, workers)))
+    values = -np.exp(draws.normal(0, 9, nodes))
+    plain = [sum(p * v for p, v in zip(column, values.tolist(), strict=True)) for column in posterior.T.tolist()]
+    assert _expectation(posterior, values).tolist() == plain
 
 
 def test_votes_are_alike_where_reports_say_little_and_nothing_where_they_say_nothing() -> None:
