@@ -10,7 +10,13 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 _MAX_INT64 = 2**63 - 1
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
-_ROWS_AT_A_TIME = 1 << 13  # which stay in the processor's cache
+ROWS_AT_A_TIME = 1 << 13
+"""So many stay in the processor's cache."""
+
+
+def sums_fit(values: IntArray) -> bool:
+    """Return whether the sum of so many integers of these sizes fits into 64 bits, whatever their signs."""
+    return not values.size or max(int(values.max()), -int(values.min())) * len(values) <= _MAX_INT64
 
 
 def exact_column_sums(values: IntArray) -> IntArray:
@@ -25,12 +31,11 @@ def exact_column_sums(values: IntArray) -> IntArray:
     Raises:
         OverflowError: a sum does not fit into 64 bits; never a wrong sum.
     """
-    num_rows = len(values)
-    if num_rows and max(int(values.max()), -int(values.min())) * num_rows > _MAX_INT64:
+    if not sums_fit(values):
         # They might not fit: add them as Python's integers, which have no limit, and see.
         exact = [sum(column) for column in values.T.tolist()]
         if any(not -_MAX_INT64 - 1 <= total <= _MAX_INT64 for total in exact):
-            raise OverflowError(f"a sum of {num_rows} integers does not fit into 64 bits")
+            raise OverflowError(f"a sum of {len(values)} integers does not fit into 64 bits")
         return np.array(exact, dtype=np.int64)
     return np.einsum("ij->j", values, dtype=np.int64)  # three times as fast as the sum over an axis
 
@@ -62,8 +67,8 @@ def some_distinct(rows: IntArray, *, most: int, sized_by: slice) -> IntArray:
     Those are spread by size, the sum of absolute values in some columns, least and greatest included.
     """
     found = rows[:0]
-    for start in range(0, len(rows), _ROWS_AT_A_TIME):
-        found, _ = distinct_rows(np.concatenate([found, rows[start : start + _ROWS_AT_A_TIME]]))
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        found, _ = distinct_rows(np.concatenate([found, rows[start : start + ROWS_AT_A_TIME]]))
         if len(found) > most:
             sizes = np.abs(rows[:, sized_by].astype(np.float64)).sum(axis=1)  # in which nothing overflows
             places = np.argsort(sizes, kind="stable")[np.arange(most) * (len(rows) - 1) // (most - 1)]

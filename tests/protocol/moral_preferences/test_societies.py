@@ -114,6 +114,28 @@ def test_a_voter_changes_the_sums_of_its_own_society_alone() -> None:
         assert int(changes.max()) <= 2 * protocol.summary.bound
 
 
+@pytest.mark.parametrize("size", [1 << 20, 1 << 40, (1 << 63) - 1 >> 3])
+@pytest.mark.parametrize("number", [0, 1, 2, 5, 70, 20_000])
+@pytest.mark.parametrize("num_levels", [1, 2, 100])
+def test_local_tallies_are_what_a_loop_over_reports_adds_up(num_levels: int, number: int, size: int) -> None:
+    """Also where sums that do not fit into 64 bits could be: each cell's does, since there signs take turns."""
+    levels = tuple(0.5 + level / 32 for level in range(num_levels))
+    phase = make_societies(paradigm=Paradigm.VLDP, epsilons=levels).phase
+    assert isinstance(phase, PerturbedPhase)
+    draw = np.random.default_rng(number)
+    public = np.stack([draw.integers(0, len(NAMES), number), draw.integers(0, num_levels, number)], axis=1)
+    reports = draw.integers(0, size, (number, 2))
+    expected = [[0] * 4 for _ in range(len(NAMES) * num_levels)]
+    for place, (society, level) in enumerate(public.tolist()):
+        cell, shift = expected[society * num_levels + level], phase.shifts[level]
+        reports[place] *= (-1) ** cell[0]
+        report: list[int] = reports[place].tolist()
+        cell[0] += 1
+        cell[1] += sum(min(abs((each + (1 << shift >> 1)) >> shift), 1 << 15) ** 2 for each in report)
+        cell[2:] = [total + each for total, each in zip(cell[2:], report, strict=True)]
+    assert phase.tally(reports, earlier=[], public=public).totals.tolist() == expected
+
+
 class CountedTwice(SocietiesPhase):
     """A fault: the voters of the first society count in the second one as well."""
 
