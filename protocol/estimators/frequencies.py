@@ -4,10 +4,11 @@ Source: Warner (1965); Yan, Liu and Liu (2018), equation (3), with the inverse o
 (M⁻¹)[x][r] = ([x = r] − q)/(p − q).
 """
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ..arguments import exact_arguments
 from ..elementary import square
@@ -62,12 +63,48 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
 
 
 def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:
-    """Return what `LinearEstimator` gives for each row of the inverse, bit for bit, in O(k).
+    """Return what `LinearEstimator` gives for each row of the inverse, bit for bit, in O(k)."""
+    terms = _terms_of_k_rr(mechanism.keep_probability, mechanism.lie_probability, mechanism.num_choices - 1)
+    num_reports = sum(counts)
+    constant, least = num_reports * terms.constant, num_reports * terms.least
+    adds = [(count * terms.own_adds, count * terms.other_adds) for count in counts]
+    ratios = [(own.as_integer_ratio(), other.as_integer_ratio()) for own, other in adds]
+    unit = max(denominator for pair in ratios for _, denominator in pair)  # all are powers of 2
+    exact = [(own * (unit // d), other * (unit // e)) for (own, d), (other, e) in ratios]
+    from_others = sum(other for _, other in exact)
+    return tuple(
+        Estimate(
+            (constant + count * terms.factor) / terms.denominator,
+            math.sqrt(max((from_others - other + own) / unit, least)),
+        )
+        for count, (own, other) in zip(counts, exact, strict=True)
+    )
 
-    k-RR's matrix and its inverse are multiples of the identity plus a constant. So whatever is summed over reports or
-    over values has three different terms at most, and each sum is exactly rounded, in whichever order it is taken.
+
+class _Terms(NamedTuple):
+    """What estimates of counts from k-RR are made of.
+
+    Args:
+        constant, factor: of what each report and each report of the value adds to an estimate, times the denominator.
+        own_adds, other_adds: what a report of the value, and one of another, adds to the variance that is estimated.
+        least: of what a report adds to it.
     """
-    keep, lie, others = mechanism.keep_probability, mechanism.lie_probability, mechanism.num_choices - 1
+
+    constant: int
+    factor: int
+    denominator: int
+    own_adds: float
+    other_adds: float
+    least: float
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _terms_of_k_rr(keep: float, lie: float, others: int) -> _Terms:
+    """Return the terms by k-RR's probabilities and its number of lies.
+
+    Its matrix and its inverse are multiples of the identity plus a constant. So whatever is summed over reports or over
+    values has three different terms at most, and each sum is exactly rounded, in whichever order it is taken.
+    """
     own, other = (1 - lie) / (keep - lie), -lie / (keep - lie)  # M⁻¹'s diagonal, and all the rest of it
 
     def variance(*reports: tuple[int, float, float]) -> float:
@@ -77,22 +114,17 @@ def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: S
 
     of_holder = variance((1, keep, own), (others, lie, other))
     of_other = variance((1, lie, own), (1, keep, other), (others - 1, lie, other))
-    # What a report of the value, and one of another, adds to the variance that is estimated.
-    own_adds = _rounded_sum([(1, own * of_holder), (others, other * of_other)])
-    other_adds = _rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)])
-    num_reports = sum(counts)
-    least = num_reports * min(of_holder, of_other)
+    constant, factor = Fraction(other), Fraction(own) - Fraction(other)
+    denominator = max(constant.denominator, factor.denominator)  # both are powers of 2
+    numerators = (int(constant * denominator), int(factor * denominator), denominator)
     if abs(own) + others * abs(other) > GREATEST_ROW:
-        least = num_reports * max(of_holder, of_other)
-        own_adds = other_adds = 0.0
-    constant, factor = num_reports * Fraction(other), Fraction(own) - Fraction(other)
-    from_others = sum((Fraction(count * other_adds) for count in counts), start=Fraction(0))
-
-    def estimate(count: int) -> Estimate:
-        plug_in = float(from_others - Fraction(count * other_adds) + Fraction(count * own_adds))
-        return Estimate(float(constant + count * factor), math.sqrt(max(plug_in, least)))
-
-    return tuple(map(estimate, counts))
+        return _Terms(*numerators, own_adds=0.0, other_adds=0.0, least=max(of_holder, of_other))
+    return _Terms(
+        *numerators,
+        own_adds=_rounded_sum([(1, own * of_holder), (others, other * of_other)]),
+        other_adds=_rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)]),
+        least=min(of_holder, of_other),
+    )
 
 
 def _rounded_sum(terms: Iterable[tuple[int, float]]) -> float:
