@@ -269,7 +269,11 @@ _TRIED: Final[Mapping[str, object]] = {
 
 def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
     """Raise ConfigurationError unless the names are distinct, short, and without what a written list needs."""
-    for name in names:
+    text = "".join(names)
+    are_short = bool(names) and 0 < min(map(len, names)) <= max(map(len, names)) <= MAX_NAME_LENGTH
+    # Which one is wrong is looked for where one is: a survey has many, and most are right.
+    are_right = are_short and [*map(str.strip, names)] == [*names] and not any(sign in text for sign in forbidden)
+    for name in () if are_right else names:
         if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):
             allowed = f"names of 1 to {MAX_NAME_LENGTH} characters, without {' and '.join(forbidden)} or blanks around"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
