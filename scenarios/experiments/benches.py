@@ -25,7 +25,7 @@ from ..running.resolution import Local, resolve
 from ..running.results import expect_traffic, traffic_of
 from .measured import BYTES, MESSAGES, Cell, Trial
 from .measures import Measure, Measures, measures_of
-from .redrawing import redrawn
+from .redrawing import redrawn, rows_drawn
 
 
 class Bench:
@@ -64,7 +64,7 @@ class Bench:
 
     def run(self, numbers: range) -> Iterator[Trial]:
         """Yield the trials of these numbers."""
-        size = self.at_once or len(numbers)
+        size = self.at_once or max(len(numbers), 1)
         for start in range(0, len(numbers), size):
             block = numbers[start : start + size]
             found = self._numbers_of(block) if self.at_once else None
@@ -108,12 +108,15 @@ class Bench:
         if not redraw:
             return self._own.measures.block
         draws = range(numbers.start // redraw, numbers[-1] // redraw + 1)
-        drawn = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
-        for each in drawn:
-            is_alike = each.protocol.parameters == own.protocol.parameters and each.names == own.names
-            if not is_alike or not np.array_equal(each.inputs.public, own.inputs.public):
+        rows = rows_drawn(self._cell.scenario, own.protocol, draws)
+        if rows is None:
+            drawn = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
+            if any(each.protocol.parameters != own.protocol.parameters or each.names != own.names for each in drawn):
                 return None
-        private = np.stack([each.inputs.private for each in drawn])
+            rows = [each.inputs for each in drawn]
+        if not all(np.array_equal(each.public, own.inputs.public) for each in rows):
+            return None
+        private = np.stack([each.private for each in rows])
         return InputBlock(private[np.array(numbers) // redraw - draws.start], own.inputs.public)
 
     def _noise(self, number: int) -> SimulatedNoise:

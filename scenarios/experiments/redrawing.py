@@ -17,6 +17,7 @@ import msgspec
 
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
+from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.config import Scenario
 from ..running.parties import sources_of
 from ..running.resolution import Local, resolve
@@ -44,6 +45,21 @@ def redrawn(scenario: Scenario, number: int) -> Scenario:
     each = sources_of(find_protocol(scenario.protocol)).own_parameters.keys() & parties.keys()
     tables = {name: _with_seed(parties[name], number) for name in each if isinstance(parties[name], Mapping)}
     return msgspec.structs.replace(scenario, parties={**_with_seed(parties, number), **tables})
+
+
+def rows_drawn(scenario: Scenario, protocol: PhasedProtocol[Any, Any], numbers: range) -> list[Inputs] | None:
+    """Return the rows of the draws of these numbers, as the first one's protocol encodes them; None for one by one."""
+    sources = sources_of(type(protocol))
+    parties = scenario.parties
+    if sources.draws is None or not isinstance(parties, Mapping) or sources.own_parameters.keys() & parties.keys():
+        return None
+    seeds = [parties.get(_SEED, 0) + number for number in numbers]
+    table = sources.draws(parties, seeds, scenario.parameters)
+    if table is None:
+        return None
+    encoded = protocol.encode(table)
+    size = len(encoded) // len(seeds)
+    return [encoded.of_range(start, start + size) for start in range(0, len(encoded), size)]
 
 
 def _with_seed(table: Mapping[str, Any], number: int) -> dict[str, Any]:

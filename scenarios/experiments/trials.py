@@ -217,16 +217,13 @@ def run_trials(
     for key, answer in () if journal is None else journal.finished.items():
         place, start = map(int, key.split())
         found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
-    seconds: list[float] = []
+    seconds = [0.0] * len(benches)
     for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
-        for numbers in (
-            range(first, first + 1),
-            range(first + 1, first + min(trials, 1 + min(bench.at_once, _PROBED))),
-        ):
+        probed = range(first, first + min(trials, 1 + min(bench.at_once, _PROBED)))
+        for numbers in filter(None, (probed[:1], probed[1:])):
             started = time.perf_counter()
             found[place].take(numbers.start, bench.run(numbers))
-            each = (time.perf_counter() - started) / max(len(numbers), 1)
-            seconds = [*seconds[:place], each] if numbers else seconds
+            seconds[place] = (time.perf_counter() - started) / len(numbers)
     ends = dict[int, int]()
     for end in _ends(first, trials, wanted, of_draw=max(cell.redraw or 1 for cell in cells)):
         still = [place for place in range(len(cells)) if place not in ends]

@@ -243,6 +243,10 @@ class PartySources:
             was agreed of them stands beside a roster.
         like: makes up parties in place of those of a session, as many and with the same public values, of whom a
             share says yes: protocol, their rows, that share → the parties, and the parameters that go with them.
+        draws: makes many draws of a generator's parties at once: a scenario's table of parties, a seed for each draw,
+            the scenario's parameters → the protocol's columns, one draw after another, each of as many parties. It is
+            what `read` gives of each seed, bit for bit, of which the protocol completes the same parameters; None
+            where it does not know how.
         alternatives: sets of parameters of which one is given: who sets another one means that in place of it.
         stream: what opens the parties of a path or a table that come in batches, or files of any size with a line for
             each of them, who do so where these cannot be read at once; None of all others. Without it and `read`, a
@@ -265,6 +269,7 @@ class PartySources:
     parameters_of_public_columns: frozenset[str] = frozenset()
     implied_parameters: frozenset[str] = frozenset()
     like: Callable[[Any, Inputs, float], tuple[list[dict[str, Any]], dict[str, Any]]] | None = None
+    draws: Callable[[Mapping[str, Any], Sequence[int], Mapping[str, Any]], Mapping[str, Entries] | None] | None = None
     alternatives: tuple[frozenset[str], ...] = ()
     stream: Callable[[str | Mapping[str, Any], Mapping[str, Any]], OpenStream | RowFiles | None] | None = None
     words: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

@@ -13,7 +13,7 @@ from ....protocol.arrays import FloatArray
 from ....protocol.dpwevote import DPWeVote, Parameters
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.phases import Entries, Inputs
-from ....protocol.randomness import philox_rows, stream_key
+from ....protocol.randomness import philox_tables, stream_key
 from ...reading.conversion import convert
 from ...reading.sources import PartiesTable
 
@@ -56,7 +56,20 @@ def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) 
     """Return made-up partners of a table of `WeightedVotes`."""
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
-    return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters)), is_generated=True)
+    return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters), [votes.seed]), is_generated=True)
+
+
+def draw_partners(
+    parties: Mapping[str, Any], seeds: Sequence[int], parameters: Mapping[str, Any]
+) -> dict[str, Entries] | None:
+    """Return the columns of `make_partners` for each of some seeds, one after another.
+
+    None where the set of weights, which is public, follows from who is drawn.
+    """
+    if parameters.get("public_weights") and "weights" not in parameters:
+        return None
+    votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
+    return _weighted_votes(votes, read_ballot(parameters), seeds)
 
 
 def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -70,7 +83,7 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
         number > _MOST_LIKE, "--like", f"{number:,} partners", f"for at most {_MOST_LIKE:,}: give a generator instead"
     )
     own = vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
-    uniforms = _uniforms(MadeUpOpinions(), num_partners=number, candidates=parameters.candidates)
+    uniforms = _uniforms([MadeUpOpinions().seed], num_partners=number, candidates=parameters.candidates)
     says_yes = uniforms[:, 1:].argsort(axis=0).argsort(axis=0) < round(share * number)
     rows = [
         {"partner": f"partner-{row + 1}", "weight": own[row], **dict(zip(parameters.candidates, votes, strict=True))}
@@ -90,14 +103,14 @@ def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
 
 def make_opinions(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
     """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1."""
-    return _opinions(options, candidates, _uniforms(options, num_partners=num_partners, candidates=candidates))
+    return _opinions(options, candidates, _uniforms([options.seed], num_partners=num_partners, candidates=candidates))
 
 
-def _weighted_votes(votes: WeightedVotes, ballot: Parameters) -> dict[str, Entries]:
+def _weighted_votes(votes: WeightedVotes, ballot: Parameters, seeds: Sequence[int]) -> dict[str, Entries]:
     weights = ballot.weights
     shares = votes.weight_shares or (1 / len(weights),) * len(weights)
     _check_number("weight_shares", shares, [f"{weight:g}" for weight in weights])
-    uniforms = _uniforms(votes, num_partners=votes.count, candidates=ballot.candidates)
+    uniforms = _uniforms(seeds, num_partners=votes.count, candidates=ballot.candidates)
     places = np.searchsorted(np.cumsum(shares)[:-1], uniforms[:, 0], side="right")
     return {
         "weight": np.array(weights, dtype=np.float64)[places],
@@ -105,12 +118,12 @@ def _weighted_votes(votes: WeightedVotes, ballot: Parameters) -> dict[str, Entri
     }
 
 
-def _uniforms(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> FloatArray:
-    """Return a row for each partner: the first is for the weight, the others are for the opinions."""
-    key = stream_key(
-        seed=options.seed, session="", round_number=0, protocol="dpwevote", phase="", purpose="made-up partners"
-    )
-    return philox_rows(key, start=0, stop=num_partners, slots=1 + len(candidates))
+def _uniforms(seeds: Sequence[int], *, num_partners: int, candidates: Sequence[str]) -> FloatArray:
+    """Return a row for each partner of each seed: the first is for the weight, the others are for the opinions."""
+    address: dict[str, Any] = {"session": "", "round_number": 0, "protocol": "dpwevote", "phase": ""}
+    keys = [stream_key(seed=seed, **address, purpose="made-up partners") for seed in seeds]
+    slots = 1 + len(candidates)
+    return philox_tables(keys, start=0, stop=num_partners, slots=slots).reshape(-1, slots)
 
 
 def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: FloatArray) -> dict[str, Entries]:

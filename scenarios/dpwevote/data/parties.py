@@ -25,7 +25,7 @@ from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import check_unlike, one_row_each, read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, filled_of, word_of
-from .made_up import make_like, make_partners
+from .made_up import draw_partners, make_like, make_partners
 
 _FIELD: Final = "partners"
 _WEIGHT: Final = "weight"
@@ -348,6 +348,7 @@ SOURCES: Final = PartySources(
     read=load_partners,
     stream=_rows_of_partners,
     like=make_like,
+    draws=draw_partners,
     paths=("file", "manifest"),
     published=frozenset({"file"}),
     of_each={"weight_shares": "weights"},
