@@ -83,6 +83,11 @@ class Cryptography:
     def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
         """Return whether a signature is the key's owner's (Ed25519)."""
         try:
+            if bindings.crypto_sign_open(signature + message, key) == message:  # in half the time that the other takes
+                return True
+        except (CryptoError, ValueError):
+            pass  # it refuses some that owners alone can make, whose first point is of small order
+        try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
         except (InvalidSignature, ValueError):
             return False

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from .primitives import KEY_BYTES, Primitives
+from .primitives import KEY_BYTES, Primitives, has_large_order
 from .scalars import ORDER, SCALAR_BYTES, encode_scalar, is_of_one_polynomial, scalar_from, value_at_zero
 from .steps import DIGEST_BYTES, LEAF_BYTES, MARK_BYTES, Deal, Entry, Keys, MaskingRules, Path, Piece
 
@@ -128,7 +128,6 @@ class KnownDeal:
     Attributes:
         alpha: what its polynomials are combined by.
         entries: the digests of its entries, by their holders' places, in order.
-        held: what `held_digest` covers of it, likewise.
         pieces: by their holders' places.
         digest: of all of it.
     """
@@ -139,11 +138,14 @@ class KnownDeal:
         self.alpha = alpha_of(rules, dealer, self._keys, **points, leaves=(piece.leaves for piece in deal.pieces))
         self.pieces = {piece.place: piece for piece in deal.pieces}
         self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
-        self.held = {place: held_entry(dealer, entry, self.alpha) for place, entry in self.entries.items()}
         pairs = tuple(self.entries.items())
         self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
         self.chunks = tuple(map(_digest_of_chunk, self._chunks))
         self.digest = deal_digest(rules, dealer, self._keys, **points, alpha=self.alpha, chunks=self.chunks)
+
+    def held_by(self, holder: int) -> bytes:
+        """Return what `held_digest` covers of it, where a holder acknowledges it."""
+        return held_entry(self._dealer, self.entries[holder], self.alpha)
 
     def path_to(self, holder: int) -> Path:
         """Return what leads from the entry of a holder to the digest."""
@@ -162,7 +164,7 @@ class KnownDeal:
         if len(known) < len(values) or not is_of_one_polynomial(known, rules.needed, seed=seed):
             return False
         alpha = self.alpha.ljust(SCALAR_BYTES, b"\0")
-        if not primitives.is_point(deal.blinding):
+        if not has_large_order(deal.blinding):  # then it is of the group if it is the difference of two others
             return False
         try:
             left = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -73,8 +74,7 @@ def value_at_zero(values: Mapping[int, int], needed: int) -> int:
     if len(values) < needed:
         raise ValueError(f"{needed} shares are needed, got {len(values)}")
     numbers = tuple(sorted(values)[:needed])
-    pairs = zip(_factors_at_zero(numbers), numbers, strict=True)
-    return sum(factor * values[number] for factor, number in pairs) % ORDER
+    return _product(_factors_at_zero(numbers), values, numbers)
 
 
 def is_of_one_polynomial(values: Mapping[int, int], needed: int, *, seed: bytes) -> bool:
@@ -87,8 +87,11 @@ def is_of_one_polynomial(values: Mapping[int, int], needed: int, *, seed: bytes)
     numbers = tuple(sorted(values))
     if len(numbers) <= needed:
         return True
-    pairs = zip(_test_of(numbers, needed, seed), numbers, strict=True)
-    return sum(factor * values[number] for factor, number in pairs) % ORDER == 0
+    return _product(_test_of(numbers, needed, seed), values, numbers) == 0
+
+
+def _product(factors: Sequence[int], values: Mapping[int, int], numbers: Sequence[int]) -> int:
+    return sum(map(operator.mul, factors, map(values.__getitem__, numbers))) % ORDER
 
 
 @functools.lru_cache(maxsize=4096)

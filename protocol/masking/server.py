@@ -190,9 +190,7 @@ class MaskingServer:
                 keys = self._signed_keys
                 return self._to_all(lambda place: NeighborKeys(tuple((o, keys[o]) for o in near(place) if o in keys)))
             case MaskingMove.CHECK:
-                return self._to_all(
-                    lambda place: Boxes(tuple(self._box(dealer, place) for dealer in self._dealers(place)))
-                )
+                return self._to_all(self._boxes)
             case MaskingMove.ACCUSE:
                 return self._disputes
             case MaskingMove.MASKED:
@@ -235,9 +233,13 @@ class MaskingServer:
         """Return the places of those whose boxes a holder hears: neighbors whose deals are right."""
         return [place for place in self._neighbors(holder) if place in self._right_deals]
 
-    def _box(self, dealer: int, holder: int) -> HeldBox:
-        deal = self._deals[dealer]
-        return HeldBox(dealer, deal.pieces[holder].box, deal.entries[holder][:MARK_BYTES], deal.alpha)
+    def _boxes(self, holder: int) -> Boxes:
+        deals = [(dealer, self._deals[dealer]) for dealer in self._dealers(holder)]
+        told = [
+            HeldBox(dealer, deal.pieces[holder].box, deal.entries[holder][:MARK_BYTES], deal.alpha)
+            for dealer, deal in deals
+        ]
+        return Boxes(tuple(told))
 
     def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
@@ -252,8 +254,10 @@ class MaskingServer:
                 return self._wrong_of_keys(place, said)
             case Deal(pieces=pieces):
                 known = self._signed_keys
-                wanted = [(other, BOX_BYTES * (other != place)) for other in self._near(place) if other in known]
-                if [(piece.place, len(piece.box)) for piece in pieces] != wanted:
+                wanted = [other for other in self._near(place) if other in known]
+                sizes = [BOX_BYTES] * len(wanted)
+                sizes[wanted.index(place)] = 0
+                if [piece.place for piece in pieces] != wanted or [len(piece.box) for piece in pieces] != sizes:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, said)
                 return ""
@@ -264,7 +268,7 @@ class MaskingServer:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
                 if said.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
-                held = (self._deals[dealer].held[place] for dealer in self._held_by(place, doubted))
+                held = (self._deals[dealer].held_by(place) for dealer in self._held_by(place, doubted))
                 if said.held != held_digest(rules, place, held):
                     return "has signed that it holds something else than what it was told"
                 public, about = self._keys(place).of_boxes, rules.about("possession", place)
@@ -399,7 +403,7 @@ class MaskingServer:
         """Return a secret by its shares; None where its dealer has lied, and all that was dealt is to be told."""
         rules, primitives, deal = self._rules, self._primitives, self._deals[dealer]
         point = deal.deal.seed if is_of_seed else self._keys(dealer).of_masks
-        secret = self._put_together(dealer, {holder: scalar_from(share) for holder, share in shares.items()})
+        secret = self._put_together(dealer, shares)
         if is_secret_of(secret, point, primitives):
             return secret
         right: dict[int, bytes] = {}
@@ -410,7 +414,7 @@ class MaskingServer:
             elif holder in self.parties:  # else it is named
                 said = cast("Shares", self._said[MaskingMove.UNMASK][holder])
                 self._name(WrongShare(**self._acknowledged(holder, dealer), shares=said))
-        secret = self._put_together(dealer, {holder: scalar_from(share) for holder, share in right.items()})
+        secret = self._put_together(dealer, right)
         if is_secret_of(secret, point, primitives):
             return secret
         first = sorted(right, key=lambda holder: rules.graph.number_of(dealer, holder))[: rules.needed]
@@ -432,14 +436,14 @@ class MaskingServer:
     def _secret_of_liar(self, dealer: int) -> int:
         """Return a secret by all that its holders have, of a dealer who has lied."""
         rules, deal, is_of_seed = self._rules, self._deals[dealer], self._liars[dealer].is_of_seed
-        values: dict[int, int | None] = {}
+        values: dict[int, bytes] = {}
         for holder, said in self._of(MaskingMove.OPEN, Opening).items():
             content = dict(said.values).get(dealer)
             if content is None:
                 continue
             entry = self._entry(dealer, holder)
             if entry_of(rules, dealer, holder, content=content, alpha=deal.alpha, box=entry.box) == entry:
-                values[holder] = scalar_from(value_of(content, is_of_seed=is_of_seed))
+                values[holder] = value_of(content, is_of_seed=is_of_seed)
             elif holder in self.parties:  # else it is named
                 self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=said))
         secret = self._put_together(dealer, values)
@@ -449,14 +453,15 @@ class MaskingServer:
             raise RemoteProtocolError(reason, role=Side.SERVER.value)
         return secret
 
-    def _put_together(self, dealer: int, values: Mapping[int, int | None]) -> int:
-        """Return what the first of these values tell, by their holders.
+    def _put_together(self, dealer: int, values: Mapping[int, bytes]) -> int:
+        """Return what the first of these values tell, by their holders; of one that is no scalar as of 0.
 
         Raises:
             QuorumError: they are too few.
         """
         rules = self._rules
-        known = {rules.graph.number_of(dealer, holder): value or 0 for holder, value in values.items()}
+        number_of = rules.graph.number_of
+        known = {number_of(dealer, holder): scalar_from(value) or 0 for holder, value in values.items()}
         if len(known) < rules.needed:
             holders = {*self._near(dealer)}.intersection(self._deals).difference(self._excluded)
             step = f"{MaskingMove.UNMASK.value} of {rules.names[dealer]}"

@@ -52,6 +52,9 @@ _BoxOrNone = Annotated[bytes, msgspec.Meta(max_length=BOX_BYTES)]
 _Residue = Annotated[int, msgspec.Meta(ge=-(2**63), lt=2**63)]
 
 
+_IS_OF_SEED: Final = b"\0", b"\1"
+
+
 class MaskingMove(enum.Enum):
     """What moves a side of a masked phase: the steps in order, or a break."""
 
@@ -391,7 +394,7 @@ class MaskingRules:
         Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
         against none but those.
         """
-        told = (_place_bytes(dealer) + bytes((is_of_seed,)) + share for dealer, is_of_seed, share in said.shares)
+        told = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in said.shares)
         return self._about_said("unmask", place, keys, held, *told)
 
     def about_opening(self, place: int, keys: Keys, said: Opening, *, held: bytes) -> bytes:
