@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from psephos.agents.masking import Cryptography, signer_of
@@ -21,7 +21,9 @@ from psephos.protocol.masking import (
 from psephos.protocol.mechanisms.polya import wrapped
 
 __all__ = [
+    "LOW_ORDER",
     "PRIMITIVES",
+    "ROWS",
     "STEPS",
     "USUAL_STEPS",
     "Dealer",
@@ -35,6 +37,18 @@ __all__ = [
 PRIMITIVES = Cryptography()
 STEPS = tuple(move for move in MaskingMove if move is not MaskingMove.BREAK)
 USUAL_STEPS = tuple(move for move in STEPS if move not in IN_DISPUTE)
+
+ROWS: Final = [[1, -5], [20, 7], [300, 11], [4_000, 40], [50_000, -3]]
+"""Of five parties."""
+LOW_ORDER: Final = [
+    bytes(32),
+    (1).to_bytes(32, "little"),
+    (2**255 - 20).to_bytes(32, "little"),
+    (2**255 - 19).to_bytes(32, "little"),
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+]
+"""By their y: all that have an order that divides 8, and one that is not reduced."""
 
 Lie = Callable[[MaskingMove, int, Any], Any]
 """(the step that was closed, a party's place, what it is to hear) → what it is told."""

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
 import trio
@@ -12,13 +12,36 @@ from deployments import PATIENCE
 from psephos.protocol.roles import Side
 from psephos.transports.addresses import parse_address
 
-__all__ = ["SHORTER_THAN_A_HELLO", "Connection", "Relay"]
+__all__ = ["SHORTER_THAN_A_HELLO", "Connection", "Relay", "between"]
 
 SHORTER_THAN_A_HELLO: Final = 60
 """Bytes of a report of few numbers, encrypted: whatever else a party says over TLS before its release is longer."""
 _RESET: Final = struct.pack("ii", 1, 0)
 """Of SO_LINGER: to close is to reset, and what was not yet sent is gone."""
 _MOMENT: Final = 0.005
+
+Pump = Callable[[trio.SocketStream, trio.SocketStream], Awaitable[None]]
+"""Passes on what comes from one end, changed or not, to the other."""
+
+
+@contextlib.asynccontextmanager
+async def between(server: str, up: Pump, down: Pump) -> AsyncGenerator[str]:
+    """Yield an address at which one connection is taken and passed on to a server, each way by a pump."""
+
+    async def stand(front: trio.SocketListener) -> None:
+        async with (
+            await front.accept() as near,
+            await trio.open_tcp_stream(*parse_address(server)) as far,
+            trio.open_nursery() as both,
+        ):
+            both.start_soon(up, near, far)
+            both.start_soon(down, far, near)
+
+    front, *_ = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with front, trio.open_nursery() as nursery:
+        nursery.start_soon(stand, front)
+        yield f"127.0.0.1:{front.socket.getsockname()[1]}"
+        nursery.cancel_scope.cancel()
 
 
 class Connection:

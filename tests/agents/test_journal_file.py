@@ -20,6 +20,7 @@ from journal_child import ABOUT, row
 from psephos.agents.journal_file import JournalFile, copy_journal, install_journal
 from psephos.agents.journal_format import APPLICATION_ID, About, Contents, lock_file_of, read_journal
 from psephos.protocol.errors import JournalError
+from small_disks import small_disk
 from thoroughness import draws
 
 PAGE = 4096
@@ -191,13 +192,7 @@ def test_no_room_for_the_index_of_the_log_is_a_full_disk(
 
 @pytest.mark.full("a process more, on a disk of its own")
 def test_a_file_system_that_is_full(tmp_path: Path, child: Callable[..., subprocess.Popen[str]]) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "psephos", str(small)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603  its own
-        pytest.skip("may not mount a small file system here")
-    try:
+    with small_disk(tmp_path, "256k") as small:
         at = small / NAME
         said, _ = child("open", "append 10", at=at).communicate()
         assert said == "open 0\nkept 10\n"
@@ -214,8 +209,6 @@ def test_a_file_system_that_is_full(tmp_path: Path, child: Callable[..., subproc
             == f"open 10\nerror the journal {at} cannot be written: the disk is full. Make room, then go on\nkept 20\n"
         )
         assert kept(at).rows == [row(number) for number in range(20)]
-    finally:
-        subprocess.run(["umount", str(small)], check=True)  # noqa: S603, S607  its own
 
 
 def test_a_synchronization_that_fails_ends_the_journal_until_it_is_opened_anew(

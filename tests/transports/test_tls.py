@@ -30,6 +30,7 @@ from psephos.transports import Channel, TCPTransport, TLSTransport, encode_frame
 from psephos.transports.abc import Listener
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import Identity, fingerprint_of, make_identity, read_certificate
+from relays import between
 
 # Never waited for: a handshake on loopback ends in milliseconds.
 PATIENCE = 240.0
@@ -428,28 +429,20 @@ async def relayed(
 ) -> AsyncGenerator[tuple[Channel, Channel]]:
     """Yield the two ends of a channel whose bytes somebody passes on, so many at once, those to the server changed."""
 
-    async def pump(source: trio.SocketStream, sink: trio.SocketStream, change: Callable[[bytes], bytes]) -> None:
+    async def pump(change: Callable[[bytes], bytes], source: trio.SocketStream, sink: trio.SocketStream) -> None:
         with contextlib.suppress(trio.BrokenResourceError):
             async for data in source:
                 for at in range(0, len(data), at_once):
                     await sink.send_all(change(bytes(data[at : at + at_once])))
             await sink.send_eof()
 
-    async def stand_between(front: trio.SocketListener, address: str) -> None:
-        async with (
-            await front.accept() as near,
-            await trio.open_tcp_stream(*parse_address(address)) as far,
-            trio.open_nursery() as both,
-        ):
-            both.start_soon(pump, near, far, change)
-            both.start_soon(pump, far, near, bytes)
-
-    front, *_ = await trio.open_tcp_listeners(0, host="127.0.0.1")
-    async with front, await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
-        nursery.start_soon(stand_between, front, listener.address)
-        address = f"127.0.0.1:{front.socket.getsockname()[1]}"
-        async with await keys.joining(keys.ann).connect(address) as near, await listener.accept() as far:
-            yield near, far
+    async with (
+        await keys.serving(keys.ann).open_listener() as listener,
+        between(listener.address, functools.partial(pump, change), functools.partial(pump, bytes)) as address,
+        await keys.joining(keys.ann).connect(address) as near,
+        await listener.accept() as far,
+    ):
+        yield near, far
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 7])

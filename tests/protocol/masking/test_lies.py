@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from masking_dealer import PRIMITIVES, USUAL_STEPS, Dealer, keys_of, total_of_rows
+from masking_dealer import LOW_ORDER, PRIMITIVES, ROWS, USUAL_STEPS, Dealer, keys_of, total_of_rows
 from psephos.protocol import LocalProtocolError, RemoteProtocolError
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.masking import (
@@ -31,17 +31,6 @@ from psephos.protocol.masking import (
 from psephos.protocol.masking.evidence import NoSecret
 from psephos.protocol.masking.party import agreements, mask_of, mask_of_seed
 from psephos.protocol.masking.scalars import scalar_from, value_at_zero
-
-ROWS = [[1, -5], [20, 7], [300, 11], [4_000, 40], [50_000, -3]]
-LOW_ORDER = [
-    bytes(32),
-    (1).to_bytes(32, "little"),
-    (2**255 - 20).to_bytes(32, "little"),
-    (2**255 - 19).to_bytes(32, "little"),
-    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
-    bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
-]
-"""By their y: all that have an order that divides 8, and one that is not reduced."""
 
 
 def box_for(dealer: Dealer, sender: int, recipient: int) -> bytes:

@@ -5,21 +5,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from masking_dealer import STEPS, USUAL_STEPS, Dealer, check_of, keys_of, total_of_rows
+from masking_dealer import LOW_ORDER, ROWS, STEPS, USUAL_STEPS, Dealer, check_of, keys_of, total_of_rows
 from psephos.protocol import LocalProtocolError, QuorumError
 from psephos.protocol.errors import MalformedMessageError, UnexpectedMessageError
 from psephos.protocol.masking import Check, Confirmation, Deal, Keys, Masked, MaskingMove, Said, Shares
-
-ROWS = [[1, -5], [20, 7], [300, 11], [4_000, 40], [50_000, -3]]
-LOW_ORDER = [
-    bytes(32),
-    (1).to_bytes(32, "little"),
-    (2**255 - 20).to_bytes(32, "little"),
-    (2**255 - 19).to_bytes(32, "little"),
-    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
-    bytes.fromhex("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
-]
-"""By their y: all that have an order that divides 8, and one that is not reduced."""
 
 
 def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[Said, str]]:

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from psephos.agents.person_journal import PersonJournal
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.records import PhaseOpened
+from small_disks import small_disk
 from thoroughness import IS_FULL, draws
 
 ACTS: Final = ("open", "backup", "restore", "restore here", "prune", "leave")
@@ -56,22 +57,10 @@ def test_whoever_may_write_so_much_to_a_file_and_no_more_has_a_way_on(tmp_path: 
     check_all("limited", tmp_path, draws(48, full=1))
 
 
-def test_whoever_has_so_much_room_and_no_more_has_a_way_on(small_disk: Path) -> None:
+def test_whoever_has_so_much_room_and_no_more_has_a_way_on(tmp_path: Path) -> None:
     """On a disk of its own: a journal was once made whose last pages had found no room as it was closed."""
-    check_all("full", small_disk, 1, acts=ACTS if IS_FULL else ACTS[:2])
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of little room."""
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = shutil.which("mount")
-    command = [mount or "mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "psephos", str(small)]
-    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode:  # noqa: S603  its own
-        pytest.skip("may not mount a small file system here")
-    yield small
-    subprocess.run(["umount", str(small)], check=True)  # noqa: S603, S607  its own
+    with small_disk(tmp_path, "1m") as small:
+        check_all("full", small, 1, acts=ACTS if IS_FULL else ACTS[:2])
 
 
 @pytest.mark.parametrize("is_empty", [True, False])

@@ -18,6 +18,7 @@ from psephos.scenarios.deployment import Joining, find_invitation, join
 from psephos.transports import TLSTransport
 from psephos.transports.addresses import format_address, parse_address
 from psephos.transports.keys import make_identity
+from relays import between
 from thoroughness import draws
 
 
@@ -173,29 +174,21 @@ async def outcome_at_client(
                 await sink.send_all(data)
             await sink.send_eof()
 
-    async def stand_between(front: trio.SocketListener, address: str) -> None:
-        async with (
-            await front.accept() as near,
-            await trio.open_tcp_stream(*parse_address(address)) as far,
-            trio.open_nursery() as both,
-        ):
-            both.start_soon(lambda: pump(near, far, is_changed=is_to_server))
-            both.start_soon(lambda: pump(far, near, is_changed=not is_to_server))
-
-    front, *_ = await trio.open_tcp_listeners(0, host="127.0.0.1")
     failure: Exception | None = None
+    up, down = (functools.partial(pump, is_changed=is_changed) for is_changed in (is_to_server, not is_to_server))
     with trio.fail_after(PATIENCE):
-        async with front, await ends[0].open_listener() as listener, trio.open_nursery() as nursery:
-            nursery.start_soon(stand_between, front, listener.address)
-            address = f"127.0.0.1:{front.socket.getsockname()[1]}"
-            async with await ends[1].connect(address) as near, await listener.accept() as far:
-                with contextlib.suppress(HandshakeError, trio.EndOfChannel, trio.BrokenResourceError):
-                    await far.send([b"hello"])
-                try:
-                    await near.receive()
-                except (HandshakeError, trio.EndOfChannel, trio.BrokenResourceError) as error:
-                    failure = error
-            nursery.cancel_scope.cancel()
+        async with (
+            await ends[0].open_listener() as listener,
+            between(listener.address, up, down) as address,
+            await ends[1].connect(address) as near,
+            await listener.accept() as far,
+        ):
+            with contextlib.suppress(HandshakeError, trio.EndOfChannel, trio.BrokenResourceError):
+                await far.send([b"hello"])
+            try:
+                await near.receive()
+            except (HandshakeError, trio.EndOfChannel, trio.BrokenResourceError) as error:
+                failure = error
     return failure
 
 

@@ -170,7 +170,7 @@ def test_from_python_it_is_the_same() -> None:
     assert run(load("consortium", votes=frame, made_up=True), seed=1).truth is not None
     assert run(frame, made_up=True, seed=1).truth is not None
     with pytest.raises(ConfigurationError, match="made_up must be True or False"):
-        run(frame, made_up="yes")  # pyright: ignore[reportArgumentType]
+        run(frame, made_up="yes")  # pyright: ignore[reportArgumentType]  as who has no checker
 
 
 def test_a_folder_does_not_say_how_many_ballots_of_real_voters_have_a_property(psephos: Psephos, write: Write) -> None:

@@ -118,7 +118,8 @@ def test_candidates_that_were_removed_leave_names_that_belong_to_nobody(theirs: 
     with pytest.raises(ValueError, match=r"group 'x' has 2 alternatives, which of a, b, c is not known: give names"):
         from_pref_voting({"x": without_a})
     names = [ABC[old_numbers[candidate]] for candidate in without_a.candidates]
-    named = from_pref_voting({"x": without_a}, names=(name for name in names))  # pyright: ignore[reportArgumentType]
+    once: Any = (name for name in names)  # which can be read once: no sequence, as the type asks for
+    named = from_pref_voting({"x": without_a}, names=once)
     assert (named.alternatives, rows_of(named, "x")) == (("b", "c"), [[0, 1], [0, 1], [1, 0]])
 
 
