@@ -13,6 +13,7 @@ allow the session, or because a public row does not fit its private one, shows t
 `Abort`.
 """
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
@@ -289,6 +290,13 @@ _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _last: tuple[bytes, Message] | None = None
 """What was read last. Where one process sends the same bytes to many of its parties, all have one value, which nobody
 can change."""
+_LONG: Final = 512
+"""Bytes, from which on a message may share what it begins with."""
+_SHARED: Final = {2: ("parameters", 3), 5: ("payload", 2)}
+"""By a message's tag, what of it all parties are told, and where that begins in the bytes that `encode` writes."""
+_known: dict[int, tuple[bytes, msgspec.Raw]] = {}
+"""By tag, how the message began that was read last, and what of it all parties are told: it is read once for all of a
+process, and held once."""
 
 
 def encode(message: Message) -> bytes:
@@ -317,11 +325,32 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
     if last is not None and payload is last[0]:
         return last[1]
     try:
-        message = _decoder.decode(payload)
+        message = _decoder.decode(payload) if len(payload) < _LONG else _decode_long(payload)
     except _UNREADABLE as error:
         reason = f"{sender or 'a peer'} sent {len(payload)} bytes that are no message: {error}"
         raise MalformedMessageError(reason, sender=sender) from None
     _last = payload, message
+    return message
+
+
+def _decode_long(payload: bytes) -> Message:
+    """Return the message in these bytes; of one that begins as the last of its kind did, read the rest alone."""
+    tag = payload[1]
+    if tag not in _SHARED:
+        return _decoder.decode(payload)
+    field, start = _SHARED[tag]
+    beginning, shared = _known.get(tag, (b"", NIL))
+    if beginning and payload.startswith(beginning):
+        with contextlib.suppress(*_UNREADABLE):  # whole, below, it says where it cannot be read
+            rest = _decoder.decode(payload[:start] + bytes(NIL) + payload[len(beginning) :])
+            return msgspec.structs.replace(rest, **{field: shared})
+    message = _decoder.decode(payload)
+    told = bytes(getattr(message, field))
+    end = start + len(told)
+    if payload[start:end] == told:  # or it is written in another way than ours
+        shared = msgspec.Raw(told)
+        _known[tag] = payload[:end], shared
+        message = msgspec.structs.replace(message, **{field: shared})
     return message
 
 
@@ -345,11 +374,11 @@ class PayloadDecoder(Generic[DecodedT]):
         """
         raw = payload if isinstance(payload, msgspec.Raw) else msgspec.Raw(payload)
         last = self._last  # once: another thread may decode another one in the meantime
-        if last is not None and last[0] == raw:
+        if last is not None and (last[0] is raw or last[0] == raw):
             return last[1]
         decoded = self._decoder.decode(raw)
         if self._is_shared:
-            self._last = raw.copy(), decoded
+            self._last = raw, decoded
         return decoded
 
 

@@ -354,3 +354,61 @@ def test_the_same_bytes_are_read_once_and_no_bytes_never() -> None:
     assert decode(bytes(bytearray(payload))) == decode(payload)
     with pytest.raises(MalformedMessageError):
         decode(b"")
+
+
+def read_alone(payload: bytes) -> Message | str:
+    """Return the message in these bytes, as somebody reads it who has read none before; or why there is none."""
+    try:
+        return msgspec.msgpack.decode(payload, type=Message)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return f"p sent {len(payload)} bytes that are no message: {error}"
+
+
+def read_after_others(payload: bytes) -> Message | str:
+    try:
+        return decode(payload, sender="p")
+    except MalformedMessageError as error:
+        return str(error)
+
+
+@given(st.data())
+def test_what_begins_like_another_message_is_read_as_if_alone(data: st.DataObject) -> None:
+    """Long ones, whole, cut off, prolonged, changed in a byte, and written in more bytes than ours are."""
+    told = [raw({"a": text * 600}) for text in ("x", "y")] + [raw([1, {"a": "x" * 600}])]
+    messages: list[Message] = [
+        kind
+        for payload in told
+        for own in (NIL, raw({"w": 1}), raw([2, 3]))
+        for kind in (
+            Release(payload, own),
+            Release(payload, own, is_late=True),
+            Welcome(PROTOCOL_VERSION, payload, (1, 2), Charter("id")),
+            Welcome(99, payload),
+            Request(0, payload, own),
+            Report(0, payload),
+        )
+    ]
+    for message in data.draw(st.lists(st.sampled_from(messages), min_size=2, max_size=8)):
+        payload = encode(message)
+        match data.draw(st.sampled_from(["whole", "cut off", "prolonged", "changed", "written in more bytes"])):
+            case "cut off":
+                payload = payload[: -data.draw(st.integers(1, 20))]
+            case "prolonged":
+                payload += data.draw(st.binary(min_size=1, max_size=3))
+            case "changed":
+                place = data.draw(st.integers(0, 12) | st.integers(len(payload) - 12, len(payload) - 1))
+                payload = payload[:place] + data.draw(st.binary(min_size=1, max_size=1)) + payload[place + 1 :]
+            case "written in more bytes":
+                payload = payload[:1] + b"\xcc" + payload[1:]
+            case _:
+                pass
+        assert read_after_others(payload) == read_alone(payload)
+
+
+def test_what_all_are_told_is_held_once() -> None:
+    told = raw({"truths": "x" * 1000})
+    first, second = (decode(encode(Release(told, raw({"weight": weight})))) for weight in (1, 2))
+    assert isinstance(first, Release)
+    assert isinstance(second, Release)
+    assert first.payload is second.payload
+    assert (first.own, second.own) == (raw({"weight": 1}), raw({"weight": 2}))
