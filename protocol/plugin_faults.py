@@ -68,6 +68,18 @@ def reason_of(error: BaseException, *, is_private: bool = False) -> str:
 
 
 @contextlib.contextmanager
+def blaming_function(plugin: str, function: object, *, is_private: bool = False) -> Generator[None]:
+    """Turn what a function of somebody's raises as it is called into a PluginError, which calls it `plugin`."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        module = str(getattr(getattr(function, "func", function), "__module__", ""))  # of a partial function its own
+        place = place_of(error, frozenset({module.partition(".")[0]}))
+        reason = reason_of(error, is_private=is_private)
+        raise PluginError(plugin=plugin, step="its call", reason=reason, place=place) from error
+
+
+@contextlib.contextmanager
 def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, given: str = "") -> Generator[None]:
     """Turn what a protocol's own code raises in a step into a sentence.
 

@@ -58,8 +58,6 @@ class System:
         climbs: makes families of whole sessions of every size (`audit.ladder.Climb`).
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
-        equip: a function that is called with each protocol of a scenario, and gives it the plug-ins that its parameters
-            only name.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
     """
 
@@ -85,7 +83,6 @@ class System:
     climbs: str = ""
     claims: str = ""
     reproduction: str = ""
-    equip: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 
 import click
 import pytest
+from distributions import write_distribution
 from psephos.protocol import PhasedProtocol
 from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
@@ -124,7 +126,16 @@ def test_the_readme_begins_with_its_two_commands() -> None:
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in COMMANDS}))
-def test_the_commands_that_a_page_shows_exist(page: str, tmp_path: Path) -> None:
+def test_the_commands_that_a_page_shows_exist(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a page shows a package, with what that registers."""
+    files = files_of(ROOT / page)
+    if declared := files.get("pyproject.toml"):
+        for name, text in files.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        groups: dict[str, dict[str, str]] = tomllib.loads(declared)["project"]["entry-points"]
+        lines = [f"[{group}]\n" + "\n".join(map(" = ".join, own.items())) for group, own in groups.items()]
+        write_distribution(tmp_path, "page", "\n".join(lines))
+        put_on_path(tmp_path, ROOT / page, monkeypatch)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in dict.fromkeys(command for shown_by, command in COMMANDS if shown_by == page):
         program, *words = shlex.split(re.sub(r"<[^>]*>", "placeholder", command))

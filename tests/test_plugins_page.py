@@ -20,6 +20,7 @@ from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from test_documents import Protocol, blocks_of, files_of, put_on_path, run_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
+FUNCTIONS = PAGE.parent / "own-functions.md"
 MOST_LINES = 90
 """Of an approval vote that has a table, a picture, an attack and an audit."""
 VOTERS = {f"v{number}": (number % 2, int(number % 3 > 0), int(number % 5 > 1)) for number in range(1, 41)}
@@ -30,11 +31,12 @@ class Package:
 
     Args:
         folder: an empty one.
+        page: whose package it is.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, page: Path = PAGE) -> None:
         self.folder, self.site = folder, folder / "site"
-        for name, text in files_of(PAGE).items():
+        for name, text in files_of(page).items():
             (folder / name).write_text(text, encoding="utf-8")
         with (folder / "voters.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([("voter", "tea", "coffee", "water"), *((k, *v) for k, v in VOTERS.items())])
@@ -143,6 +145,18 @@ def test_the_audit_finds_no_loss_above_what_is_stated(package: Package, command:
 def test_all_that_the_page_defines_passes_its_checks(package: Package, command: str) -> None:
     said = package.run(f"{command} -q -p no:cacheprovider")
     assert re.search(rf"^{command.count('--psephos-')} passed", said, re.MULTILINE)
+
+
+@pytest.mark.full("six processes, of which some hold trials")
+def test_functions_of_ones_own_are_words_in_every_command_of_their_page(tmp_path: Path) -> None:
+    """What is said names them, and no calibrated number: neither a probability nor a verdict."""
+    package = Package(tmp_path, FUNCTIONS)
+    lines = [line.removeprefix("$ ") for block in blocks_of(FUNCTIONS, "console") for line in block.splitlines()]
+    said = {line: package.run(line) for line in lines}
+    assert len(said) == 6
+    assert all(re.search("cubed|worst-off|square", line + words) for line, words in said.items())
+    assert "one_layer, cubed" in said["psephos variants crowd --trials 4"]
+    assert "How sure that is stays open" in said["psephos run two-societies --set objective=worst-off"]
 
 
 def test_the_reference_has_every_module_that_the_page_names() -> None:

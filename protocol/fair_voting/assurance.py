@@ -14,7 +14,7 @@ from ..estimators import Verdict
 from ..mechanisms.exponential import greatest_choice_deficit, greatest_flip_deficit
 from .choices import Choice, ExponentialChoice
 from .confirmation import p_value_of
-from .objective import Objective, Utilities
+from .objective import OBJECTIVES, Objective, Utilities
 from .parameters import Parameters
 from .posteriors import DIFFERENCES, UTILITIES, chance_by_differences, chance_by_utilities
 from .utility_noise import UtilityNoise
@@ -27,7 +27,8 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         probability: that it is, on average over profiles that are as the prior says; None where only the winner
-            is released, or pairs are, or reports of several ε, or few reports, whose noise may be far from normal.
+            is released, or pairs are, or reports of several ε, or few reports, whose noise may be far from normal; and
+            by an objective of somebody's own, as are verdict and shortfall, since no test is for that.
         prior: "uniform differences" or "uniform utilities"; None with the probability.
         verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
         level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
@@ -54,6 +55,8 @@ def assurance_of_estimates(
         noise: of the estimates; None where a group has no report, and nothing is known of it.
         key: of the draws, where there are any: public, < 2**128.
     """
+    if parameters.objective not in OBJECTIVES:
+        return _unknown(parameters)
     values = np.array([[float(value) for value in row] for row in utilities])
     sizes = np.array(parameters.group_sizes, dtype=np.float64)
     objective = parameters.make_objective()
@@ -98,9 +101,12 @@ def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
     least, greatest = _range_of(parameters)
     if shortfall is not None and shortfall >= _greatest_deficit(parameters.make_objective(), greatest - least):
         shortfall = None
-    return Assurance(
-        probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=shortfall
-    )
+    return msgspec.structs.replace(_unknown(parameters), shortfall=shortfall)
+
+
+def _unknown(parameters: Parameters) -> Assurance:
+    """Return that nothing is known."""
+    return Assurance(probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=None)
 
 
 def _range_of(parameters: Parameters) -> tuple[float, float]:

@@ -59,6 +59,11 @@ class Mechanism:
     takes_ties: bool = False
     calibrations: tuple[str, ...] = ("tight",)
 
+    @property
+    def estimates_utilities(self) -> bool:
+        """Whether utilities are estimated, by which anybody elects as they like: what is private is so before that."""
+        return not (self.is_by_quality or self.is_sampled or self.counts_pairs)
+
 
 MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
     each.name: each

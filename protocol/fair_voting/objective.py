@@ -9,16 +9,31 @@ reading F5 for the other objectives, F6 for any number of groups, F3 for why flo
 """
 
 import dataclasses
-from collections.abc import Sequence
+import math
+import numbers
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast, get_args
 
+import numpy as np
+
+from ..errors import PluginError
+from ..plugin_faults import blaming_function
 from .features import Partition
+from .pairwise import PAIRWISE
 
 ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained", "welfare"]
 
+OBJECTIVES: Final = (*get_args(ObjectiveName), *PAIRWISE)
+"""All that have a name of ours."""
+
 Utilities: TypeAlias = Sequence[Sequence[Fraction]]
 """W_k(a): a row for each group, a column for each alternative."""
+
+ObjectiveFunction: TypeAlias = Callable[[Utilities, Sequence[int]], Sequence[Fraction | float]]
+"""An objective of anybody's own, registered as `psephos.objectives`: from W_k(a), a tuple of fractions for each group,
+and the groups' sizes, to a number for each alternative, of which the greatest wins. A pure function.
+"""
 
 
 def disparity_of(utilities: Utilities, alternative: int) -> Fraction:
@@ -57,14 +72,18 @@ class Objective:
             themselves.
         welfare_share: β in (0, 1].
         least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
+        function: what wins by a name that is none of these: anybody's own objective, which `best` alone asks.
+        is_private: whether what the function raises may tell what is private, and is left out.
     """
 
-    name: ObjectiveName
+    name: str
     max_disparity: Fraction = Fraction(0)
     fairness_weight: Fraction = Fraction(1)
     partitions: tuple[Partition, ...] = ()
     welfare_share: Fraction = Fraction(1)
     least_utility: Fraction = Fraction(0)
+    function: ObjectiveFunction | None = None
+    is_private: bool = False
 
     def disparity(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
         """Return ΔW of an alternative: between the groups, or the greatest between the groups of any feature."""
@@ -74,14 +93,37 @@ class Objective:
         return max(max(own) - min(own) for own in of_features)
 
     def best(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
-        """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'."""
+        """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'.
+
+        PluginError: somebody's own function raises something, or returns what is no finite number for each.
+        """
         places = range(len(utilities[0]))
+        if self.function is not None:
+            own = self.merits_by_function(utilities, sizes)
+            return [place for place in places if own[place] == max(own)]
         floor = None
         if self.name == "welfare_constrained":
             floor = self.floor_below(max(welfare_of(utilities, sizes, place) for place in places))
         merits = [self._merit(utilities, sizes, place, floor) for place in places]
         most = max(merits)
         return [place for place, merit in enumerate(merits) if merit == most]
+
+    def merits_by_function(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
+        """Return what somebody's own function says of each alternative, as exact numbers. See `best`."""
+        assert self.function is not None  # noqa: S101  so it is named
+        plugin = f"objective {self.name!r}"
+        with blaming_function(plugin, self.function, is_private=self.is_private):
+            told: object = self.function(tuple(map(tuple, utilities)), tuple(sizes))
+        if isinstance(told, np.ndarray):
+            told = told.tolist()
+        merits = list(cast("Sequence[object]", told)) if isinstance(told, (list, tuple)) else []
+        if len(merits) != len(utilities[0]) or not all(
+            isinstance(each, numbers.Rational) or (isinstance(each, numbers.Real) and math.isfinite(each))
+            for each in merits
+        ):
+            reason = f"it must return {len(utilities[0])} finite numbers, one for each alternative"
+            raise PluginError(plugin=plugin, step="its call", reason=reason)
+        return [Fraction(cast("float", each.item() if isinstance(each, np.generic) else each)) for each in merits]
 
     def qualities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
         """Return one number for each alternative that a single voter changes little, for the exponential mechanism.

@@ -11,8 +11,6 @@ from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
 from .features import Feature
-from .objective import ObjectiveName
-from .pairwise import PairwiseName
 
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,7 +105,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     group_sizes: tuple[int, ...]
     num_reports: tuple[int, ...]
     mechanism: str
-    objective: ObjectiveName | PairwiseName
+    objective: str
     max_disparity: float
     fairness_weight: float
     model: str

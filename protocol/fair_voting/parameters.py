@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import check_names
 from ..arrays import IntArray
-from ..errors import ConfigurationError, refuse, require
+from ..errors import ConfigurationError, one_of, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..own_levels import OwnLevels
@@ -19,8 +19,8 @@ from ..privacy import NeighboringRelation, TrustModel
 from .choices import SampleScale
 from .features import Feature, check_features
 from .kinds import LOCAL, MECHANISMS, Mechanism, MechanismName
-from .objective import Objective, ObjectiveName
-from .pairwise import MAX_KEMENY, PAIRWISE, PairwiseName
+from .objective import OBJECTIVES, Objective
+from .pairwise import MAX_KEMENY, PAIRWISE
 from .rankings import are_strict
 from .sampling_bounds import SampleReading, is_feasible, label_of, num_samples
 from .sampling_plans import SamplingPlan, plan_for
@@ -73,7 +73,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
             joins. By default the roster. Likewise.
         scores: a name, or a score for each position, the best first.
-        objective: what is elected (reading F5); "welfare": the most welfare, whatever the disparity is.
+        objective: what is elected (reading F5), or a name under which somebody registered an objective, for mechanisms
+            that estimate utilities; "welfare": the most welfare, whatever the disparity is.
             "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
             pairs, of `MAX_KEMENY` alternatives at most.
         max_disparity: t of objective "constrained", in units of the scores.
@@ -111,7 +112,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mechanism: MechanismName = "laplace"
     epsilon: float = DEFAULT_EPSILON
     scores: ScoreName | tuple[float, ...] = "borda"
-    objective: ObjectiveName | PairwiseName = "parity"
+    objective: str = "parity"
     max_disparity: float = 0.0
     fairness_weight: float = 1.0
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE
@@ -142,6 +143,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             require(0 <= value <= MAX_SCORE, field, value, f"in [0, {MAX_SCORE:g}]")
         if self.features is not msgspec.UNSET:
             check_features(self.features, self.groups)
+        self._check_objective()
         self._check_welfare_share()
         self._check_relation()
         self._check_calibration()
@@ -293,7 +295,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_groups(self) -> None:
         _check_number("group", self.groups, MAX_GROUPS, least=1)
         if len(self.groups) == 1:
-            is_plain = self.objective in ("welfare", *PAIRWISE)
+            is_plain = self.objective in ("welfare", *PAIRWISE) or self.objective not in OBJECTIVES
             allowed = "'welfare', 'copeland' or 'kemeny' with one group: there is nobody to compare it with"
             require(is_plain, "objective", self.objective, allowed)
             allowed = "another one with one group: all voters are in it, so that it is no secret"
@@ -339,6 +341,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             numbers = size * len(self.groups)
             allowed = f"at most {_MOST_MASKED} with the alternatives of all of them: each is a number of a masked row"
             refuse(numbers > _MOST_MASKED, "groups", numbers, allowed)
+
+    def _check_objective(self) -> None:
+        check_names("objective", (self.objective,), without=SEPARATOR)
+        names = [name for name, kind in MECHANISMS.items() if kind.estimates_utilities]
+        allowed = (
+            f"{one_of(OBJECTIVES, self.objective)}, or another mechanism: somebody's own objective is for those that "
+        )
+        allowed += f"estimate utilities ({', '.join(names)})"
+        require(self.objective in OBJECTIVES or self.kind.estimates_utilities, "objective", self.objective, allowed)
 
     def _check_welfare_share(self) -> None:
         share = self.welfare_share

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -28,11 +28,12 @@ from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, a
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
-from .objective import Utilities, joined, welfare_of
+from .objective import OBJECTIVES, Objective, ObjectiveFunction, Utilities, joined, welfare_of
 from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
 from .pairwise import (
     MAX_KEMENY,
     PAIRWISE,
+    PairwiseName,
     best_by_pairs,
     copeland_scores,
     kemeny_orders,
@@ -58,6 +59,9 @@ FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings |
 class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
 
+    Args:
+        objective: what is elected, where the parameters name an objective that is not ours. Only who elects needs it.
+
     Privacy:
         Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
         "exponential", "permute_and_flip", "pairwise"): of the release, against whoever sees that, for the relation of
@@ -77,11 +81,26 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     completes_from: ClassVar[frozenset[str]] = frozenset({"group", "ranking"})
     """Sizes of groups and names of alternatives are public, also where who is in which group is not."""
     computes_twice: ClassVar[bool] = False
+    named_functions: ClassVar[Mapping[str, Collection[str]]] = {"objective": OBJECTIVES}
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {"mechanism": "local"}),
         (TrustModel.DISTRIBUTED, {"mechanism": "masked"}),
         (TrustModel.CENTRAL, {}),
     )
+
+    def __init__(self, parameters: Parameters, *, objective: ObjectiveFunction | None = None) -> None:
+        super().__init__(parameters)
+        if objective is not None:
+            self.use_function("objective", objective)
+
+    @property
+    def objective(self) -> Objective:
+        """What is elected.
+
+        ConfigurationError: it is somebody's own, and nobody has said what it is (`use_function`).
+        """
+        function = self.function_of("objective")
+        return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=self.keeps_words)
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
@@ -254,6 +273,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             raise ValueError("a row's cells are not of one group")
 
     def check_roster(self, public: IntArray) -> None:
+        self.function_of("objective")
         if self.parameters.is_masked:
             super().check_roster(public)
         parameters = self.parameters
@@ -355,10 +375,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         for place, name in enumerate(parameters.alternatives):
             for group, row in zip(parameters.groups, utilities, strict=True):
                 told[f"{name} ({group})"] = float(row[place])
-        objective = parameters.make_objective()
+        parity = dataclasses.replace(parameters.make_objective(), name="parity")
         winners = {
             "this objective": self.best_in(inputs),
-            "least disparity": dataclasses.replace(objective, name="parity").best(utilities, parameters.group_sizes),
+            "least disparity": parity.best(utilities, parameters.group_sizes),
             **{name: rule(Rankings(positions)) for name, rule in RULES.items()},
         }
         for name, places in winners.items():
@@ -370,8 +390,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         objective = self.parameters.objective
         if objective in PAIRWISE:
             groups, positions = self.members_of(inputs)
-            return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
-        return self.parameters.make_objective().best(self.utilities_in(inputs), self.parameters.group_sizes)
+            return best_by_pairs(
+                cast("PairwiseName", objective), table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist())
+            )
+        return self.objective.best(self.utilities_in(inputs), self.parameters.group_sizes)
 
     def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
         """Return the groups' mean utilities in units of the scores, of sums in steps from the center, shape (G, m)."""
@@ -392,9 +414,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         name: str,
         counts: Sequence[int],
     ) -> Outcome:
-        winner = draw_lot(
-            self.parameters.make_objective().best(utilities, self.parameters.group_sizes), lot_of(tally.totals)
-        )
+        winner = draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(tally.totals))
         assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
         return self._release(winner, self._told(utilities, estimates), assurance, name=name, counts=counts)
 

@@ -23,7 +23,6 @@ from typing import Final, Literal, TypeAlias
 
 from ..elementary import exp, expm1, ln, log1p, square
 from .choices import SampleScale
-from .objective import ObjectiveName
 from .scoring import Scoring
 
 SampleReading: TypeAlias = Literal["group", "subsample"]
@@ -196,7 +195,7 @@ def proven_epsilon(
     samples: int,
     reading: SampleReading,
     gamma: float,
-    objective: ObjectiveName,
+    objective: str,
     scale: SampleScale,
 ) -> float:
     """Return the least ε that is proven for a voter of a group; infinite at γ = 0."""

@@ -265,7 +265,10 @@ class MaskedPhase(GuardedShare, Phase):
         """Raise ConfigurationError unless so many parties can hold the phase: the sum fits, and T and c fit n."""
         require(2 <= number <= MOST_PARTIES, "parties", number, f"2 to {MOST_PARTIES:,} in a masked phase")  # noqa: PLR2004  a sum of one is a value
         least = (number + self.colluders) // 2 + 1
+        tenth = number // 10
         allowed = f"in [{least}, {number}]: 2 * threshold > parties + colluders = {number} + {self.colluders}"
+        if least > number:
+            allowed = f"one that {number} parties can reach: threshold = {number - tenth} and colluders = {tenth}, say"
         require(least <= self.threshold <= number, "threshold", self.threshold, allowed)
         allowed = (
             f"such that {MOST_TIMES} * (threshold - colluders) >= parties = {number}: with more noise no law is known"

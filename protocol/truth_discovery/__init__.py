@@ -21,7 +21,7 @@ Discovery, KDD 2018.
 
 from .codes import NO_TASK, Codes
 from .confidence import CREDITS, average_confidences
-from .inference import find_truths, known_noise
+from .inference import find_truths, infer_by, known_noise
 from .noise import Noise, informativeness, make_noise
 from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
@@ -44,6 +44,7 @@ __all__ = [
     "TruthDiscovery",
     "average_confidences",
     "find_truths",
+    "infer_by",
     "informativeness",
     "known_noise",
     "make_noise",

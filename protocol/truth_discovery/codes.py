@@ -106,21 +106,28 @@ class Codes:
         """Return the label of an answer's code, of those to this task."""
         return self.labels_of(task)[answer - int(self.offset_of_task[task])]
 
-    def own_row(self, answers: Any, tasks: Sequence[int]) -> tuple[int, ...]:
+    def own_row(self, answers: Any, tasks: Sequence[int], *, order: Any = None) -> tuple[int, ...]:
         """Return one worker's private row.
 
         Args:
-            answers: a table of labels by task, or a text "task=label; task=label".
+            answers: a table of labels by task, or a text "task=label; task=label"; or beside their tasks labels alone,
+                in a list or in a text "label; label".
             tasks: what the worker is asked, padded.
+            order: the tasks of which labels alone are, as `tasks_of` takes them; None where only names tell that.
 
         Raises:
-            ConfigurationError: a task is not known or named twice, or a label is not in its answer set.
+            ConfigurationError: a task is not known or named twice, a label is not in its answer set, or there are more
+                labels than tasks.
         """
-        pairs = (
-            list(cast("Mapping[Any, Any]", answers).items())
-            if isinstance(answers, Mapping)
-            else _pairs(answers, field="answers")
-        )
+        if isinstance(answers, Mapping):
+            pairs = list(cast("Mapping[Any, Any]", answers).items())
+        elif order is None or (isinstance(answers, str) and "=" in answers):
+            pairs = _pairs(answers, field="answers")
+        else:
+            names, labels = _distinct(order, field="tasks"), _labels(answers, field="answers")
+            allowed = f"at most {len(names)}, the number of tasks"
+            refuse(len(labels) > len(names), "answers", f"{len(labels)} answers", allowed)
+            pairs = list(zip(names, labels, strict=False))
         given: dict[int, int] = {}
         for name, label in pairs:
             task = self.find_task(name, field="answers")

@@ -13,6 +13,8 @@ families.
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
+
 from ..arrays import FloatArray, IntArray
 from .estimators import ESTIMATORS, Credit
 
@@ -27,6 +29,11 @@ def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray
         estimator: which one found the truths; not "auto".
         confidences: its own, shape (tasks,); nan for a task without answers, and so it stays.
         sizes: of the tasks' answer sets, the same shape.
+
+    Returns:
+        nan for all tasks of an estimator that is not ours: no crowd was held against what it says.
     """
     chance = 1 / sizes
+    if estimator not in CREDITS:
+        return np.full_like(chance, np.nan)
     return chance + CREDITS[estimator].average * (confidences - chance)

@@ -3,10 +3,14 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from ..estimators.truth_inference import (
+    Answers,
     Inference,
+    KnownNoise,
+    OwnNoise,
+    Ties,
     catd,
     cautious_truth_discovery,
     crh,
@@ -41,6 +45,26 @@ EstimatorName: TypeAlias = Literal[
     "cautious",
     "auto",
 ]
+
+
+class EstimatorFunction(Protocol):
+    """An estimator of anybody's own, which a distribution registers as `psephos.estimators` under its name.
+
+    It is a pure function: equal answers give equal bits. See `psephos.scenarios.truth_discovery.testing`.
+    """
+
+    def __call__(
+        self, answers: Answers, noise: KnownNoise | OwnNoise, /, *, ties: Ties, max_iterations: int
+    ) -> Inference:
+        """Return the truths.
+
+        Args:
+            answers: as they were reported.
+            noise: how they were perturbed, or how each worker's were.
+            ties: which of several labels that are equally good is taken.
+            max_iterations: rounds at most, if it has some.
+        """
+        ...
 
 
 class Credit(NamedTuple):

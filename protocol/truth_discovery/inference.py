@@ -5,24 +5,31 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from ..arrays import FloatArray, IntArray
+from ..errors import PluginError
 from ..estimators.truth_inference import (
+    MISSING,
     Answers,
     Inference,
     KnownNoise,
     OwnNoise,
+    Ties,
     WeightFunction,
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
-from .estimators import AUTO, ESTIMATORS, EstimatorName
+from ..plugin_faults import blaming_function
+from .estimators import AUTO, ESTIMATORS, EstimatorFunction
 from .noise import Noise
 from .parameters import Parameters
 
 # Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
 # part are left out.
 _NUM_VALUES: Final = 15
+# Of a weight and of a label's code: what is more has no room on the public grid.
+_MOST: Final = 2.0**32
 
 
 def find_truths(
@@ -31,19 +38,26 @@ def find_truths(
     parameters: Parameters,
     noise: Noise | OwnNoise | None,
     weight_function: WeightFunction | None = None,
-) -> tuple[EstimatorName, Inference]:
+    estimator: EstimatorFunction | None = None,
+) -> tuple[str, Inference]:
     """Return which estimator the session has, and what it finds.
 
     Args:
         answers: as they were reported.
         noise: how they were perturbed, or how each worker's were; None for clean answers.
         weight_function: what the parameters' name stands for; by default one of ours.
+        estimator: likewise.
 
     Raises:
         ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
+        PluginError: an estimator that is not ours fails, or returns what is no inference from these answers.
     """
+    told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
+    if estimator is not None:
+        name, ties, rounds = parameters.estimator, parameters.ties, parameters.max_iterations
+        return name, infer_by(estimator, answers, told, name=name, ties=ties, max_iterations=rounds)
     name = AUTO if parameters.estimator == "auto" else parameters.estimator
-    estimator, named, divisor = ESTIMATORS[name], parameters.weight_function, parameters.normalization
+    ours, named, divisor = ESTIMATORS[name], parameters.weight_function, parameters.normalization
     own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
     given = {
         "max_iterations": parameters.max_iterations,
@@ -52,10 +66,60 @@ def find_truths(
         "weight_function": own if weight_function is None else weight_function,
         "normalization": "answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
     }
-    told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
-    known = (told,) if estimator.knows_noise else ()
-    taken = {field: given[field] for field in estimator.takes}
-    return name, estimator.find(answers, *known, ties=parameters.ties, **taken)
+    known = (told,) if ours.knows_noise else ()
+    taken = {field: given[field] for field in ours.takes}
+    return name, ours.find(answers, *known, ties=parameters.ties, **taken)
+
+
+def infer_by(
+    estimator: EstimatorFunction,
+    answers: Answers,
+    noise: KnownNoise | OwnNoise,
+    *,
+    name: str,
+    ties: Ties,
+    max_iterations: int,
+) -> Inference:
+    """Return what somebody's own estimator finds.
+
+    Raises:
+        PluginError: it raises something, or what it returns is no inference from these answers: of another shape, with
+            a truth of a task without answers or none of one with some, with a number that is not finite or no share.
+    """
+    plugin = f"estimator {name!r}"
+    with blaming_function(plugin, estimator):
+        found: object = estimator(answers, noise, ties=ties, max_iterations=max_iterations)
+    if not isinstance(found, Inference):
+        raise PluginError(plugin=plugin, step="its call", reason=f"it returned a {type(found).__name__}, no Inference")
+    is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
+    has_answers = np.bincount(answers.workers, minlength=answers.num_workers) > 0
+
+    def checked(field: str, known: NDArray[np.bool_], allowed: str, *, least: float, most: float) -> FloatArray:
+        try:
+            values: FloatArray = np.asarray(getattr(found, field), dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty((0, 0))
+        if values.shape != known.shape or not (np.isfinite(values) & (values >= least) & (values <= most))[known].all():
+            reason = f"{field} must be {allowed}, shape {known.shape}"
+            raise PluginError(plugin=plugin, step="its call", reason=reason)
+        return np.where(known, values, np.nan)
+
+    labels = "a label's code for each task with an answer"
+    truths = np.nan_to_num(checked("truths", is_answered, labels, least=0, most=_MOST), nan=MISSING).astype(np.int64)
+    if not (
+        np.equal(truths[is_answered], np.asarray(found.truths)[is_answered]) & (truths < answers.sizes)[is_answered]
+    ).all():
+        raise PluginError(plugin=plugin, step="its call", reason=f"truths must be {labels}, below its number of labels")
+    shares = {"least": 0.0, "most": 1.0}
+    return Inference(
+        truths=truths,
+        confidences=checked("confidences", is_answered, "in [0, 1] for each task with an answer", **shares),
+        probabilities=found.probabilities,
+        qualities=checked("qualities", has_answers, "in [0, 1] for each worker with an answer", **shares),
+        weights=checked("weights", has_answers, f"at most {_MOST:g} in size", least=-_MOST, most=_MOST),
+        num_iterations=int(found.num_iterations),
+        has_converged=bool(found.has_converged),
+    )
 
 
 def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:

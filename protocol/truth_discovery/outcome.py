@@ -41,7 +41,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
             they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
             see `confidence_ranges`. Of a majority it is the share of answers, and no probability. Multiples of 2**−20;
-            None where nobody answered.
+            None where nobody answered, and by an estimator of somebody's own, which no crowd was held against.
         model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
             posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
             nearly sure of a tie that it has once broken.
@@ -100,7 +100,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             reports=self.reports,
             num_answers=self.num_answers,
         )
-        require(self.estimator in CREDITS, "estimator", self.estimator, one_of(CREDITS, self.estimator))
+        is_held = self.estimator in CREDITS or all(each is None for each in self.confidences)
+        require(is_held, "estimator", self.estimator, f"{one_of(CREDITS, self.estimator)}, or without confidences")
         check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
         for level in self.levels or ():
             check_aligned(tasks=self.tasks, level_reports=level.reports)
@@ -136,9 +137,9 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         an estimator whose confidences were worth nothing on some crowd, or by settings that nobody tried there: those
         rank the tasks, and say no more.
         """
-        credit, found = CREDITS[self.estimator], list[tuple[float, float] | None]()
+        credit, found = CREDITS.get(self.estimator), list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
-            if model is None or not credit.least or self.is_calibrated is False:
+            if model is None or credit is None or not credit.least or self.is_calibrated is False:
                 found.append(None)
                 continue
             chance = 1 / len(self.answer_sets[number])

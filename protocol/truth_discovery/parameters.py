@@ -70,7 +70,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             where they are given.
         chosen_by: who says which level is a worker's: the `roster`, which has a column of it, or each `worker` as it
             joins. By default the roster.
-        estimator: how the truths are found from the reports (see the package).
+        estimator: how the truths are found from the reports (see the package): an `EstimatorName`, or a name under
+            which somebody registered one.
         ties: which of several labels that are equally good is taken, in the order of the answer set.
         max_iterations: of the estimators that iterate.
         rounds: exactly so many of an estimator by EM (`ROUNDED`), instead of an end by its likelihood; on the wire only
@@ -101,7 +102,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     epsilon_worker: float | None = None
     epsilons: tuple[float, ...] | msgspec.UnsetType = msgspec.UNSET
     chosen_by: Literal["roster", "worker"] | msgspec.UnsetType = msgspec.UNSET
-    estimator: EstimatorName = "auto"
+    estimator: str = "auto"
     ties: Literal["first", "last"] = "first"
     max_iterations: int = 50
     rounds: int | msgspec.UnsetType = msgspec.UNSET
@@ -119,6 +120,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         self._check_noise()
         allowed = f"in [1, {len(self.tasks)}], the number of tasks"
         require(1 <= self.max_answers <= len(self.tasks), "max_answers", self.max_answers, allowed)
+        _check_names((self.estimator,), "estimator", forbidden=SEPARATOR)
         refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
         self.check_confusions("tasks", len(self.tasks))
         if not isinstance(self.rounds, msgspec.UnsetType):
@@ -163,13 +165,15 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def are_tried(self, flip_probabilities: Sequence[float]) -> bool:
         """Return whether confidences, if they claim anything, were held against published crowds by such settings.
 
-        That was done with the estimators' settings by default, one ε of all workers, the paper's law of flip
+        That was done with our estimators and their settings by default, one ε of all workers, the paper's law of flip
         probabilities, and no less ε than where they all held.
 
         Args:
             flip_probabilities: of each answer set, of drawn ones the mean.
         """
-        estimator = ESTIMATORS[AUTO if self.estimator == "auto" else self.estimator]
+        estimator = {**ESTIMATORS}.get(AUTO if self.estimator == "auto" else self.estimator)
+        if estimator is None:
+            return False  # somebody's own
         if estimator.credit.average == 1:
             return True  # shares of votes or weights
         most = [(size - 1) / (size - 1 + exp(estimator.tried_from)) for size in self.sizes]

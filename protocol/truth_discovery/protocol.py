@@ -11,8 +11,8 @@ sees who skips a task.
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final, get_args
 
 import msgspec
 import numpy as np
@@ -26,10 +26,11 @@ from ..tally import Tally
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .confidence import average_confidences
 from .counts import majority_of_counts
+from .estimators import EstimatorFunction, EstimatorName
 from .inference import find_truths, known_noise
 from .noise import Noise, make_noise
 from .outcome import LevelReports, Outcome, OwnOutcome
-from .parameters import EstimatorName, Parameters
+from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
@@ -43,9 +44,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     Args:
         weight_function: g of equation (3), where the parameters name one that is not ours. Only who finds the truths
             needs it.
+        estimator: likewise: how truths are found.
 
     Raises:
-        ConfigurationError: see `use_weight_function`.
+        ConfigurationError: see `use_function`; a weight function does not increase over the shares that workers may
+            have, or is no number there.
 
     Privacy:
         For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
@@ -67,44 +70,33 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = OwnOutcome
     computes_twice: ClassVar[bool] = False
+    named_functions: ClassVar[Mapping[str, Collection[str]]] = {
+        "weight_function": WEIGHT_FUNCTIONS,
+        "estimator": get_args(EstimatorName),
+    }
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
         (TrustModel.LOCAL, {}),
         (TrustModel.DISTRIBUTED, {"mechanism": "masked"}),
         (TrustModel.CENTRAL, {"mechanism": "central"}),
     )
 
-    def __init__(self, parameters: Parameters, weight_function: Callable[[float], float] | None = None) -> None:
+    def __init__(
+        self,
+        parameters: Parameters,
+        *,
+        weight_function: Callable[[float], float] | None = None,
+        estimator: EstimatorFunction | None = None,
+    ) -> None:
         super().__init__(parameters)
-        self._weight_function: Callable[[float], float] | None = None
-        if weight_function is not None:
-            self.use_weight_function(weight_function)
+        for field, function in (("weight_function", weight_function), ("estimator", estimator)):
+            if function is not None:
+                self.use_function(field, function)
         self._last: tuple[Tally, tuple[str, Inference]] | None = None  # what was found last, and in which tally
 
-    @property
-    def foreign_weight_function(self) -> str | None:
-        """The name of a weight function that is not ours, and that `use_weight_function` has to be given."""
-        name = self.parameters.weight_function
-        return None if isinstance(name, msgspec.UnsetType) or name in WEIGHT_FUNCTIONS else name
-
-    def use_weight_function(self, function: Callable[[float], float]) -> None:
-        """Say what the parameters' weight function is.
-
-        Args:
-            function: from a share of right answers in (0, 1) to a number.
-
-        Raises:
-            ConfigurationError: the parameters name none, or one of ours; or it does not increase over the shares that
-                workers may have, or is no number there.
-        """
-        allowed = f"named by the parameters, and not as {' or '.join(WEIGHT_FUNCTIONS)}"
-        require(self.foreign_weight_function is not None, "weight_function", function, allowed)
-        parameters = self.parameters
-        check_weight_function(function, num_answers=parameters.max_answers, clamp=parameters.quality_clamp)
-        self._weight_function = function
-
-    def with_parameters(self, parameters: Parameters) -> "TruthDiscovery":
-        """Return a survey with other parameters, and the same weight function."""
-        return TruthDiscovery(parameters, self._weight_function)
+    def check_function(self, field: str, function: Callable[..., Any]) -> None:
+        if field == "weight_function":
+            parameters = self.parameters
+            check_weight_function(function, num_answers=parameters.max_answers, clamp=parameters.quality_clamp)
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
@@ -187,8 +179,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return a worker's private row. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `answers`: a table of labels by task, or one text of the form "task=label; task=label". Tasks that
-                the worker is not asked are left out, and those that it does not name are skipped.
+            entries: `answers`: a table of labels by task, or one text of the form "task=label; task=label"; or beside
+                `tasks` labels alone, as `encode` takes them. Tasks that the worker is not asked are left out, and those
+                that it does not name are skipped.
 
         Raises:
             ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` or `epsilon`
@@ -205,7 +198,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
-        own = self.codes.own_row(entries["answers"], asked)
+        own = self.codes.own_row(entries["answers"], asked, order=entries.get("tasks"))
         return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
@@ -233,6 +226,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             raise ValueError("a row adds up what its answers do not say")
 
     def check_roster(self, public: IntArray) -> None:
+        for field in self.named_functions:
+            self.function_of(field)
         if self.parameters.is_masked:
             super().check_roster(public)
         self.check_numbers(*distinct_rows(self.counted_of(public)))
@@ -291,7 +286,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             levels=self._levels_told(
                 np.broadcast_to(table, (len(self.noises), *table.shape)), np.arange(len(self.noises))
             ),
-            estimator=_LONGEST_NAME,
+            estimator=max(_LONGEST_NAME, parameters.estimator, key=lambda name: len(name.encode())),
             num_iterations=1 << 40,
             has_converged=False,
             epsilon_answer=0.1,
@@ -399,7 +394,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
             known = OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
         return find_truths(
-            self.answers_in(tally), parameters=self.parameters, noise=known, weight_function=self._weight_function
+            self.answers_in(tally),
+            parameters=self.parameters,
+            noise=known,
+            weight_function=self.function_of("weight_function"),
+            estimator=self.function_of("estimator"),
         )
 
 

@@ -218,7 +218,7 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
             "probability": float(posteriors.probabilities[number, guess]),
         }
         # Of several secrets of a target the table would need to say which.
-        if scene.may_show_truth and truths.ndim == 1:
+        if scene.may_show_truth and len(truths) == len(scene.names):
             true = int(truths[place])
             row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]
         rows.append(row)

@@ -97,7 +97,9 @@ class Attack(abc.ABC):
         return candidates.rows
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the parties' true labels, shape (n,), to see how well an attack did.
+        """Return the places of the parties' true labels, to see how well an attack did: the shape of guesses about all.
+
+        Shape (n,), or where parties have several secrets each (`owners`) as many, party by party.
 
         `NO_CANDIDATE` stands for a row that is none of the candidates: no guess about it is right.
         """

@@ -133,7 +133,7 @@ class Poisoning(abc.ABC):
     def with_parameters(self, **changed: Any) -> "Poisoning":
         """Return the same of a session with other parameters."""
         parameters = msgspec.structs.replace(self.protocol.parameters, **changed)
-        return type(self)(type(self.protocol)(parameters), self.aim, sign=self.sign)
+        return type(self)(self.protocol.with_parameters(parameters), self.aim, sign=self.sign)
 
     def turned(self) -> "Poisoning":
         """Return the same, pushed the other way."""

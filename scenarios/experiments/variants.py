@@ -334,7 +334,7 @@ class SimulatedVariants(VariantTable):
 
     def proven(self, given: Mapping[str, Any]) -> float:
         """Return what a session costs with other parameters."""
-        return price_of(type(self.resolved.protocol)(self.parameters_with(given)))
+        return price_of(self.resolved.protocol.with_parameters(self.parameters_with(given)))
 
     def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return what else stands in the table's columns, before ε and the error, by header."""
@@ -463,7 +463,7 @@ class SimulatedVariants(VariantTable):
         """Return the session of a variant, whose parties are those of another price of it where there was one."""
         if (known := self._encoded.get(name)) is not None:
             changed = {key: settings[key] for key in self.of_price}
-            protocol = type(known.protocol)(msgspec.structs.replace(known.protocol.parameters, **changed))
+            protocol = known.protocol.with_parameters(msgspec.structs.replace(known.protocol.parameters, **changed))
             if self.have_equal_rows(protocol, known.protocol):
                 protocol.check_inputs(known.inputs)
                 return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)

@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, one_of, require
 from ...protocol.fair_voting import FairVoting, Parameters
+from ...protocol.fair_voting.objective import OBJECTIVES
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from ..experiments.measurements import Measurement, mean_of
@@ -123,6 +124,10 @@ def _check(
 ) -> None:
     require(1 < trials <= MOST_TRIALS, "trials", trials, f"in [2, {MOST_TRIALS}]")  # one has no standard error
     require(epsilons, "epsilons", "none", "at least one")
+    own = vote.parameters.objective
+    require(
+        own in OBJECTIVES, "objective", own, f"{one_of(OBJECTIVES, own)}: curves are drawn for these; trials take any"
+    )
     for name in mechanisms:
         require(name in MECHANISMS, "mechanism", name, f"one of {'; '.join(MECHANISMS)}")
     for epsilon in epsilons:  # by the rules of the session, which know no number that is none

@@ -18,6 +18,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting import FairVoting, MaskedRankings, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
 from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL, MECHANISMS
+from ...protocol.fair_voting.objective import OBJECTIVES
 from ...protocol.fair_voting.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.fair_voting.reports import make_reports
 from ...protocol.fair_voting.utility_noise import error_of_levels
@@ -77,7 +78,9 @@ class ElectionVariants(SimulatedVariants):
     @property
     def names(self) -> Sequence[str]:
         """All mechanisms that have the session's kind of groups and of counts."""
-        return _names_of(self.parameters, _NAMES)
+        is_ours = self.parameters.objective in OBJECTIVES
+        others = [name for name in _NAMES if is_ours or MECHANISMS[name].estimates_utilities]
+        return _names_of(self.parameters, others)
 
     @property
     def unit(self) -> Unit:

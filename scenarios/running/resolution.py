@@ -27,11 +27,11 @@ from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
 from ..adversaries.role import Role, Scene
 from ..datasets import DATA_VARIABLE
-from ..plugins import ARRAY, AUTO, check_transport, find_client_role, find_server_role, make_transport
+from ..plugins import ARRAY, AUTO, check_transport, find, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
 from ..reading.frames import naming_rows
 from ..reading.sources import OpenStream, PartiesTable, PartyStream
-from ..system import find_protocol, part_of
+from ..system import find_protocol
 from ..words import say_number
 from .config import Scenario
 from .limits import check_descriptors
@@ -490,8 +490,9 @@ def make_protocol(
         shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
         allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
         raise ConfigurationError(field="trust", value=model.value, allowed=allowed)
-    if (equip := part_of(kind, "equip", Callable)) is not None:
-        equip(protocol)
+    for field, name in protocol.foreign_functions.items():
+        own = tuple(protocol.named_functions[field])
+        protocol.use_function(field, find(f"psephos.{field}s", name, Callable, field=field, also=own))
     check_own_columns(protocol)
     return protocol
 

@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from ...agents.modes import Simulation
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_declared, check_own_columns, checked_inputs
 from ...protocol.randomness import SimulatedNoise
@@ -87,8 +87,11 @@ async def simulate_async(
     """Do what `simulate` does, inside trio: agents take part beside whatever else runs there.
 
     Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause. Arguments,
-    errors and privacy are those of `simulate`; without a transport, agents meet over memory.
+    errors and privacy are those of `simulate`; without a transport, agents meet over memory. Under asyncio, whose loop
+    it refuses, `await asyncio.to_thread(simulate, ...)` does the same in a thread.
     """
+    allowed = "trio's; under another one, as asyncio's, await asyncio.to_thread(simulate, protocol, parties, seed=...)"
+    require(_is_in_trio(), "the event loop of simulate_async", "another one", allowed)
     names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
         await trio.lowlevel.checkpoint()

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Any, Final, NamedTuple, TypeVar
+from typing import IO, Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -44,6 +44,7 @@ class _Question(msgspec.Struct, frozen=True):
     module: str
     name: str
     parameters: bytes
+    functions: list[tuple[str, str, str]]  # what parameters name: the parameter, the function's module and name
     reports: list[IntArray]
     public: IntArray
     tallies: list[Tally]
@@ -76,17 +77,23 @@ def compute_afresh(
 ) -> list[Computed]:
     """Return what each of the other processes computes. See `compute`.
 
-    It is nothing where the protocol's class cannot be imported by its name there, as one of a notebook or a function.
+    It is nothing where the protocol's class, or a function that its parameters name, cannot be imported by its name
+    there, as one of a notebook or a function.
     RuntimeError: the protocol's own code raises there.
     """
     kind = type(protocol)
-    if kind.__module__ == "__main__" or _found(kind.__module__, kind.__qualname__) is not kind:
+    named = [(field, cast("Any", protocol.function_of(field))) for field in protocol.foreign_functions]
+    functions = [(field, getattr(own, "__module__", ""), getattr(own, "__qualname__", "")) for field, own in named]
+    places = [(kind, kind.__module__, kind.__qualname__)]
+    places += [(own, module, name) for (_, own), (_, module, name) in zip(named, functions, strict=True)]
+    if any(module == "__main__" or _found(module, name) is not own for own, module, name in places):
         return []
     question = _Question(
         sys.path,
         kind.__module__,
         kind.__qualname__,
         bytes(protocol.encoded_parameters),
+        functions,
         list(reports),
         public,
         list(tallies),
@@ -177,6 +184,8 @@ def _answer(question: _Question) -> _Answer:
         if kind is None:
             return _Answer()
         protocol = kind(msgspec.msgpack.decode(question.parameters, type=kind.parameters_type))
+        for field, module, name in question.functions:
+            protocol.use_function(field, cast("Callable[..., Any]", _found(module, name)))
         return _Answer(compute(protocol, question.reports, question.public, question.tallies))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
         return _Answer(failure=f"{type(error).__name__}: {error}")

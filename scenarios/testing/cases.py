@@ -69,7 +69,7 @@ class ProtocolCase:
 
     def again(self) -> PhasedProtocol[Any, Any]:
         """Return another protocol of the same parameters, which has seen no session."""
-        return type(self.protocol)(self.protocol.parameters)
+        return self.protocol.with_parameters(self.protocol.parameters)
 
     def repeated(self, number: int) -> Inputs:
         """Return at least so many rows: the given ones, again and again."""

@@ -104,6 +104,11 @@ class _Task:
         return None if self.found is None or self.gold is None else self.found == self.gold
 
     @property
+    def sureness(self) -> float | None:
+        """What tasks are ranked by: the confidence, or, where none is said, what the estimator says of itself."""
+        return self.model_confidence if self.confidence is None else self.confidence
+
+    @property
     def counted(self) -> SupportLimits | None:
         """The limits, where a label was found and the reports say something."""
         return None if self.supports is None else self.limits
@@ -113,9 +118,8 @@ def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
     truth, gold = known.truth or {}, known.gold or {}
     supports, limits, ranges = outcome.supports, outcome.limits_of_found(), outcome.confidence_ranges
     places = range(len(outcome.tasks))
-    ranks = {
-        each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(outcome.confidences[own] or 0)), 1)
-    }
+    sureness = outcome.confidences if outcome.estimator in CREDITS else outcome.model_confidences
+    ranks = {each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(sureness[own] or 0)), 1)}
     return [
         _Task(
             name=name,
@@ -146,7 +150,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if len(shown) < len(tasks):
         console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
         console.print()
-    drop = ("Clean answers", "Support", "True", "Confidence", "Share")
+    drop = ("Clean answers", "Support", "True", "Confidence", "Share", "Rank")
     show_table(console, _table_of(shown, outcome, known), drop=drop, whole=known.table)
     if len(shown) < len(tasks):
         show_note(console, f"{known.table} has all {len(tasks):,}, in their order")
@@ -165,14 +169,19 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
     """Return the first tasks by confidence, the least one first; those without an answer come last."""
-    return sorted(tasks, key=lambda task: math.inf if task.confidence is None else task.confidence)[:_MOST_TASKS]
+    return sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
 
 
 def _meaning(outcome: Outcome) -> str:
     """Return what a confidence is."""
     counted = _MASKED if outcome.planned else _COUNTED
     told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
-    what, credit = _CONFIDENCES.get(told, _POSTERIOR), CREDITS[outcome.estimator]
+    what, credit = _CONFIDENCES.get(told, _POSTERIOR), CREDITS.get(outcome.estimator)
+    if credit is None:
+        return (
+            f"Rank: by what {outcome.estimator} says of itself, the surest task being the first. No crowd was held "
+            "against this estimator, so that no confidence is said."
+        )
     if not credit.least or outcome.is_calibrated is False:
         return (
             f"Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings "
@@ -189,7 +198,12 @@ def _meaning(outcome: Outcome) -> str:
 
 def _is_share(outcome: Outcome) -> bool:
     """Return whether what stands for a confidence claims no probability."""
-    return CREDITS[outcome.estimator].average == 1
+    return outcome.estimator in CREDITS and CREDITS[outcome.estimator].average == 1
+
+
+def _heading(outcome: Outcome) -> str:
+    """Return what a column is called of how sure labels are."""
+    return "Rank" if outcome.estimator not in CREDITS else "Share" if _is_share(outcome) else "Confidence"
 
 
 def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
@@ -207,7 +221,7 @@ def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
             cells += [task.gold or "", _verdict(task)]
         cells += [_confidences(task), *[_support(task)] * (not known.is_brief)]
         rows.append(cells)
-    numbers = ["Share" if _is_share(outcome) else "Confidence", *["Support"] * (not known.is_brief)]
+    numbers = [_heading(outcome), *["Support"] * (not known.is_brief)]
     return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
 
 
@@ -232,7 +246,7 @@ def _confidence(confidence: float | None) -> str:
 def _confidences(task: _Task) -> str:
     """Return how sure a label is: a rank where no probability is said."""
     if task.confidences is None:
-        return "" if task.confidence is None else f"rank {task.rank:,}"
+        return "" if task.model_confidence is None else f"rank {task.rank:,}"
     return _range(task.confidences)
 
 
@@ -385,7 +399,7 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
     known = [task for task in tasks if task.is_right is not None]
     num_panels = 1 if len(known) in {0, len(tasks)} else 2
     return Picture(
-        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, are_shares=_is_share(outcome)),
+        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, what=_heading(outcome)),
         size=(WIDTH, 1.2 + 1.8 * num_panels),
         panels=(num_panels, 1),
         note=_meaning(outcome),
@@ -393,7 +407,7 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
 
 
 def _draw_confidences(
-    panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], are_shares: bool = False
+    panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], what: str = "confidence"
 ) -> Marks:
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
@@ -408,7 +422,7 @@ def _draw_confidences(
         }
         title = f"{some(len(known), 'task')} with an answer and a known truth"
         _draw_bars(last, edges, split, title=title)
-    last.set_xlabel("share" if are_shares else "confidence")
+    last.set_xlabel("what the estimator says of itself" if what == "Rank" else what.lower())
     square = {"marker": "s", "markersize": 10, "linestyle": "none"}
     return {
         f"{_VERDICTS[kind]} ({sum(task.is_right is kind for task in known):,})": {**mark, **square}
@@ -442,7 +456,7 @@ def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:
 
 
 def _certainty(task: _Task) -> float:
-    return 0.0 if task.confidence is None else task.confidence
+    return 0.0 if task.sureness is None else task.sureness
 
 
 def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
@@ -475,7 +489,7 @@ def _conclude(outcome: Outcome) -> str:
     found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
     said = _found(found, len(outcome.tasks))
     told = [ends for ends in outcome.confidence_ranges if ends is not None]
-    if not told or CREDITS[outcome.estimator].average == 1:  # a share of votes is no probability
+    if not told or _is_share(outcome):  # a share of votes is no probability
         return said
     condition = "if the crowd errs no more than the worst published one, and no less than the best"
     if len(told) == 1:

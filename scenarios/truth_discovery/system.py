@@ -25,5 +25,4 @@ SYSTEM: Final = System(
     variants=f"{_HERE}.variants:CrowdVariants",
     claims=f"{_HERE}.paper.claims:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
-    equip=f"{_HERE}.data.weight_functions:equip",
 )

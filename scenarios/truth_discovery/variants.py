@@ -14,6 +14,7 @@ from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
 from ...protocol.truth_discovery.parameters import PRICES
 from ..experiments.variants import OF_MASKS, Offered, SimulatedVariants, Unit
+from ..plugins import names_in
 from ..running.resolution import Local
 from ..verdicts import at_most
 
@@ -60,7 +61,8 @@ class CrowdVariants(SimulatedVariants):
         """Mechanism and estimator, in two words."""
         own = self._mechanism, self.parameters.estimator
         mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
-        estimators = [(own[0], name) for name in _OFFERED if name != own[1] and own[0] not in {_CENTRAL, _MASKED}]
+        offered = (*_OFFERED, *names_in("psephos.estimators"))
+        estimators = [(own[0], name) for name in offered if name != own[1] and own[0] not in {_CENTRAL, _MASKED}]
         pairs = (*mechanisms, *estimators, (_MASKED, "majority"), (_CENTRAL, "majority"))
         return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
 

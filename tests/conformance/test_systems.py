@@ -42,7 +42,6 @@ KINDS: Final[Mapping[str, Any]] = {
     "climbs": Callable,
     "claims": Callable,
     "details": Callable,
-    "equip": Callable,
     "file_form": FileForm,
     "forecasts": Callable,
     "reproduction": Paper,

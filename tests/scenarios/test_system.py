@@ -156,7 +156,7 @@ def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:
         name = "my-vote"
 
     assert part_of(MyVote, "attack", Attack, is_class=True) is part_of(DPWeVote, "attack", Attack, is_class=True)
-    assert part_of(MyVote, "equip", Callable) is None
+    assert part_of(MyVote, "details", Callable) is None
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from .supports import (
     support_limits,
     support_limits_by_level,
 )
-from .votes import Normalization, majority_vote, truth_discovery
+from .votes import Normalization, infer_by_scores, majority_vote, truth_discovery
 from .weight_functions import WEIGHT_FUNCTIONS, WeightFunction, check_weight_function
 
 __all__ = [
@@ -60,6 +60,7 @@ __all__ = [
     "debiased_majority",
     "estimate_support",
     "estimate_support_by_level",
+    "infer_by_scores",
     "majority_vote",
     "minimax_entropy",
     "noise_aware_dawid_skene",

@@ -4,6 +4,7 @@ Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2; whic
 `weight_functions`.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
@@ -30,8 +31,54 @@ def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
     """
     check_ties(ties)
     table = VoteTable(answers)
-    truths = table.choose(table.counts, ties=ties)
-    rows = table.by_task(table.vote_shares)
+    return _largest(table, table.counts, ties=ties)
+
+
+def infer_by_scores(
+    answers: Answers,
+    scores: FloatArray,
+    *,
+    ties: Ties = "first",
+    weights: FloatArray | None = None,
+    num_iterations: int = 0,
+    has_converged: bool = True,
+) -> Inference:
+    """Return the label with the largest score, for each task: the last step of an estimator of one's own.
+
+    A label's probability is its share of its task's scores, those below 0 being 0; alike where all are 0. A worker's
+    quality is the share of its answers that are the truth.
+
+    Args:
+        scores: finite, shape (tasks, largest answer set); what a task has beyond its answer set does not count.
+        weights: of the workers, shape (workers,); by default 1.
+
+    Raises:
+        ValueError: scores or weights are of another shape, or not finite.
+
+    Example:
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> infer_by_scores(answers, np.array([[1.0, 8.0]])).truths
+        array([1])
+    """
+    check_ties(ties)
+    table = VoteTable(answers)
+    of_workers: FloatArray = np.ones(table.num_workers) if weights is None else np.asarray(weights, dtype=np.float64)
+    for name, values, shape in (
+        ("scores", scores, (table.num_tasks, table.num_labels)),
+        ("weights", of_workers, (table.num_workers,)),
+    ):
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite, of shape {shape}, got shape {values.shape}")
+    found = _largest(table, np.ascontiguousarray(scores.T, dtype=np.float64), ties=ties)
+    return dataclasses.replace(
+        found, weights=table.hide_silent(of_workers), num_iterations=num_iterations, has_converged=has_converged
+    )
+
+
+def _largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> Inference:
+    """Return the labels with the largest scores, which have shape (labels, tasks)."""
+    truths = table.choose(scores, ties=ties)
+    rows = table.by_task(table.shares_of(scores))
     num_answers = table.answers_of_workers.sum(axis=1)
     return Inference(
         truths=truths,

@@ -25,7 +25,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, refuse
+from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ....protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
@@ -35,6 +35,7 @@ from ....protocol.fair_voting import (
     RandomizedRankings,
     Rankings,
 )
+from ....protocol.fair_voting.objective import OBJECTIVES
 from ....protocol.fair_voting.posteriors import merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
@@ -272,6 +273,9 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         levels = vote.parameters.own_levels.epsilons
         allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
         refuse(levels, "epsilons", list(levels), allowed)
+        own = vote.parameters.objective
+        allowed = f"{one_of(OBJECTIVES, own)}: what a lie is worth is worked out for these"
+        require(own in OBJECTIVES, "objective", own, allowed)
         allowed = "another one: what a lie is worth is worked out from utilities alone"
         refuse(vote.parameters.kind.counts_pairs, "mechanism", vote.parameters.mechanism, allowed)
         size = len(vote.parameters.alternatives)

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ....protocol.estimators import Estimate
-from ....protocol.fair_voting import RULES, Assurance, Feature, Outcome
+from ....protocol.fair_voting import RULES, Feature, Outcome
 from ....protocol.fair_voting.assurance import CONFIRMED
 from ....protocol.fair_voting.kinds import JOINT
+from ....protocol.fair_voting.objective import OBJECTIVES
 from ....protocol.fair_voting.posteriors import DIFFERENCES, UTILITIES
 from ....protocol.privacy import TrustModel
 from ...presentation.drawing import MOST_ROWS
@@ -98,11 +99,14 @@ def conclude(outcome: Outcome) -> str:
     """Return who wins, what for, and how sure it is that this is the best."""
     what = f"{_elected_for(outcome)}{_exceeding(outcome)}"
     elected = f"{outcome.winner} wins, elected for {what}."
-    return f"{elected} {_assured(outcome.assurance)}"
+    return f"{elected} {_assured(outcome)}"
 
 
-def _assured(assurance: Assurance) -> str:
+def _assured(outcome: Outcome) -> str:
     """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
+    assurance = outcome.assurance
+    if outcome.objective not in OBJECTIVES:
+        return "How sure that is stays open: the tests of winners are for Psephos's own objectives."
     level = f"{at_most(100 * assurance.level)} %"
     if assurance.verdict == CONFIRMED:
         return f"It is the best: wrong in at most {level} of such votes, whatever the rankings are."
@@ -132,7 +136,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     said: dict[str, Entry] = {
         "Objective": Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow"),
         "Features": _features(outcome),
-        "Verdict": Text(_assured(outcome.assurance), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
+        "Verdict": Text(_assured(outcome), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
         "Voters": _by_group(outcome, outcome.group_sizes),
         "Reports": _reports(outcome),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
@@ -158,6 +162,8 @@ def _elected_for(outcome: Outcome) -> str:
     weight, details = outcome.fairness_weight, outcome.details
     share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
     floor = "" if share is None else f"{100 * share:g} % of the greatest"
+    if outcome.objective not in OBJECTIVES:
+        return f"the most by the objective {outcome.objective}"
     if has_a_price(outcome):
         said = _OF_PRICES[outcome.objective]
     else:

@@ -145,10 +145,10 @@ class TruthDiscoveryAttack(Attack):
         return self.protocol.rows_for(codes, np.tile(np.array(public[self._asked], dtype=np.int64), (len(codes), 1)))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return true labels: of "row" as `Attack.truths`, else shape (n, max_answers), `NO_LABEL` where skipped."""
+        """Return true labels: of "row" as `Attack.truths`, else of each answer asked, `NO_LABEL` where skipped."""
         self.check_secret(secret)
         if secret != _ROW:
-            return self._labels_of(inputs.private, inputs.public)
+            return self._labels_of(inputs.private, inputs.public)[inputs.public[:, self._asked] != NO_TASK]
         refuse(np.any(inputs.private == NO_ANSWER), "secret", secret, "workers who answer all tasks they may have")
         places = np.zeros(len(inputs), dtype=np.int64)
         for column in inputs.private.T:
@@ -186,11 +186,10 @@ class TruthDiscoveryAttack(Attack):
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
         """Compare guesses with the truth, leaving out tasks that a target skipped. See `Attack.evaluate`."""
-        truths = self.truths(secret, inputs)[targets]
+        truths = self.truths(secret, Inputs(inputs.private[targets], inputs.public[targets]))
         if secret == _ROW:
             return evaluate(posteriors, truths)
-        flat = truths[inputs.public[targets, self._asked] != NO_TASK]
-        kept = flat != NO_LABEL
+        kept = truths != NO_LABEL
         shape = posteriors.probabilities.shape
         return evaluate(
             dataclasses.replace(
@@ -199,7 +198,7 @@ class TruthDiscoveryAttack(Attack):
                 probabilities=posteriors.probabilities[kept],
                 log_odds_ratios=posteriors.log_odds_ratios[kept],
             ),
-            flat[kept],
+            truths[kept],
         )
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:

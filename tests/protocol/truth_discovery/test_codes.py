@@ -342,6 +342,21 @@ def test_a_worker_may_say_what_it_is_asked_in_any_order(tasks: object) -> None:
     assert PROTOCOL.encode_own({"tasks": tasks, "answers": "bridge=no"}, (7, *ASKED)) == (NO_ANSWER, NO_ANSWER, 0)
 
 
+@pytest.mark.parametrize("tasks", ["bridge;door;a = b", ["bridge", "door", "a = b"]])
+@pytest.mark.parametrize("answers", [["no", "green", ""], "no; green", ("no", "green", None)])
+def test_a_worker_may_say_labels_alone_beside_its_tasks(tasks: object, answers: object) -> None:
+    """As a table has them, and whatever order the server asks in."""
+    assert PROTOCOL.encode_own({"tasks": tasks, "answers": answers}, (7, *ASKED)) == (3, NO_ANSWER, 0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "allowed"), [(["no"] * 4, "at most 3"), (["red"], "one of no, yes"), (7, "a list")]
+)
+def test_labels_alone_that_do_not_fit_are_refused(answers: object, allowed: str) -> None:
+    with pytest.raises(ConfigurationError, match=allowed):
+        PROTOCOL.encode_own({"tasks": "bridge;door;a = b", "answers": answers}, (7, *ASKED))
+
+
 @pytest.mark.parametrize("tasks", ["bridge;door", "bridge;door;flag", ""])
 def test_a_worker_who_is_asked_something_else_than_it_says_refuses(tasks: str) -> None:
     with pytest.raises(ConfigurationError, match="the tasks that the server has: door; a = b; bridge") as caught:

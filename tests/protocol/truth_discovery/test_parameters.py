@@ -249,9 +249,7 @@ def test_a_hyper_distribution_is_read_from_a_table_by_its_type() -> None:
     assert beta.hyper == Beta(2, 3, 0.1, 0.7)
 
 
-@pytest.mark.parametrize(
-    "given", [{"mechanism": "three_layer"}, {"estimator": "guess"}, {"ties": "missing"}, {"epsilom": 1.0}, {"tasks": 3}]
-)
+@pytest.mark.parametrize("given", [{"mechanism": "three_layer"}, {"ties": "missing"}, {"epsilom": 1.0}, {"tasks": 3}])
 def test_what_is_not_of_the_declared_type_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
         parameters(**given)
@@ -340,9 +338,12 @@ def qualities_of(protocol: TruthDiscovery) -> list[float]:
 def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() -> None:
     """A client makes the protocol of the parameters alone, and reports; only truths ask for the weights."""
     protocol = TruthDiscovery(of_weights("square"))
-    assert protocol.foreign_weight_function == "square"
+    assert protocol.foreign_functions == {"weight_function": "square"}
     assert protocol.phase.mechanism.slots_of(2) == 2
-    with pytest.raises(PluginError, match="weight_function must be one of log_odds, linear, or given as a function"):
+    with pytest.raises(
+        PluginError,
+        match="weight_function must be one of log_odds, linear; or TruthDiscovery",
+    ):
         weights_of(protocol)
 
 

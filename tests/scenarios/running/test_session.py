@@ -1,5 +1,6 @@
 """Sessions on the three paths: the same bits, and what happens when somebody stays away or may not pay."""
 
+import asyncio
 import dataclasses
 import resource
 from collections.abc import Callable
@@ -183,6 +184,22 @@ def test_simulate_gives_the_same_outcome_on_every_path() -> None:
     outcomes = [simulate(BALLOT, PARTIES, seed=5, transport=path) for path in ("array", "memory", "tcp", "tls")]
     assert outcomes[0] == outcomes[1] == outcomes[2]
     assert outcomes[0].num_partners == 4
+
+
+def test_under_asyncio_simulate_async_says_what_runs_there() -> None:
+    """And that does: a thread of its own has the outcome."""
+
+    async def wrong() -> None:
+        await simulate_async(BALLOT, PARTIES, seed=5)
+
+    async def right() -> object:
+        return await asyncio.to_thread(simulate, BALLOT, PARTIES, seed=5, transport="memory")
+
+    with pytest.raises(
+        ConfigurationError, match=r"loop of simulate_async must be trio's; .*asyncio.to_thread\(simulate"
+    ):
+        asyncio.run(wrong())
+    assert asyncio.run(right()) == simulate(BALLOT, PARTIES, seed=5)
 
 
 async def test_inside_trio_simulate_async_gives_the_same_outcome_and_simulate_says_so() -> None:

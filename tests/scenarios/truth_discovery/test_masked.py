@@ -40,6 +40,10 @@ def test_trust_alone_makes_a_crowd_masked_and_no_session_moves_between_models() 
         resolved("trust=distributed")
     with pytest.raises(ConfigurationError, match="threshold must be in \\[7, 12\\]: 2 \\* threshold > parties"):
         resolved("trust=distributed", "threshold=6", "colluders=1")
+    with pytest.raises(
+        ConfigurationError, match="one that 12 parties can reach: threshold = 11 and colluders = 1, say"
+    ):
+        resolved("trust=distributed", "threshold=27", "colluders=14")
     assert not offers_at_price(survey, 12)
 
 

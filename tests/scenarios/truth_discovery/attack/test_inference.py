@@ -83,6 +83,8 @@ def test_single_answers_are_the_marginals_of_whole_vectors(labels: int, settings
     made = crowd(12, 4, labels=labels, **settings)
     attack = TruthDiscoveryAttack(made.protocol)
     seen, targets = made.seen(Coalition((0, 1), has_server=True)), places(12)[2:]
+    guesses = attack.posteriors([made.seen()], places(12), secret=ANSWERS).guesses
+    assert guesses.shape == attack.truths(ANSWERS, made.inputs).shape
     whole = attack.posteriors([seen], targets, secret=ROW)
     single = attack.posteriors([seen], targets, secret=ANSWERS).probabilities.reshape(10, 4, labels)
     rows = attack.candidates("row").rows

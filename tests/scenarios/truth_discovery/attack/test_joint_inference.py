@@ -140,7 +140,7 @@ def test_one_session_after_another_would_be_far_off(monkeypatch: pytest.MonkeyPa
     exact = attack.posteriors(sessions, np.arange(200), secret=ANSWERS).probabilities
     # Exact posteriors are calibrated: over 600 answers the mean belief in the truth is the mean of squares, within four
     # standard errors (a false alarm in 6e-5 of all seeds; this one is fixed).
-    truths = attack.truths(ANSWERS, inputs).reshape(-1)
+    truths = attack.truths(ANSWERS, inputs)
     gaps = exact[np.arange(600), truths] - (exact**2).sum(axis=1)
     assert abs(gaps.mean()) < 4 * gaps.std() / math.sqrt(600)
 
