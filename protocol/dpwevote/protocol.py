@@ -308,6 +308,19 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     @functools.cached_property
     def _variant(self) -> Variant:
+        return self.make_variant()
+
+    @property
+    def own_variant(self) -> Variant | None:
+        """How the vote is held where that is somebody's own way (`make_variant`), and has no name in `variant`."""
+        return None if type(self._variant) is self.parameters.kind else self._variant
+
+    def make_variant(self) -> Variant:
+        """Return how the vote is held.
+
+        A subclass with a way of its own returns a subclass of `Variant`, or of ours, for the `variant` in whose place
+        that is, and what this returns for any other.
+        """
         return self.parameters.kind(self.parameters)
 
 

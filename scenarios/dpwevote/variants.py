@@ -14,6 +14,7 @@ import msgspec
 
 from ...protocol.dpwevote import (
     OPTIMAL_LIMITS,
+    DPWeVote,
     Offer,
     Parameters,
     make_central_offer,
@@ -29,7 +30,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
-from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable
+from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable, price_of
 from ..presentation.numbers import written
 from ..running.resolution import Served
 
@@ -158,9 +159,9 @@ class VoteVariants(VariantTable):
             return None
 
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
-        """Return what the variants offer at k·ε, after own matrices and the paper's split, which may cost less."""
+        """Return what the variants offer at k·ε, after an own way and the paper's split, which may cost less."""
         del tell  # it takes no time
-        own = self._of_own_matrices()
+        own = self._of_own_way()
         if self.parameters.public_weights:
             return [*own, *super().offers()]
         found = [(make_paper_offer(self.parameters), _PAPERS)]
@@ -183,19 +184,33 @@ class VoteVariants(VariantTable):
         told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
         return msgspec.structs.replace(told, settings={**told.settings, **sizes})
 
-    def _of_own_matrices(self) -> Iterator[Offered]:
-        """Yield what the session itself offers, if it reports by matrices of its own, without bias."""
-        own = self.parameters
-        if own.kind.is_biased or not own.has_matrices:
+    @property
+    def _own(self) -> str:
+        """What the session itself is called, if it is held in a way of its own; empty where it is not."""
+        protocol = self.resolved.protocol
+        if isinstance(protocol, DPWeVote) and protocol.own_variant is not None:
+            return protocol.name
+        return _OWN if self.parameters.has_matrices else ""
+
+    def _of_own_way(self) -> Iterator[Offered]:
+        """Yield what the session itself offers, if it reports by matrices or a variant of its own, without bias."""
+        own, protocol = self.parameters, self.resolved.protocol
+        variant = protocol.own_variant if isinstance(protocol, DPWeVote) else None
+        if (variant or own.kind).is_biased or not self._own:
             return
+        if variant is None:
+            prices = own.loss_of_weight, own.loss_of_opinion, own.epsilon_total
+        else:
+            total = price_of(protocol)
+            prices = 0.0, total / len(own.candidates), total
         offer = Offer(
             variant=own.variant,
-            epsilon_weight=own.loss_of_weight,
-            epsilon_opinion=own.loss_of_opinion,
-            epsilon_total=own.epsilon_total,
-            worst_variance=worst_variance_of(own),
+            epsilon_weight=prices[0],
+            epsilon_opinion=prices[1],
+            epsilon_total=prices[2],
+            worst_variance=worst_variance_of(own) if variant is None else variant.worst_variance,
         )
-        yield msgspec.structs.replace(self._told(offer, _OWN), settings={})
+        yield msgspec.structs.replace(self._told(offer, self._own), settings={})
 
     def _told(self, offer: Offer, name: str) -> Offered:
         error = offer.error(self._square)
@@ -223,12 +238,12 @@ class VoteVariants(VariantTable):
         )
 
     def best(self, offers: Sequence[Offered]) -> Offered:
-        local = [offered for offered in offers if offered.name not in {_PAPERS, _OWN, *_SUMS}]
+        local = [offered for offered in offers if offered.name not in {_PAPERS, self._own, *_SUMS}]
         return super().best(local or offers)
 
     def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
         partners = self.people
-        of_own = [f"{_OWN}: the session itself, at its own price"] if offers[0].name == _OWN else []
+        of_own = [f"{self._own}: the session itself, at its own price"] if offers[0].name == self._own else []
         of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"

@@ -4,16 +4,18 @@ import io
 import json
 import math
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import numpy as np
 import pytest
 from bad_input import Psephos, Write
+from distributions import installed
 from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import TrustModel, total_of
-from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.experiments import variants
 from psephos.scenarios.experiments.counting import counting_errors
 from psephos.scenarios.experiments.plain_variants import PlainVariants
@@ -198,6 +200,39 @@ opinion_matrix = [["2/3", "1/3"], ["1/5", "4/5"]]
     assert first["epsilon"] == pytest.approx(lost)
     assert "joint, own matrices: the session itself" in " ".join(psephos("variants", "own.toml").out.split())
     assert "joint, own matrices" not in {each["name"] for each in others}
+
+
+def test_a_variant_of_ones_own_stands_beside_ours(
+    tmp_path: Path, psephos: Psephos, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its own worst variance, and by what its phases cost."""
+    source = """from psephos.protocol.dpwevote import DPWeVote
+from psephos.protocol.dpwevote.finite import JointVariant
+
+
+class Louder(JointVariant):
+    @property
+    def worst_variance(self):
+        return 2 * super().worst_variance
+
+
+class LoudVote(DPWeVote):
+    name = "loud-vote"
+
+    def make_variant(self):
+        is_own = self.parameters.variant == "joint"
+        return Louder(self.parameters) if is_own else super().make_variant()
+"""
+    with installed(monkeypatch, tmp_path, "loud", "[psephos.protocols]\nloud-vote = loud:LoudVote\n", source):
+        text = (shipped_scenarios()["consortium"]).read_text(encoding="utf-8")
+        own = text.replace('protocol = "dpwevote"', 'protocol = "loud-vote"')
+        assert own != text
+        said = psephos("variants", write("loud.toml", own)).out
+    rows = {line.split("  ")[0]: line.split() for line in said.splitlines()}
+    mine, joint = rows["loud-vote"], rows["joint, the paper's split"]
+    assert float(mine[-2]) == pytest.approx(2 * float(joint[-2]), rel=1e-4)
+    assert mine[-3] == joint[-3]
+    assert "loud-vote: the session itself, at its own price" in " ".join(said.split())
 
 
 @pytest.mark.full("trials once more")
