@@ -89,8 +89,9 @@ def decide_sessions(
         ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed at
             once. Held one by one, the sessions say which, and what.
     """
-    for own in range(len(inputs.private)):
-        protocol.check_rows(inputs.inputs(own))
+    if any(type(phase).rows_of is not Phase.rows_of for phase in protocol.phases):
+        for own in range(len(inputs.private)):
+            protocol.check_rows(inputs.inputs(own))
     all_rows, tallies = inputs.flat(len(noise)), list[TallyBlock]()
     once = inputs.flat(1) if len(inputs.private) == 1 else all_rows
     protocol.check_inputs(once)

@@ -81,7 +81,7 @@ def stream_key(*, seed: int, session: str, round_number: int, protocol: str, pha
 
 
 def _fields(*fields: str) -> bytes:
-    return b"".join(len(text).to_bytes(8, "big") + text for text in (field.encode() for field in fields))
+    return b"".join([len(text).to_bytes(8, "big") + text for text in map(str.encode, fields)])
 
 
 def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:

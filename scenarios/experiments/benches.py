@@ -113,10 +113,10 @@ class Bench:
             drawn = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
             if any(each.protocol.parameters != own.protocol.parameters or each.names != own.names for each in drawn):
                 return None
-            rows = [each.inputs for each in drawn]
-        if not all(np.array_equal(each.public, own.inputs.public) for each in rows):
+            rows = np.stack([each.inputs.private for each in drawn]), np.stack([each.inputs.public for each in drawn])
+        private, public = rows
+        if not np.array_equal(public, np.broadcast_to(own.inputs.public, public.shape)):
             return None
-        private = np.stack([each.private for each in rows])
         return InputBlock(private[np.array(numbers) // redraw - draws.start], own.inputs.public)
 
     def _noise(self, number: int) -> SimulatedNoise:

@@ -15,9 +15,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from ...protocol.arrays import IntArray
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 from ..running.config import Scenario
 from ..running.parties import sources_of
 from ..running.resolution import Local, resolve
@@ -47,19 +48,23 @@ def redrawn(scenario: Scenario, number: int) -> Scenario:
     return msgspec.structs.replace(scenario, parties={**_with_seed(parties, number), **tables})
 
 
-def rows_drawn(scenario: Scenario, protocol: PhasedProtocol[Any, Any], numbers: range) -> list[Inputs] | None:
-    """Return the rows of the draws of these numbers, as the first one's protocol encodes them; None for one by one."""
+def rows_drawn(
+    scenario: Scenario, protocol: PhasedProtocol[Any, Any], numbers: range
+) -> tuple[IntArray, IntArray] | None:
+    """Return private and public rows of the draws of these numbers, shape (draws, n, columns), encoded at once.
+
+    None where the system does not draw so.
+    """
     sources = sources_of(type(protocol))
     parties = scenario.parties
     if sources.draws is None or not isinstance(parties, Mapping) or sources.own_parameters.keys() & parties.keys():
         return None
-    seeds = [parties.get(_SEED, 0) + number for number in numbers]
-    table = sources.draws(parties, seeds, scenario.parameters)
+    table = sources.draws(parties, [parties.get(_SEED, 0) + number for number in numbers], scenario.parameters)
     if table is None:
         return None
-    encoded = protocol.encode(table)
-    size = len(encoded) // len(seeds)
-    return [encoded.of_range(start, start + size) for start in range(0, len(encoded), size)]
+    rows, size = protocol.encode(table), len(numbers)
+    private, public = (own.reshape(size, len(rows) // size, own.shape[1]) for own in (rows.private, rows.public))
+    return private, public
 
 
 def _with_seed(table: Mapping[str, Any], number: int) -> dict[str, Any]:

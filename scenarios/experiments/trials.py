@@ -51,6 +51,7 @@ _SECONDS_OF_STEP: Final = 0.25  # between two looks at how far trials are
 _MOST_SECONDS: Final = 30.0  # that an interruption loses
 _LEAST_SECONDS: Final = 1e-6
 _PROBED: Final = 64  # trials of a block, of which it is seen what they take
+_SHARE_PROBED: Final = 8  # of which they are one at most
 _Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
 
 
@@ -219,7 +220,7 @@ def run_trials(
         found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
     seconds = [0.0] * len(benches)
     for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
-        probed = range(first, first + min(trials, 1 + min(bench.at_once, _PROBED)))
+        probed = range(first, first + 1 + min(bench.at_once, _PROBED, trials // _SHARE_PROBED))
         for numbers in filter(None, (probed[:1], probed[1:])):
             started = time.perf_counter()
             found[place].take(numbers.start, bench.run(numbers))
