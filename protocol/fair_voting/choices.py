@@ -161,13 +161,22 @@ class SampledChoice(Choice):
         """One uniform for γ, one for ties, one for each S."""
         return 2 + num_values
 
+    def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        """Elect, each row on its own; rows that are alike, as in trials, have one computation of chances."""
+        chances, rows = functools.cache(self.hit_probabilities), map(tuple, values.tolist())
+        elected = [self._elect(chances(row), own) for row, own in zip(rows, uniforms.tolist(), strict=True)]
+        return np.array(elected, dtype=np.int64).reshape(-1, 1)
+
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        return [self._elect(self.hit_probabilities(values), uniforms)]
+
+    def _elect(self, chances: Sequence[Sequence[Fraction]], uniforms: Sequence[float]) -> int:
         coin, of_ties, *of_counts = uniforms
         if coin < self.gamma:
-            return [min(int(coin / self.gamma * self.num_alternatives), self.num_alternatives - 1)]
-        left, chances = iter(of_counts), self.hit_probabilities(values)
+            return min(int(coin / self.gamma * self.num_alternatives), self.num_alternatives - 1)
+        left = iter(of_counts)
         counts = [[draw_binomial(self.num_samples, chance, next(left)) for chance in group] for group in chances]
-        return [draw_lot(self._best(counts), of_ties)]
+        return draw_lot(self._best(counts), of_ties)
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         chances = self.hit_probabilities(values)

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from .objective import Objective
 from .posteriors import merits_of, ranges_of, shares_of
 from .report_laws import LaplaceSums, ReportSums
@@ -26,6 +27,10 @@ from .utility_noise import UtilityNoise
 
 _MOST_FUNCTIONS: Final = 32
 """So many, which six groups have, are held each against each."""
+_CLEAR: Final = 1 + 2.0**-10
+"""By so much a p-value differs from the level, so that the law of Laplace noise is sure of any farther lead."""
+_CLEAR_OF_BOUNDS: Final = 2.0
+"""The same of the bounds of reports' sums."""
 _HALVES: Final = 2
 """Ways to be worse than the winner where there is a limit: less good, or out of it; each has half of the level."""
 
@@ -52,6 +57,59 @@ def p_value_of(
             lead = float(merits[winner] - np.delete(merits, winner).max())
             p_value = tails.of_lead(lead) if lead > 0 else 0.5
     return min((utilities.shape[1] - 1) * p_value, 0.5)
+
+
+class Confirming:
+    """Which winners the test confirms at a level, of many sessions with one noise.
+
+    Where a lead decides, its p-value falls as it rises: of Laplace noise, whose law is exact, but for rounding, and of
+    reports, whose bound is found by a search, but for a part of it. So a lead is as sure as one that is looked at was,
+    if that was clear of the level by so much; all others are looked at themselves.
+
+    Args:
+        noise: of the estimates; None where nothing is known of it, and nobody is confirmed.
+        sizes: the groups', shape (G,).
+    """
+
+    def __init__(self, noise: UtilityNoise | None, objective: Objective, sizes: FloatArray, level: float) -> None:
+        self._noise, self._objective, self._sizes, self._level = noise, objective, sizes, level
+        is_exact = noise is not None and isinstance(noise.sums, LaplaceSums)
+        self._clear = _CLEAR if is_exact else _CLEAR_OF_BOUNDS
+        self._too_little, self._enough = 0.0, math.inf
+
+    def are_confirmed(
+        self, utilities: FloatArray, winners: IntArray, exactly: Callable[[int], FloatArray]
+    ) -> NDArray[np.bool_]:
+        """Return who is confirmed, shape (sessions,).
+
+        Args:
+            utilities: the estimates but for rounding, shape (sessions, G, m).
+            winners: shape (sessions,).
+            exactly: returns the estimates of one session, each rounded once, shape (G, m).
+        """
+        found = np.zeros(len(winners), dtype=np.bool_)
+        if self._noise is None or self._noise.sums is None:
+            return found
+        is_by_lead = self._objective.name not in {"constrained", "welfare_constrained"}
+        leads = np.full(len(winners), math.nan)
+        if is_by_lead:
+            merits = merits_of(utilities, self._objective, self._sizes)
+            rows = np.arange(len(winners))
+            own = merits[rows, winners].copy()
+            merits[rows, winners] = -math.inf
+            leads = own - merits.max(axis=1)
+        for place, (lead, winner) in enumerate(zip(leads.tolist(), winners.tolist(), strict=True)):
+            if lead >= self._enough:
+                found[place] = True
+            elif not lead <= self._too_little:
+                given = {"objective": self._objective, "sizes": self._sizes}
+                p_value = p_value_of(exactly(place), winner, self._noise, **given)
+                found[place] = p_value <= self._level
+                if is_by_lead and p_value <= self._level / self._clear:
+                    self._enough = min(self._enough, lead)
+                elif is_by_lead and p_value >= self._level * self._clear:
+                    self._too_little = max(self._too_little, lead)
+        return found
 
 
 class _Tails:

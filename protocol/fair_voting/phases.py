@@ -10,9 +10,9 @@ from ..elementary import quotient_up
 from ..errors import ConfigurationError
 from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, Phase, places_by, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedSums, Phase, places_by, sizes_of
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
-from ..tally import Tally
+from ..tally import Tally, TallyBlock
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
 from .pairwise import make_pair_noise, preferences_of
@@ -112,6 +112,11 @@ class DisclosedRankings(CentralPhase):
         rows = np.stack([public[:, 0], code_of_rankings(reports)], axis=1)
         return Tally(len(reports), totals, rows[np.lexsort(rows.T[::-1])])
 
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        if self._subsample is not None:
+            raise NotImplementedError("whose voters are sampled is seen session by session")
+        return super().tally_block(reports, earlier=earlier, public=public)
+
     def numbers_of(self, positions: IntArray) -> IntArray:
         """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
         if self._parameters.kind.counts_pairs:
@@ -143,6 +148,11 @@ class DisclosedRankings(CentralPhase):
             return super().randomize_tally(tally, draw)
         sums = tally.totals if self._subsample is None else self._sums_of_sampled(tally.rows, self._subsample, draw)
         return Tally(tally.num_reports, np.array(draw(self.choice, sums.reshape(-1).tolist()), dtype=np.int64))
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        if self.choice is None:
+            return super().randomize_tallies(tallies, draw)
+        return TallyBlock(tallies.num_reports, draw(self.choice, tallies.totals.reshape(len(tallies), -1)))
 
     def _sums_of_sampled(self, rows: IntArray, subsample: Subsample, draw: Draw) -> IntArray:
         """Return the sums of the voters that line 4 of Algorithm 2 samples from each group."""

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from scipy.special import expm1, ndtr
 
-from ..arrays import FloatArray
+from ..arrays import FloatArray, IntArray
 from ..randomness import philox_rows
 from .features import Partition
 from .objective import Objective
@@ -41,6 +41,8 @@ _NUMBERS_OF_ALTERNATIVE: Final = 100_000
 _NUMBERS_IN_ALL: Final = 1 << 21
 _TOLERANCE: Final = 1e-9
 """Of merits in units of the greatest utility's size: those of two balanced alternatives tie."""
+_NEAR: Final = 1e-9
+"""Of estimates' merits in units of the greatest estimate: many times what rounding moves them."""
 
 
 def num_draws(num_groups: int, num_alternatives: int) -> int:
@@ -127,6 +129,23 @@ def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) ->
         return np.where(welfare >= _floors(welfare, objective), -disparities, behind)
     ahead: FloatArray = welfare - welfare.min(axis=1, keepdims=True)
     return np.where(disparities <= float(objective.max_disparity), ahead, -disparities - 1.0)
+
+
+def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
+    """Return who is elected by estimates that are rounded, shape (K,), of utilities (K, G, m); −1 where rounding may.
+
+    Comparisons that are closer than so many rounding errors are left to exact fractions.
+    """
+    merits = merits_of(utilities, objective, sizes)
+    near = _NEAR * np.abs(utilities).max(axis=(1, 2)) * (2 + float(objective.fairness_weight))
+    second, first = np.partition(merits, -2, axis=1)[:, -2:].T
+    is_clear = first - second > near
+    if objective.name == "constrained":
+        is_clear &= np.abs(ranges_of(utilities, objective, sizes) - float(objective.max_disparity)).min(axis=1) > near
+    elif objective.name == "welfare_constrained":
+        welfare = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
+        is_clear &= np.abs(welfare - _floors(welfare, objective)).min(axis=1) > near
+    return np.where(is_clear, merits.argmax(axis=1), -1)
 
 
 def qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:

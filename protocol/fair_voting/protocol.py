@@ -9,22 +9,24 @@ import dataclasses
 import functools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import msgspec
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError, require
 from ..estimators import Estimate, Verdict
+from ..integers import bytes_of
 from ..mechanisms import VectorLaplace
 from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
-from ..tally import Tally
+from ..tally import Decisions, Tally, TallyBlock
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_test
+from .confirmation import Confirming
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
@@ -42,7 +44,7 @@ from .pairwise import (
 )
 from .parameters import SEPARATOR, Parameters
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
-from .posteriors import DIFFERENCES
+from .posteriors import DIFFERENCES, clear_winners
 from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
 from .reports import utilities_by_level
 from .rules import RULES
@@ -51,9 +53,17 @@ from .utility_noise import UtilityNoise
 
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
+_MOST_KEPT: Final = 16
 
 
 FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings | JointRankings
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class ElectionDecisions(Decisions):
+    """Who wins in many sessions: the place of the winner among the alternatives, shape (sessions,)."""
+
+    winners: IntArray
 
 
 class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
@@ -287,37 +297,113 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         most = _GREATEST_SUM // parameters.make_scoring(is_centered=parameters.is_centered).bound
         require(len(public) <= most, "voters", len(public), f"at most {most} with these scores")
 
+    def decisions(self, tallies: Sequence[TallyBlock]) -> ElectionDecisions:
+        (block,) = tallies
+        phase = self.phase
+        if isinstance(phase, DisclosedRankings) and phase.choice is not None:
+            return ElectionDecisions(winners=block.totals[:, 0], kinds=block.totals[:, :1])
+        if self.parameters.kind.counts_pairs:
+            level, noise = self.parameters.level, cast("VectorLaplace", phase.tally_mechanism)
+            found = [self._by_pairs(totals, noise) for totals in block.totals]
+            kinds = [
+                (winner, p_value <= level, int(bytes_of(totals).sum()))
+                for (winner, _, p_value), totals in zip(found, block.totals, strict=True)
+            ]
+            return ElectionDecisions(winners=np.array([winner for winner, *_ in found]), kinds=np.array(kinds))
+        objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
+        utilities = functools.cache(lambda place: self._utilities(block.tally(place)))
+        if objective.function is not None:  # somebody's own: no test is for it, and nobody is confirmed
+            winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
+            return ElectionDecisions(winners=winners, kinds=winners[:, None])
+
+        def exactly(place: int) -> FloatArray:
+            return np.array([[float(value) for value in row] for row in utilities(place)])
+
+        rounded = self._rounded_utilities(block)
+        if rounded is None:
+            rounded = np.array([exactly(place) for place in range(len(block))])
+        winners = clear_winners(rounded, objective, sizes)
+        for place in np.flatnonzero(winners < 0).tolist():
+            winners[place] = self._winner(utilities(place), block.totals[place])
+        confirming = self._confirming(self._numbers_of(block.tally(0)))
+        return ElectionDecisions(
+            winners=winners,
+            kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exactly)], axis=1).astype(np.int64),
+        )
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         (tally,) = tallies
         phase = self.phase
-        if isinstance(phase, JointRankings):
-            utilities, estimates = phase.report.utilities(tally.totals, tally.num_reports)
-            noise = UtilityNoise.of_joint_reports(phase.report, tally.num_reports) if tally.num_reports else None
-            counts = (tally.num_reports,)
-            return self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
-        if isinstance(phase, RandomizedRankings):
-            groups = phase.by_group(tally.totals)
-            told = [utilities_by_level(phase.reports, rows) for rows in groups]
-            utilities, estimates = [values for values, _ in told], [own for _, own in told]
-            by_level = [[count for count, *_ in rows] for rows in groups]
-            counts = list(map(sum, by_level))
-            noise = UtilityNoise.of_reports(phase.reports, by_level) if all(counts) else None
-            outcome = self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
-            return outcome.with_levels(self.parameters.own_levels.epsilons, by_level)
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
         if self.parameters.kind.counts_pairs:
             return self._of_pairs(tally, cast("VectorLaplace", phase.tally_mechanism))
-        utilities = self.mean_utilities(tally.totals.reshape(len(self.parameters.groups), -1), phase.scoring)
+        by_level = self._numbers_of(tally)
+        utilities, noise = self._utilities(tally), self._noise_of(by_level)
+        if isinstance(phase, JointRankings):
+            _, estimates = phase.report.utilities(tally.totals, tally.num_reports)
+            return self._outcome(
+                tally, utilities, estimates, noise, name=phase.report.name, counts=(tally.num_reports,)
+            )
+        if isinstance(phase, RandomizedRankings):
+            groups = phase.by_group(tally.totals)
+            estimates = [utilities_by_level(phase.reports, rows)[1] for rows in groups]
+            counts = list(map(sum, by_level))
+            outcome = self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
+            return outcome.with_levels(self.parameters.own_levels.epsilons, by_level)
+        errors = () if noise is None else noise.errors
+        estimates = [[Estimate(float(value), own) for value in row] for row, own in zip(utilities, errors, strict=True)]
+        return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
+
+    def _utilities(self, tally: Tally) -> Utilities:
+        """Return the groups' mean utilities by a tally of sums or reports, exactly."""
+        phase = self.phase
+        if isinstance(phase, JointRankings):
+            return phase.report.utilities(tally.totals, tally.num_reports)[0]
+        if isinstance(phase, RandomizedRankings):
+            return [utilities_by_level(phase.reports, rows)[0] for rows in phase.by_group(tally.totals)]
+        return self.mean_utilities(tally.totals.reshape(len(self.parameters.groups), -1), phase.scoring)
+
+    def _rounded_utilities(self, tallies: TallyBlock) -> FloatArray | None:
+        """Return `_utilities` of many tallies but for rounding, shape (sessions, G, m); None of reports' tallies."""
+        phase = self.phase
+        if isinstance(phase, (JointRankings, RandomizedRankings)):
+            return None
+        sizes = np.array(self.parameters.group_sizes, dtype=np.float64)[:, None]
+        sums = tallies.totals.reshape(len(tallies), len(sizes), -1)
+        return (sums / sizes + phase.scoring.center) * phase.scoring.step
+
+    def _winner(self, utilities: Utilities, totals: IntArray) -> int:
+        """Return the best, of several by the totals' lot."""
+        return draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(totals))
+
+    def _numbers_of(self, tally: Tally) -> tuple[tuple[int, ...], ...]:
+        """Return how many reported: group by group those of each level, where that is told, or all."""
+        if not isinstance(self.phase, RandomizedRankings):
+            return ((tally.num_reports,),)
+        return tuple(tuple(count for count, *_ in rows) for rows in self.phase.by_group(tally.totals))
+
+    def _noise_of(self, numbers: tuple[tuple[int, ...], ...]) -> UtilityNoise | None:
+        """Return the noise of mean utilities where so many have reported; None where nothing is known of it."""
+        phase, number = self.phase, numbers[0][0]
+        if isinstance(phase, JointRankings):
+            return UtilityNoise.of_joint_reports(phase.report, number) if number else None
+        if isinstance(phase, RandomizedRankings):
+            return UtilityNoise.of_reports(phase.reports, numbers) if all(map(sum, numbers)) else None
         sizes, step = self.parameters.group_sizes, phase.scoring.step
         if isinstance(phase, MaskedRankings):
-            noise = UtilityNoise.of_shares(phase.share, tally.num_reports, step, sizes)
-        else:
-            noise = UtilityNoise.of_sums(cast("VectorLaplace", phase.tally_mechanism), step, sizes)
-        pairs = zip(utilities, noise.errors, strict=True)
-        estimates = [[Estimate(float(value), own) for value in row] for row, own in pairs]
-        return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
+            return UtilityNoise.of_shares(phase.share, number, step, sizes)
+        return UtilityNoise.of_sums(cast("VectorLaplace", phase.tally_mechanism), step, sizes)
+
+    @functools.cached_property
+    def _confirming(self) -> Callable[[tuple[tuple[int, ...], ...]], Confirming]:
+        """What tells who is confirmed where so many have reported; what it has found is kept."""
+        sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
+        objective, level = self.parameters.make_objective(), self.parameters.level
+        return functools.lru_cache(maxsize=_MOST_KEPT)(
+            lambda numbers: Confirming(self._noise_of(numbers), objective, sizes, level)
+        )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         estimate = Estimate(0.1, 0.1)
@@ -353,12 +439,17 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         levels = self.parameters.own_levels.epsilons
         return outcome.with_levels(levels, [[count] * len(levels) for count in counts])
 
-    def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
-        """Return the mean utility to each group of each alternative, without noise: a row for each group."""
+    @functools.cached_property
+    def _plain_phase(self) -> DisclosedRankings:
+        """That of the same vote whose sums are of utilities."""
         objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
         given: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
         given |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
-        phase = DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
+        return DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
+
+    def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
+        """Return the mean utility to each group of each alternative, without noise: a row for each group."""
+        phase = self._plain_phase
         groups, positions = self.members_of(inputs)
         return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
 
@@ -414,26 +505,20 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         name: str,
         counts: Sequence[int],
     ) -> Outcome:
-        winner = draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(tally.totals))
+        winner = self._winner(utilities, tally.totals)
         assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
         return self._release(winner, self._told(utilities, estimates), assurance, name=name, counts=counts)
 
     def _of_pairs(self, tally: Tally, noise: VectorLaplace) -> Outcome:
         """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
-        parameters, lot = self.parameters, lot_of(tally.totals)
+        parameters = self.parameters
         differences: list[int] = tally.totals[0].tolist()
         table, error = table_of_pairs(differences), math.sqrt(noise.noise_variance)
         # Who is first has m − 1 points for others that are behind: its utility is (1 + D/n)/2, added up over them.
         size, number = len(table), parameters.num_voters
         utilities = [Fraction(size - 1, 2) + Fraction(total, 2 * number) for total in table.sum(axis=1).tolist()]
         estimates = [Estimate(float(own), error * math.sqrt(size - 1) / (2 * number)) for own in utilities]
-        order: list[int] = []
-        if size <= MAX_KEMENY:
-            orders = kemeny_orders(table)
-            order = orders[draw_lot(list(range(len(orders))), lot)].tolist()
-        is_first = parameters.objective == "kemeny"
-        winner = order[0] if is_first else draw_lot(best_by_pairs("copeland", table), lot)
-        p_value = p_value_of_pairs(table, winner, noise)
+        winner, order, p_value = self._by_pairs(tally.totals, noise)
         details = Details(
             differences=tuple(differences),
             difference_error=error,
@@ -443,6 +528,17 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         assurance = assurance_of_test(parameters, p_value)
         told = self._told([utilities], [estimates])
         return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
+
+    def _by_pairs(self, totals: IntArray, noise: VectorLaplace) -> tuple[int, list[int], float]:
+        """Return the winner by noisy differences, Kemeny's ranking, empty of many alternatives, and the p-value."""
+        table, lot = table_of_pairs(totals[0].tolist()), lot_of(totals)
+        order: list[int] = []
+        if len(table) <= MAX_KEMENY:
+            orders = kemeny_orders(table)
+            order = orders[draw_lot(list(range(len(orders))), lot)].tolist()
+        is_first = self.parameters.objective == "kemeny"
+        winner = order[0] if is_first else draw_lot(best_by_pairs("copeland", table), lot)
+        return winner, order, p_value_of_pairs(table, winner, noise)
 
     def _told(self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]) -> tuple[AlternativeOutcome, ...]:
         sizes = self.parameters.group_sizes

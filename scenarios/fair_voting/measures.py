@@ -10,11 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ...protocol import Tally
+from ...protocol.arrays import FloatArray
+from ...protocol.blocks import InputBlock
 from ...protocol.fair_voting import FairVoting, Feature, Outcome, welfare_of
 from ...protocol.fair_voting.objective import Utilities, disparity_of, joined
+from ...protocol.fair_voting.protocol import ElectionDecisions
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import Measure, Measures
 
 _EQUAL = Measure(
@@ -41,12 +46,16 @@ class ElectionMeasures(Measures):
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
         assert isinstance(protocol, FairVoting)  # noqa: S101  what the descriptor says
-        parameters = protocol.parameters
-        utilities, sizes = protocol.utilities_in(inputs), parameters.group_sizes
-        objective = parameters.make_objective()
-        best = protocol.best_in(inputs)
-        self._features = parameters.features or ()
-        self._of = {
+        self._election = protocol
+        self._features = protocol.parameters.features or ()
+        self._of = self._facts_of(inputs)
+
+    def _facts_of(self, inputs: Inputs) -> Mapping[str, Mapping[str, float]]:
+        """Return how good each alternative would be as a winner, by its name."""
+        election, parameters = self._election, self._election.parameters
+        utilities, sizes = election.utilities_in(inputs), parameters.group_sizes
+        objective, best = parameters.make_objective(), election.best_in(inputs)
+        return {
             name: {
                 _EQUAL.name: float(place in best),
                 _DISPARITY.name: float(objective.disparity(utilities, sizes, place)),
@@ -80,3 +89,15 @@ class ElectionMeasures(Measures):
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         return self._of[outcome.winner]
+
+    def of_block(
+        self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
+    ) -> Mapping[str, FloatArray]:
+        assert isinstance(decisions, ElectionDecisions)  # noqa: S101  what this protocol decides
+        places: list[int] = decisions.winners.tolist()
+        facts = [self._of] * len(places)
+        if inputs is not self.block:
+            facts = [self._facts_of(inputs.inputs(number)) for number in range(len(inputs.private))]
+        names = self._election.parameters.alternatives
+        won = [own[names[place]] for own, place in zip(facts, places, strict=True)]
+        return {measure: np.array([each[measure] for each in won]) for measure in won[0]}
