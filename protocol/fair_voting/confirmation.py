@@ -13,13 +13,15 @@ alternatives and every level.
 """
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
+from ..estimators.noise_tails import GRID
 from .objective import Objective
 from .posteriors import merits_of, ranges_of, shares_of
 from .report_laws import LaplaceSums, ReportSums
@@ -31,8 +33,23 @@ _CLEAR: Final = 1 + 2.0**-10
 """By so much a p-value differs from the level, so that the law of Laplace noise is sure of any farther lead."""
 _CLEAR_OF_BOUNDS: Final = 2.0
 """The same of the bounds of reports' sums."""
+_GRAINS: Final = 4
+"""Of the grid of tails: what is nearer to a level is not clear of it."""
+_ALONE: Final = frozenset({"lead", "disparity", "above"})
 _HALVES: Final = 2
 """Ways to be worse than the winner where there is a limit: less good, or out of it; each has half of the level."""
+
+
+class _Speaking(NamedTuple):
+    """What speaks for winners, each number with the name of its tail in `_Tails.of`.
+
+    Args:
+        alone: what has to be more than noise, shape (sessions,).
+        others: of each other alternative, ways in one of which it has to be worse, shape (sessions, m − 1).
+    """
+
+    alone: tuple[str, FloatArray]
+    others: tuple[tuple[str, FloatArray], ...] = ()
 
 
 def p_value_of(
@@ -46,36 +63,65 @@ def p_value_of(
     """
     if noise.sums is None:
         return 0.5
-    tails = _Tails(noise.sums, objective, sizes)
-    match objective.name:
-        case "constrained":
-            p_value = _p_value_within_limit(utilities, winner, tails)
-        case "welfare_constrained":
-            p_value = _p_value_above_floor(utilities, winner, tails)
-        case "parity" | "penalized" | "welfare":
-            merits = merits_of(utilities[None], objective, sizes)[0]
-            lead = float(merits[winner] - np.delete(merits, winner).max())
-            p_value = tails.of_lead(lead) if lead > 0 else 0.5
-    return min((utilities.shape[1] - 1) * p_value, 0.5)
+    tails = _Tails(noise.sums, objective, sizes, utilities.shape[1])
+    return min(max(factor * tail for factor, tail in _parts_of(tails, utilities, winner, {})), 0.5)
+
+
+def _parts_of(
+    tails: "_Tails", utilities: FloatArray, winner: int, found: dict[tuple[str, float], float]
+) -> Iterator[tuple[float, float]]:
+    """Yield factors and probabilities, the greatest product of which is the p-value; what is looked at is found.
+
+    Each of the ways to be worse than the winner has a part of the level.
+    """
+    speaking = tails.speaking_for(utilities[None], np.array([winner]))
+
+    def likely(name: str, reach: float) -> float:
+        found[name, reach] = tails.of(name, reach) if reach > 0 else 0.5
+        return found[name, reach]
+
+    number = utilities.shape[1] - 1
+    name, alone = speaking.alone
+    tail = likely(name, float(alone[0]))
+    yield number, tail
+    if tail >= 0.5 or not speaking.others:  # noqa: PLR2004  nothing is more
+        return
+    (one, reaches), (another, others) = speaking.others
+    nearest = math.inf
+    for reach, other in sorted(zip(reaches[0].tolist(), others[0].tolist(), strict=True)):
+        # Whichever is farther off in both ways is no likelier.
+        if other < nearest:
+            nearest = other
+            yield _HALVES * number, min(likely(one, reach), likely(another, other))
 
 
 class Confirming:
     """Which winners the test confirms at a level, of many sessions with one noise.
 
-    Where a lead decides, its p-value falls as it rises: of Laplace noise, whose law is exact, but for rounding, and of
-    reports, whose bound is found by a search, but for a part of it. So a lead is as sure as one that is looked at was,
-    if that was clear of the level by so much; all others are looked at themselves.
+    What speaks for a winner is the less likely noise alone, the more it is: of Laplace noise, whose law is exact but
+    for rounding, and of reports, whose bound is found by a search, but for a part of it. So a number is as sure as one
+    that was looked at, if that was clear of the level by so much; all others are looked at themselves.
 
     Args:
         noise: of the estimates; None where nothing is known of it, and nobody is confirmed.
         sizes: the groups', shape (G,).
     """
 
-    def __init__(self, noise: UtilityNoise | None, objective: Objective, sizes: FloatArray, level: float) -> None:
-        self._noise, self._objective, self._sizes, self._level = noise, objective, sizes, level
-        is_exact = noise is not None and isinstance(noise.sums, LaplaceSums)
-        self._clear = _CLEAR if is_exact else _CLEAR_OF_BOUNDS
-        self._too_little, self._enough = 0.0, math.inf
+    def __init__(
+        self,
+        noise: UtilityNoise | None,
+        objective: Objective,
+        sizes: FloatArray,
+        *,
+        num_alternatives: int,
+        level: float,
+    ) -> None:
+        sums = None if noise is None else noise.sums
+        self._tails = None if sums is None else _Tails(sums, objective, sizes, num_alternatives)
+        is_exact = isinstance(sums, LaplaceSums)
+        self._level, self._clear = level, _CLEAR if is_exact else _CLEAR_OF_BOUNDS
+        # Of each tail, up to where a number is too little, and from where on it is enough.
+        self._ends: dict[str, list[float]] = defaultdict(lambda: [0.0, math.inf])
 
     def are_confirmed(
         self, utilities: FloatArray, winners: IntArray, exactly: Callable[[int], FloatArray]
@@ -87,39 +133,56 @@ class Confirming:
             winners: shape (sessions,).
             exactly: returns the estimates of one session, each rounded once, shape (G, m).
         """
-        found = np.zeros(len(winners), dtype=np.bool_)
-        if self._noise is None or self._noise.sums is None:
-            return found
-        is_by_lead = self._objective.name not in {"constrained", "welfare_constrained"}
-        leads = np.full(len(winners), math.nan)
-        if is_by_lead:
-            merits = merits_of(utilities, self._objective, self._sizes)
-            rows = np.arange(len(winners))
-            own = merits[rows, winners].copy()
-            merits[rows, winners] = -math.inf
-            leads = own - merits.max(axis=1)
-        for place, (lead, winner) in enumerate(zip(leads.tolist(), winners.tolist(), strict=True)):
-            if lead >= self._enough:
-                found[place] = True
-            elif not lead <= self._too_little:
-                given = {"objective": self._objective, "sizes": self._sizes}
-                p_value = p_value_of(exactly(place), winner, self._noise, **given)
-                found[place] = p_value <= self._level
-                if is_by_lead and p_value <= self._level / self._clear:
-                    self._enough = min(self._enough, lead)
-                elif is_by_lead and p_value >= self._level * self._clear:
-                    self._too_little = max(self._too_little, lead)
-        return found
+        confirmed = np.zeros(len(winners), dtype=np.bool_)
+        if self._tails is None:
+            return confirmed
+        speaking = self._tails.speaking_for(utilities, winners)
+        left = np.arange(len(winners))
+        while len(left):
+            is_enough, is_too_little = self._known(speaking, left)
+            confirmed[left[is_enough]] = True
+            left = left[~(is_enough | is_too_little)]
+            for place in left[:1].tolist():
+                confirmed[place] = self._look_at(exactly(place), int(winners[place]))
+            left = left[1:]
+        return confirmed
+
+    def _known(self, speaking: _Speaking, places: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return of which sessions it is known already that enough speaks for the winner, and that too little does."""
+        name, alone = speaking.alone
+        too_little, enough = self._ends[name]
+        is_enough, is_too_little = alone[places] >= enough, alone[places] <= too_little
+        if speaking.others:
+            ways = [(own[places], *self._ends[way]) for way, own in speaking.others]
+            is_enough &= np.any([own >= most for own, _, most in ways], axis=0).all(axis=1)
+            is_too_little |= np.all([own <= least for own, least, _ in ways], axis=0).any(axis=1)
+        return is_enough, is_too_little
+
+    def _look_at(self, utilities: FloatArray, winner: int) -> bool:
+        """Return whether one winner is confirmed, and keep what is found of the level."""
+        assert self._tails is not None  # noqa: S101  else nothing is looked at
+        found = dict[tuple[str, float], float]()
+        p_value = max(factor * tail for factor, tail in _parts_of(self._tails, utilities, winner, found))
+        number = utilities.shape[1] - 1
+        for (name, reach), tail in found.items():
+            level = self._level / (number if name in _ALONE else _HALVES * number)
+            off, ends = tail - level, self._ends[name]
+            if abs(off) > (self._clear - 1) * level + _GRAINS * number * GRID:
+                ends[:] = [max(ends[0], reach), ends[1]] if off > 0 else [ends[0], min(ends[1], reach)]
+        return p_value <= self._level
 
 
 class _Tails:
     """How likely noise alone makes what speaks for a winner, at most."""
 
-    def __init__(self, sums: ReportSums | LaplaceSums, objective: Objective, sizes: FloatArray) -> None:
+    def __init__(
+        self, sums: ReportSums | LaplaceSums, objective: Objective, sizes: FloatArray, num_alternatives: int
+    ) -> None:
         self.objective = objective
         self.sizes = sizes
         self.shares: FloatArray = sizes / sizes.sum()
         self._sums = sums
+        self._num_others = num_alternatives - 1
         features = [shares_of(own, sizes) for own in objective.partitions] or [np.eye(len(sizes))]
         # W_k − W_j for each two groups of a feature.
         self._differences = np.array(
@@ -131,6 +194,54 @@ class _Tails:
             ]
             or np.zeros((1, len(sizes)))  # one group alone
         )
+
+    def speaking_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
+        """Return what speaks for winners, shape (sessions,), of estimates, shape (sessions, G, m).
+
+        With `constrained` the winner is within the limit, and others are not, or have less welfare. With
+        `welfare_constrained` it is above the floor, and others are not, or differ more: how far an alternative is above
+        β of another one's welfare has the noise of e − β·e', and it is below the floor where it is below β of any other
+        one's welfare, so that each of these has a part of the level.
+        """
+        objective, rows, size = self.objective, np.arange(len(winners)), utilities.shape[2]
+        if objective.name not in {"constrained", "welfare_constrained"}:
+            merits = merits_of(utilities, objective, self.sizes)
+            own = merits[rows, winners]
+            return _Speaking(("lead", own - _others(merits, winners).max(axis=1)))
+        disparities = ranges_of(utilities, objective, self.sizes)
+        if objective.name == "constrained":
+            limit = float(objective.max_disparity)
+            welfare = self.shares @ utilities
+            leads, excesses = welfare[rows, winners][:, None] - welfare, disparities - limit
+            ways = (("welfare", _others(leads, winners)), ("range", _others(excesses, winners)))
+            return _Speaking(("disparity", limit - disparities[rows, winners]), ways)
+        welfare = self.shares @ utilities - float(objective.least_utility)
+        share = float(objective.welfare_share)
+        others = _others(welfare, winners)
+        above = (welfare[rows, winners][:, None] - share * others).min(axis=1)
+        best = np.stack([np.delete(welfare, place, axis=1).max(axis=1) for place in range(size)], axis=1)
+        lacking = share * _others(best, winners) - others
+        more = _others(disparities, winners) - disparities[rows, winners][:, None]
+        return _Speaking(("above", above), (("lacking", lacking), ("more", more)))
+
+    def of(self, name: str, reach: float) -> float:
+        """Return how likely noise alone makes so much of what is called so."""
+        share = float(self.objective.welfare_share)
+        match name:
+            case "lead":
+                return self.of_lead(reach)
+            case "disparity":
+                return self.of_disparity(reach)
+            case "welfare":
+                return self.of_welfare(reach)
+            case "range":
+                return self.of_range(reach)
+            case "above":
+                return self.of_welfare(reach, less=share)
+            case "lacking":
+                return self._num_others * self.of_welfare(reach, more=share)
+            case _:
+                return self.of_lead(reach, of_disparity=True)
 
     def of_lead(self, lead: float, *, of_disparity: bool = False) -> float:
         """Return how likely one alternative's merit is so much above another's which is no less in truth.
@@ -174,59 +285,7 @@ class _Tails:
         return self._sums.tails(weights, reach)
 
 
-def _p_value_within_limit(utilities: FloatArray, winner: int, tails: _Tails) -> float:
-    """Return that of `constrained`: the winner is within the limit, and others are not, or have less welfare."""
-    objective = tails.objective
-    disparities = ranges_of(utilities[None], objective, tails.sizes)[0]
-    room = float(objective.max_disparity) - float(disparities[winner])
-    if room <= 0:
-        return 0.5
-    welfare = tails.shares @ utilities
-    leads, excesses = welfare[winner] - welfare, disparities - float(objective.max_disparity)
-    either = _either_way(np.delete(leads, winner), tails.of_welfare, np.delete(excesses, winner), tails.of_range)
-    return max(tails.of_disparity(room), either)
-
-
-def _p_value_above_floor(utilities: FloatArray, winner: int, tails: _Tails) -> float:
-    """Return that of `welfare_constrained`: the winner is above the floor, and others are not, or differ more.
-
-    How far an alternative is above β of another one's welfare has the noise of e − β·e'. It is below the floor where it
-    is below β of any other one's welfare: each of these has a part of the level.
-    """
-    size, objective = utilities.shape[1], tails.objective
-    welfare = tails.shares @ utilities - float(objective.least_utility)
-    disparities = ranges_of(utilities[None], objective, tails.sizes)[0]
-    share = float(objective.welfare_share)
-    others = [place for place in range(size) if place != winner]
-    above = float((welfare[winner] - share * welfare[others]).min())
-    if above <= 0:
-        return 0.5
-    lacking = share * np.array([np.delete(welfare, place).max() for place in others]) - welfare[others]
-    either = _either_way(
-        lacking,
-        lambda reach: (size - 1) * tails.of_welfare(reach, more=share),
-        disparities[others] - disparities[winner],
-        lambda reach: tails.of_lead(reach, of_disparity=True),
-    )
-    return max(tails.of_welfare(above, less=share), either)
-
-
-def _either_way(
-    reaches: FloatArray, tail: Callable[[float], float], others: FloatArray, tail_of_others: Callable[[float], float]
-) -> float:
-    """Return the p-value of alternatives that are worse in one way or another, of which each has half of the level.
-
-    Args:
-        reaches: how far each is worse in the first way; not where it is 0 or less.
-        tail: how likely noise alone makes that.
-        others: how far in the other one.
-        tail_of_others: likewise.
-    """
-    greatest, nearest = 0.0, math.inf
-    for reach, other in sorted(zip(reaches.tolist(), others.tolist(), strict=True)):
-        # Whichever is farther off in both ways is no likelier.
-        if other < nearest:
-            nearest = other
-            ways = [0.5, *([tail(reach)] if reach > 0 else []), *([tail_of_others(other)] if other > 0 else [])]
-            greatest = max(greatest, _HALVES * min(ways))
-    return greatest
+def _others(numbers: FloatArray, winners: IntArray) -> FloatArray:
+    """Return each session's numbers but for the winner's, shape (sessions, m − 1)."""
+    sessions, size = numbers.shape
+    return numbers[np.arange(size) != winners[:, None]].reshape(sessions, size - 1)

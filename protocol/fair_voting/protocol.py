@@ -400,9 +400,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     def _confirming(self) -> Callable[[tuple[tuple[int, ...], ...]], Confirming]:
         """What tells who is confirmed where so many have reported; what it has found is kept."""
         sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
-        objective, level = self.parameters.make_objective(), self.parameters.level
+        objective = self.parameters.make_objective()
+        given: dict[str, Any] = {"num_alternatives": len(self.parameters.alternatives), "level": self.parameters.level}
         return functools.lru_cache(maxsize=_MOST_KEPT)(
-            lambda numbers: Confirming(self._noise_of(numbers), objective, sizes, level)
+            lambda numbers: Confirming(self._noise_of(numbers), objective, sizes, **given)
         )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
