@@ -1,10 +1,13 @@
 """Liars in whole sessions, between machines: they are named and out, all others hear the outcome, the sum is right."""
 
+import functools
 import json
 from collections.abc import Mapping
 
 import msgspec
 import pytest
+import trio
+from exchanges import SESSION_NAME
 from liars import (
     ALONE,
     TELLERS,
@@ -12,17 +15,22 @@ from liars import (
     BoxOfOtherValues,
     Conspirator,
     ConspiringDealer,
+    DegreeTooHigh,
     FalseAccuser,
     TellerOfAnotherShare,
     befriend,
 )
 from masked_sums import MaskedSession, make_session, tally_of
 from psephos.agents.masking import Cryptography
+from psephos.agents.modes import Simulation
 from psephos.protocol import QuorumError, masked_sessions
 from psephos.protocol.masked_sessions import masking_rules
-from psephos.protocol.masking import DEEDS, Evidence, MaskingParty, MaskingRules, graph, verdict
+from psephos.protocol.masking import DEEDS, LEAST_FOR_CIRCLE, Evidence, MaskingParty, MaskingRules, graph, verdict
 from psephos.protocol.messages import Abort, decode
 from psephos.protocol.phases import masked_phase
+from psephos.scenarios.running.session import run_agents
+from psephos.transports.memory import MemoryTransport
+from psephos.transports.tcp import TCPTransport
 from wire import Wire
 
 Kinds = Mapping[str, type[MaskingParty]]
@@ -88,6 +96,30 @@ def test_three_liars_of_27_in_three_ways_are_named_and_the_sum_of_the_others_is_
         "p4": 0,
         "p7": 1,
     }
+
+
+@pytest.mark.full("1,100 parties on a circle, twice")
+@pytest.mark.parametrize("transport", [MemoryTransport(), TCPTransport()], ids=lambda transport: transport.name)
+def test_liars_among_1_100_on_a_circle_are_named_between_agents_and_the_sum_of_the_others_is_right(
+    transport: MemoryTransport | TCPTransport, lying: dict[str, type[MaskingParty]]
+) -> None:
+    """One deals wrong boxes, one accuses, one deals of too high a degree; the row of who tells wrong shares counts."""
+    deeds = {"p1": "box", "p4": "box", "p9": "deal", "p7": "another share"}
+    lying |= {"p1": BoxOfOtherValues, "p4": FalseAccuser, "p9": DegreeTooHigh, "p7": TellerOfAnotherShare}
+    session = make_session(1_100, threshold=LEAST_FOR_CIRCLE, colluders=30)
+    own = functools.partial(
+        run_agents,
+        session.protocol,
+        names=session.names,
+        inputs=session.inputs,
+        mode=Simulation(SESSION_NAME, session.fresh_noise()),
+        transport=transport,
+    )
+    record = trio.run(own)
+    assert record.tallies == (tally_of(session, [place for place in range(1_100) if place not in {1, 4, 9}]),)
+    told = {name: str(error) for name, error in record.endings.items()}
+    assert told.keys() == lying.keys()  # all others heard the outcome
+    assert all(deed in told[name] and f"{name!r} has" in told[name] for name, deed in deeds.items()), told
 
 
 @pytest.mark.parametrize("kind", ALONE, ids=lambda kind: kind.__name__)
