@@ -57,7 +57,10 @@ class Child:
         say("kept", self._num_rows)
 
     def killed(self, times: str, count: str) -> None:
-        """Have processes killed at any moment: as they open, between commits, in one, as they close."""
+        """Have processes killed at any moment: as they open, between commits, in one, as they close.
+
+        Each has told of some steps by then, so that all come on, however slow the machine is.
+        """
         luck = random.Random(int(count))
         for _ in range(int(times)):
             reading, writing = os.pipe()
@@ -66,7 +69,7 @@ class Child:
                 self._go_on(count)
             os.close(writing)
             with os.fdopen(reading, encoding="utf-8") as said:
-                told = said.readline()
+                told = "".join(said.readline() for _ in range(luck.randint(1, 6)))
                 time.sleep(luck.random() * 0.06)
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
