@@ -186,10 +186,8 @@ def ledger(
     journal = None if len(runs) > 1 else _journal_in(run, party)
     if journal is not None:
         entries = all_entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
-        party, num_alike = (
-            None,
-            dict[str, int](),
-        )  # all of it is one person's, whatever it was called in each session, or the party's
+        # All of it is one person's, whatever it was called in each session, or the party's.
+        party, num_alike = None, dict[str, int]()
     else:
         folders = runs if len(runs) > 1 else (Path() if run is None else run,)
         summary = summarize_ledgers(folders, party=party)

@@ -64,7 +64,10 @@ def is_sealed(picture: Path, content: bytes, told: Seal) -> bool:
 
 
 def _code(picture: Path, content: bytes, of: Iterable[str]) -> str:
-    digests = [(name, hashlib.sha256((picture.parent / name).read_bytes()).hexdigest()) for name in of]
+    digests: list[tuple[str, str]] = []
+    for name in of:
+        with (picture.parent / name).open("rb") as file:
+            digests.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
     told = msgspec.json.encode((picture.name, hashlib.sha256(content).hexdigest(), digests))
     return hmac.digest(_key(), told, "sha256").hex()
 

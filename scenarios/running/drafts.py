@@ -274,7 +274,7 @@ def _check_plain(sheet: Sheet) -> None:
             continue
         try:
             leaves = [dict(_leaves(json.loads(cell))) for cell in cells]
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         told = [path for path in leaves[0] if 1 < len({own.get(path) for own in leaves}) <= _MOST_LABELS]
         example = f"[json.loads(cell){told[0] if told else '...'} for cell in table[{name!r}]]"

@@ -140,9 +140,8 @@ class _Lines:
         """Return what the lines say."""
         persons, numbers = np.frombuffer(self._persons, dtype=np.int64), np.frombuffer(self._numbers, dtype=np.int32)
         own = None if party is None else hash(party.encode())
-        found: dict[
-            tuple[bool, bytes], tuple[int, int]
-        ] = {}  # the first line of those who paid alike, and their number
+        # By whether they were asked for and how they paid: the first line of those who paid alike, and their number.
+        found: dict[tuple[bool, bytes], tuple[int, int]] = {}
         for part in range(_NUM_PARTS):
             where = np.flatnonzero(persons & (_NUM_PARTS - 1) == part)
             if not len(where):
