@@ -110,7 +110,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         ConfigurationError: it is somebody's own, and nobody has said what it is (`use_function`).
         """
         function = self.function_of("objective")
-        return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=self.keeps_words)
+        is_private = self.parameters.model.trusts_server
+        return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=is_private)
 
     @classmethod
     def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:

@@ -209,6 +209,11 @@ def infers(name: str, *, noise: bool = False, **arguments: Any) -> Call:
     return Call(function, {**known, **arguments})
 
 
+def scored(scores: Any, weights: Any, num_iterations: Any) -> Any:
+    """Return what is inferred by scores."""
+    return truth_inference.infer_by_scores(answers(), scores, weights=weights, num_iterations=num_iterations)
+
+
 def votes(labels: Any) -> Any:
     """Return the majority's labels."""
     return truth_inference.majority_vote(answers(labels=labels))
@@ -576,6 +581,14 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "check_weight_function": [
         call(functools.partial(check_weight_function, math.sqrt), num_answers=Whole(3), clamp=Real(0.125))
+    ],
+    "infer_by_scores": [
+        call(
+            scored,
+            scores=Numbers([[1.0, 2.0, 0.0], [0.5, 0.5, 0.0]]),
+            weights=Numbers([1.0, 2.0]),
+            num_iterations=Whole(3),
+        )
     ],
     "catd": [infers("catd", alpha=Real(0.0625), clamp=Real(0.125), max_iterations=Whole(5))],
     "truth_finder": [

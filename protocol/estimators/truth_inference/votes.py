@@ -34,6 +34,7 @@ def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
     return _largest(table, table.counts, ties=ties)
 
 
+@exact_arguments
 def infer_by_scores(
     answers: Answers,
     scores: FloatArray,

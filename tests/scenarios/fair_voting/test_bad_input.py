@@ -136,8 +136,8 @@ SOCIETY: dict[str, tuple[list[str], list[str]]] = {
     "an unknown objective": (
         ["objective=fair"],
         [
-            "parameters.objective must be one of parity, constrained, penalized, ",
-            "welfare, copeland, kemeny, got 'fair'",
+            "objective must be one of constrained, copeland, kemeny, parity, penalized, ",
+            "welfare, welfare_constrained, got 'fair'",
         ],
     ),
     "an unknown relation": (["relation=swap"], ["must be one of replace-one, add-remove-one, got 'swap'"]),
