@@ -22,6 +22,7 @@ from psephos.protocol import (
     Roster,
     ServerMachine,
     SessionMode,
+    SimulatedNoise,
 )
 from psephos.protocol.effects import Effect, Fail, Keep, Send
 from psephos.protocol.errors import JournalError
@@ -204,8 +205,8 @@ Lie = Callable[[Request], Request]
 class Journaled(ClientMachine):
     """Keeps what it is asked to."""
 
-    def __init__(self, session: MaskedSession) -> None:
-        super().__init__(session.protocol, session.party("p0"), session.mode(), records=[])
+    def __init__(self, session: MaskedSession, noise: SimulatedNoise | None = None) -> None:
+        super().__init__(session.protocol, session.party("p0"), session.mode(noise), records=[])
         self.records: list[ClientRecord] = []
 
     def receive(self, sender: str, message: Any) -> list[Effect]:
@@ -236,6 +237,24 @@ def lied_to(lie: Lie, *, step: int, session: MaskedSession | None = None) -> lis
     """Return what the first party does when it is told a lie in a step."""
     wire, request = asked(session or make_session(4), step)
     return wire.clients["p0"].receive("server", lie(request))
+
+
+def test_no_key_seals_two_roots() -> None:
+    """Of one key two seals tell how two roots differ: of who began anew from an older copy of its journal."""
+    sealed: list[tuple[bytes, bytes]] = []
+    for seed in (1, 2):
+        session, noise = make_session(4), SimulatedNoise(seed, session="roots")
+        own = Journaled(session, noise)
+        wire, request = asked(session, KEYS, own=own)
+        own.keep(wire.clients["p0"].receive("server", request))
+        (box,) = (record.sealed for record in own.records if isinstance(record, Drawn))
+        sealed.append((box, noise.entropy(protocol=session.protocol.name, phase="sum", place=0)))
+    (one, root), (other, other_root) = sealed
+    assert root != other_root
+    apart = [first ^ second for first, second in zip(root, other_root, strict=True)]
+    assert len(one) == len(other)
+    covered = [first ^ second for first, second in zip(one, other, strict=True)]
+    assert all(covered[at : at + len(apart)] != apart for at in range(len(covered)))
 
 
 def asks(wire: Wire, delivery: Delivery, step: int) -> bool:

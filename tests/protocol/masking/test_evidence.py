@@ -300,6 +300,18 @@ def test_rules_come_from_what_a_party_agreed_to_and_never_from_evidence() -> Non
         agreed.parties[2].open(Liars((evidence,)))
 
 
+def test_of_several_whose_all_is_to_be_told_each_is_proven_to_have_lied() -> None:
+    """Beside one who has lied a server names an honest one, before it or behind it."""
+    lied = dict(run_of({1: ConspiringDealer, 0: Conspirator}).server.named)[1]
+    assert isinstance(lied, NoSecret)
+    assert [place for place, _ in run_of({}).parties[2].open(Liars((lied,))).values] == [1]
+    for order in (1, -1):
+        dealer = run_of({})
+        honest = msgspec.structs.replace(lied, place=4, keys=keys_of(dealer, 4), check=check_of(dealer, 4))
+        with pytest.raises(RemoteProtocolError, match="it is not proven that 'p4' has lied"):
+            dealer.parties[2].open(Liars((lied, honest)[::order]))
+
+
 def test_an_honest_deal_is_of_no_too_high_a_degree_for_other_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     """One share less is needed by these rules; what was signed is signed for the others."""
     monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", NUMBER)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from masking_dealer import PRIMITIVES, STEPS, USUAL_STEPS, Dealer, key_of, secret_of, total_of_rows
 from psephos.agents.masking import signer_of
-from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError
+from psephos.protocol import ConfigurationError, LocalProtocolError, QuorumError, RemoteProtocolError
 from psephos.protocol.masking import (
     MASKING,
     Boxes,
@@ -98,6 +98,16 @@ def test_where_a_seed_has_too_few_shares_its_party_and_its_holders_are_named(mon
     with pytest.raises(QuorumError, match=r"'votes, unmask of p0' closed with 2 of the 3 parties") as caught:
         dealer.run([[1]] * 9, leaves=dict.fromkeys(gone, MaskingMove.UNMASK))
     assert caught.value.missing == tuple(f"p{place}" for place in gone)
+
+
+def test_on_a_circle_too_as_many_survive_as_have_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three shares tell a secret there, and five rows have the noise that is stated."""
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 9)
+    dealer = Dealer(9, 5, circle=Circle(9, 3, 4, b"public"), width=1)
+    dealer.run([[1]] * 9, until=MaskingMove.MASKED)
+    assert dealer.parties[1].confirm(Survivors((0, 1, 2, 3, 4))).signature
+    with pytest.raises(RemoteProtocolError, match="4 parties survived, and at least 5 have to"):
+        dealer.parties[0].confirm(Survivors((0, 1, 2, 3)))
 
 
 def test_masked_values_look_like_nothing() -> None:
