@@ -129,6 +129,17 @@ def test_a_winner_is_held_against_the_floor_of_every_other_ones_welfare() -> Non
     assert p_value(near, 0, noise, floored) == pytest.approx(2 * normal_tail(2.5), abs=4e-6)
 
 
+@pytest.mark.parametrize("number", [3, 4, 25])
+def test_whoever_is_below_the_floor_is_so_by_any_other_ones_welfare(number: int) -> None:
+    """A fairer one lacks 3.5 errors to half of the welfare of all others, each of whose noise may have made that."""
+    floored = Objective("welfare_constrained", welfare_share=Fraction(1, 2))
+    lacking = 3.5 * 0.1 * math.sqrt(0.5 * 1.25)
+    others = number - 2
+    utilities = [[6.5, 3.0 - lacking, *[8.0] * others], [5.5, 3.0 - lacking, *[4.0] * others]]
+    found = p_value(utilities, 0, noise_of(0.1, 0.1), floored)
+    assert found == pytest.approx((number - 1) * 2 * (number - 1) * normal_tail(3.5), rel=0.02)
+
+
 def sessions_of(
     utilities: FloatArray, noise: UtilityNoise, generator: np.random.Generator, *, is_heavy: bool
 ) -> FloatArray:
