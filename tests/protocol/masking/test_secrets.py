@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from masking_dealer import Dealer, secret_of, total_of_rows
+from liars import BoxThatDoesNotOpen, hold, with_liars
+from masking_dealer import PRIMITIVES, Dealer, keys_of, secret_of, total_of_rows
 from psephos.agents.masking import Cryptography
-from psephos.protocol.masking import MaskingMove, MaskingParty
+from psephos.protocol.masking import Check, Claims, MaskingMove, MaskingParty
 from psephos.protocol.masking.scalars import (
     ORDER,
     SCALAR_BYTES,
@@ -124,3 +125,23 @@ def test_each_party_has_secrets_that_no_other_one_has(dealer: WatchedDealer) -> 
     """But for what two agree on, which is no third one's."""
     for one, *others in itertools.combinations(dealer.watched.values(), 3):
         assert not one.secrets.intersection(*(other.secrets for other in others))
+
+
+def test_no_nonce_serves_for_two_proofs() -> None:
+    """Else two responses tell the key of boxes. All runs are of the same roots, as from older copies of a journal."""
+    proofs: dict[tuple[int, bytes], bytes] = {}
+    num_claims = 0
+    for liar in (1, 3):
+        dealer = with_liars(Dealer(len(ROWS), THRESHOLD), {liar: BoxThatDoesNotOpen})
+        hold(dealer, ROWS, liars=[liar])
+        for (place, move), said in dealer.said.items():
+            own = [said.possession] if isinstance(said, Check) else []
+            if isinstance(said, Claims):
+                own = [claim.challenge + claim.response for claim in said.claims]
+                num_claims += len(own)
+            for proof in own:
+                opposite = encode_scalar(-int.from_bytes(proof[:SCALAR_BYTES], "little") % ORDER)
+                less = PRIMITIVES.times(opposite, keys_of(dealer, place).of_boxes)
+                drawn = PRIMITIVES.plus(PRIMITIVES.base(proof[SCALAR_BYTES:]), less)
+                assert proofs.setdefault((place, drawn), proof) == proof, move
+    assert num_claims >= 2

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from psephos.protocol.elementary import quotient_up
 from psephos.protocol.errors import ConfigurationError, UnsupportedEventError
 from psephos.protocol.mechanisms import optimal
+from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.privacy import (
     ApproximateAccountant,
     Composed,
@@ -160,6 +161,19 @@ def test_one_laplace_draw_costs_what_its_law_says() -> None:
 
     assert delta_at(accountant.epsilon) <= delta * (1 + 1e-9)
     assert delta_at(accountant.epsilon - 1e-3) > delta
+
+
+@pytest.mark.parametrize("honest", [1, 2, 3, 5])
+@pytest.mark.parametrize("delta", [1e-6, 1e-2])
+def test_a_sum_of_shares_costs_no_less_than_its_law_says(honest: int, delta: float) -> None:
+    """Of five planned shares: fewer honest ones are near 0 more often, so that more is lost."""
+    scale, moved = 3.0, 2
+    accountant = ApproximateAccountant(REPLACE, delta=delta)
+    accountant.compose(SharedDiscreteLaplace(scale, moved, 5, honest, 1))
+    side = share_masses(scale=scale, planned=5, num_shares=honest)
+    law = np.concatenate([side[:0:-1], side])
+    excess = np.pad(law, (0, moved)) - math.exp(accountant.epsilon) * np.pad(law, (moved, 0))
+    assert excess[excess > 0].sum() <= delta
 
 
 def test_mixed_events_compose_below_the_sum() -> None:
