@@ -86,11 +86,12 @@ mutate: .venv/installed
 	$(BIN)/pip install --quiet --group mutate
 	$(BIN)/python tests/mutate.py
 
-# The hostile world, from one seed after another; a failure says how to repeat it.
+# The hostile world, from one seed after another, on all cores; a failure says how to repeat it. With RECORD=1 from the
+# first seed that is not in tests/simulation/register.csv, into which it comes.
 simulate: SECONDS = 60
-simulate: FIRST = 0
 simulate: .venv/installed
-	$(BIN)/python tests/simulate.py --seconds $(SECONDS) --first $(FIRST)
+	$(BIN)/python tests/simulate.py --seconds $(SECONDS) $(if $(FIRST),--first $(FIRST)) $(if $(RECORD),--record) \
+		$(if $(WORKERS),--workers $(WORKERS))
 
 # Equal bits under the arithmetic of other processors and libraries, and of the interpreters that PYTHONS names.
 bits: export PYTHONDONTWRITEBYTECODE =

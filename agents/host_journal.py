@@ -11,6 +11,7 @@ from typing import Final, Self
 import trio
 
 from ..protocol.errors import JournalError
+from .driver import RunInThread
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row
 from .person_journal import PERSON, PersonJournal
@@ -42,9 +43,14 @@ class _RowsOfParty:
 
 
 class HostJournal(Closing):
-    """A host's journal, which no other process can have open. Made by `HostJournal.open`."""
+    """A host's journal, which no other process can have open. Made by `HostJournal.open`.
+
+    Attributes:
+        run_in_thread: runs what blocks, which is a commit; another one is for tests under a virtual clock.
+    """
 
     def __init__(self, file: JournalFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float]) -> None:
+        self.run_in_thread: RunInThread = trio.to_thread.run_sync
         self._file = file
         self._now = now
         self._clock = clock
@@ -93,7 +99,7 @@ class HostJournal(Closing):
                 raise self._failure
             rows = tuple(self._waiting)
             if rows:
-                await trio.to_thread.run_sync(self._append, rows)
+                await self.run_in_thread(self._append, rows)
                 del self._waiting[: len(rows)]
 
     def close(self) -> None:

@@ -90,10 +90,7 @@ class LyingDealer(MaskingParty):
 
     num_victims: ClassVar[int] = 1
     friends: tuple[int, ...] = ()
-
-    @property
-    def dealt(self) -> Deal:
-        return self._dealt
+    dealt: Deal | None = None
 
     @property
     def victims(self) -> list[int]:
@@ -135,8 +132,8 @@ class LyingDealer(MaskingParty):
             )
             for holder in holders
         )
-        self._dealt = Deal(draft.blinding, draft.seed, tuple(pieces))
-        return self._dealt
+        self.dealt = Deal(draft.blinding, draft.seed, tuple(pieces))
+        return self.dealt
 
 
 def _content(values: Sequence[int]) -> bytes:
@@ -441,7 +438,8 @@ class Conspirator(MaskingParty):
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
         for friend in self.friends:
-            piece = next((own for own in friend.dealt.pieces if own.place == self._place), None)
+            pieces = () if friend.dealt is None else friend.dealt.pieces  # it may just have begun anew
+            piece = next((own for own in pieces if own.place == self._place), None)
             if piece is not None and piece.box == told.box:  # on a circle not everybody is a neighbor
                 pair = (told.place, self._place)
                 secret = self._box_secrets[told.place]

@@ -1,68 +1,111 @@
-"""Runs the hostile world from one seed after another, and makes what fails small.
+"""Runs the hostile world from one seed after another, on all cores, and makes what fails small.
 
     $ make simulate SECONDS=60
+    $ make simulate SECONDS=600 RECORD=1                  # from the first seed that is not recorded; and record them
     $ .venv/bin/python tests/simulate.py --seed 65        # one run again, message by message
 
-A seed is a plan (`simulation/plans.py`), and the same plan is the same run. On a failure the smallest plan that breaks
-the same invariant is printed, to be kept by name in `simulation/test_world.py`.
+A seed is a plan of each kind (`simulation/plans.py`), and the same plan is the same run. On a failure the smallest plan
+that breaks the same invariant is printed, to be kept by name in `simulation/test_world.py`. What was run is recorded in
+`simulation/register.csv`, a line for each range of seeds of a kind.
 """
 
 # ruff: noqa: T201  a program
 
 import argparse
+import collections
+import concurrent.futures
+import csv
 import dataclasses
-import random
+import datetime as dt
+import functools
+import gc
+import hashlib
+import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Final, cast
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, cast
 
 from simulation.invariants import Broke
-from simulation.plans import GAME, OtherChoice, Plan, choosing, draw_plan, masking, smaller, storming
+from simulation.plans import KINDS, Plan, smaller
 from simulation.world import run_plan
 
-__all__ = ["KINDS", "broken_by", "main", "of_choices", "of_game", "of_masks", "of_storm", "plan_of", "shrink"]
+__all__ = ["REGISTER", "Range", "broken_by", "digest_of", "main", "read_register", "record", "shrink"]
 
-_SEEDS_A_LINE: Final = 100
-
-
-def plan_of(seed: int) -> Plan:
-    return draw_plan(random.Random(seed))
-
-
-def of_game(seed: int) -> Plan:
-    """Return a seed's plan in which all sessions are of one game."""
-    plan = plan_of(seed)
-    return dataclasses.replace(plan, sessions=(GAME,) * (2 + seed % 2))
+REGISTER: Final = Path(__file__).with_name("simulation") / "register.csv"
+_SEEDS_A_BLOCK: Final = 10
+"""That a worker runs before it says how they ended."""
+_SEEDS_OF_DIGEST: Final = range(200)
+_SECONDS_A_LINE: Final = 60.0
 
 
-def of_choices(seed: int) -> Plan:
-    """Return a seed's plan in all sessions of which voters choose their ε."""
-    plan = plan_of(seed)
-    events = tuple(event for event in plan.events if not isinstance(event, OtherChoice))
-    sessions = ("moral-preferences",) * len(plan.sessions)
-    return choosing(dataclasses.replace(plan, sessions=sessions, events=events), share=1.0)
+class Range(NamedTuple):
+    """A line of the register: seeds of one kind that were run.
+
+    Args:
+        plans: `digest_of` its kind as it was then: what the seeds stand for.
+        first, last: the seeds.
+        faulty: how many sessions they hold in which something goes wrong.
+        failed: how many of these seeds broke an invariant.
+        date: of the last one.
+    """
+
+    kind: str
+    plans: str
+    first: int
+    last: int
+    faulty: int
+    failed: int
+    date: str
 
 
-def of_storm(seed: int) -> Plan:
-    """Return a seed's plan in which processes die by the dozen."""
-    return storming(plan_of(seed))
+@functools.cache
+def digest_of(kind: str) -> str:
+    """Return a digest of what a kind makes of the first seeds: with another one the same seeds are other sessions."""
+    told = "\n".join(repr(KINDS[kind](seed)) for seed in _SEEDS_OF_DIGEST)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
-def of_masks(seed: int) -> Plan:
-    """Return a seed's plan whose sessions are masked; the seed after is a storm of such."""
-    plan = masking(plan_of(seed))
-    return plan if seed % 2 == 0 else dataclasses.replace(storming(plan), sessions=plan.sessions)
+def read_register(path: Path = REGISTER) -> list[Range]:
+    """Return what is recorded.
+
+    Raises:
+        ValueError: a line is no range, or two of one kind and digest have seeds in common: they would count twice.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = [
+            Range(row["kind"], row["plans"], *(int(row[name]) for name in Range._fields[2:6]), row["date"])
+            for row in csv.DictReader(file)
+        ]
+    for earlier, later in zip(ordered := sorted(lines), ordered[1:], strict=False):
+        if earlier[:2] == later[:2] and later.first <= earlier.last:
+            raise ValueError(f"{path.name} counts seed {later.first} of {later.kind} twice")
+        if not 0 <= earlier.first <= earlier.last:
+            raise ValueError(f"{path.name}: {earlier} is no range")
+    return ordered
 
 
-KINDS: Final[Mapping[str, Callable[[int], Plan]]] = {
-    "drawn": plan_of,
-    "game": of_game,
-    "choices": of_choices,
-    "storm": of_storm,
-    "masks": of_masks,
-}
-"""What is made of a seed."""
+def record(new: Iterable[Range], path: Path = REGISTER) -> None:
+    """Add ranges to the register; one that goes on where another ends is one with it.
+
+    Raises:
+        ValueError: as `read_register`, of all of them together; then nothing is written.
+    """
+    lines: list[Range] = []
+    for each in sorted([*read_register(path), *new]):
+        before = lines[-1] if lines else each
+        if before[:2] == each[:2] and before.last + 1 == each.first:
+            faulty, failed = before.faulty + each.faulty, before.failed + each.failed
+            lines[-1] = before._replace(last=each.last, faulty=faulty, failed=failed, date=max(before.date, each.date))
+        else:
+            lines.append(each)
+    text = "".join(",".join(map(str, line)) + "\n" for line in (Range._fields, *lines))
+    written = path.with_suffix(".new")
+    written.write_text(text, encoding="utf-8")
+    read_register(written)
+    written.replace(path)
 
 
 def broken_by(plan: Plan) -> Broke | None:
@@ -87,34 +130,103 @@ def shrink(plan: Plan, broke: Broke) -> tuple[Plan, Broke]:
     return plan, broke
 
 
+@dataclasses.dataclass
+class _Count:
+    """What came of the seeds of one kind."""
+
+    faulty: int = 0
+    failures: list[tuple[int, Broke]] = dataclasses.field(default_factory=list[tuple[int, Broke]])
+
+
+def _run_block(kinds: Sequence[str], seeds: range) -> dict[str, _Count]:
+    """Run seeds of each kind; in a worker."""
+    counts = {kind: _Count() for kind in kinds}
+    for seed in seeds:
+        for kind, count in counts.items():
+            plan = KINDS[kind](seed)
+            count.faulty += len(plan.sessions) * plan.is_faulty
+            if (broke := broken_by(plan)) is not None:
+                count.failures.append((seed, broke))
+    return counts
+
+
+def _begin_worker() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # a run leaves little, and what is imported stays
+
+
 def main() -> int:
     """Run what the command line asks for; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on; inf for ever")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--first", type=int, help="the first seed (default: 0, or behind all that are recorded)")
     parser.add_argument("--seed", type=int, help="run this one alone, and say what it does")
     parser.add_argument(
         "--kind", choices=KINDS, help="what is made of a seed (by default each in turn; of --seed: drawn)"
     )
+    parser.add_argument("--workers", type=int, help="how many processes (default: one for each core)")
+    parser.add_argument("--record", action="store_true", help=f"add what was run to {REGISTER.name}")
+    parser.add_argument("--sum", action="store_true", help=f"say what {REGISTER.name} holds, and run nothing")
     given = parser.parse_args()
+    if given.sum:
+        return _sum()
     if given.seed is not None:
         return _show(given.seed, given.kind or "drawn")
     kinds = tuple(KINDS) if given.kind is None else (given.kind,)
-    begun = time.monotonic()
-    seed, num_faulty, failed = given.first, 0, 0
-    while (seconds := time.monotonic() - begun) < given.seconds:
-        for kind in kinds:
-            plan = KINDS[kind](seed)
-            num_faulty += len(plan.sessions) * plan.is_faulty
-            broke = broken_by(plan)
-            if broke is not None:
-                failed += 1
-                _tell(seed, kind, broke)
-        seed += 1
-        if seed % _SEEDS_A_LINE == 0:
-            _count(num_faulty, f"seeds {given.first} to {seed - 1}", seconds, failed)
-    _count(num_faulty, f"seeds {given.first} to {seed - 1} of {', '.join(kinds)}", seconds, failed)
-    return 1 if failed else 0
+    first = given.first
+    if first is None:
+        first = max((line.last + 1 for line in read_register() if line.kind in kinds), default=0) if given.record else 0
+    workers = given.workers or len(os.sched_getaffinity(0))
+    return _run(kinds, first=first, seconds=given.seconds, workers=workers, is_recorded=given.record)
+
+
+def _run(kinds: Sequence[str], *, first: int, seconds: float, workers: int, is_recorded: bool) -> int:
+    """Run blocks of seeds, in order, until time is up; a block that was begun is ended."""
+    begun = told = time.monotonic()
+    num_faulty, num_failed, seed, done = 0, 0, first, first
+    waiting: collections.deque[concurrent.futures.Future[dict[str, _Count]]] = collections.deque()
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
+        while True:
+            while len(waiting) < 2 * workers and time.monotonic() - begun < seconds:
+                waiting.append(pool.submit(_run_block, kinds, range(seed, seed + _SEEDS_A_BLOCK)))
+                seed += _SEEDS_A_BLOCK
+            if not waiting:
+                break
+            counts, last = waiting.popleft().result(), done + _SEEDS_A_BLOCK - 1
+            num_faulty += sum(count.faulty for count in counts.values())
+            num_failed += sum(len(count.failures) for count in counts.values())
+            if is_recorded:
+                date = dt.datetime.now(dt.UTC).date().isoformat()
+                record(
+                    Range(kind, digest_of(kind), done, last, count.faulty, len(count.failures), date)
+                    for kind, count in counts.items()
+                )
+            done = last + 1
+            for kind, count in counts.items():
+                for failed, broke in count.failures:
+                    _tell(failed, kind, broke)
+            if time.monotonic() - told > _SECONDS_A_LINE:
+                told = time.monotonic()
+                _count(num_faulty, f"seeds {first} to {done - 1}", told - begun, num_failed)
+    _count(num_faulty, f"seeds {first} to {done - 1} of {', '.join(kinds)}", time.monotonic() - begun, num_failed)
+    if is_recorded:
+        _sum()
+    return 1 if num_failed else 0
+
+
+def _sum() -> int:
+    lines = read_register()
+    for kind in KINDS:
+        own = [line for line in lines if line.kind == kind]
+        print(
+            f"{kind:8} {sum(line.faulty for line in own):9,} faulty sessions, {sum(line.failed for line in own)} failed"
+        )
+    print(
+        f"recorded {sum(line.faulty for line in lines):9,} faulty sessions, {sum(line.failed for line in lines)} failed"
+    )
+    return 0
 
 
 def _count(num_faulty: int, seeds: str, seconds: float, failed: int) -> None:

@@ -28,10 +28,11 @@ def sizes_for(num_parties: int) -> dict[str, int]:
 
 @functools.cache
 def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], Inputs]:
-    """Return a protocol of `plans.CASES`, of `plans.MASKED` or of `plans.GAME`, with the rows of all parties."""
+    """Return a protocol of `plans.CASES`, of `plans.MODELS` or of `plans.GAME`, with the rows of all parties."""
     match case:
-        case "dpwevote" | "dpwevote-laplace" | "dpwevote-game" | "dpwevote-masked":
-            variant: Any = {"dpwevote-laplace": "laplace", "dpwevote-masked": "masked"}.get(case, "joint")
+        case "dpwevote" | "dpwevote-laplace" | "dpwevote-game" | "dpwevote-central" | "dpwevote-masked":
+            variant: Any = case.partition("-")[2]
+            variant = variant if variant in {"laplace", "central", "masked"} else "joint"
             own: dict[str, Any] = {"game": "board"} if case == "dpwevote-game" else {}
             own |= sizes_for(num_parties) if case == "dpwevote-masked" else {}
             weights = (1.0, 2.0, 4.0, 8.0)
@@ -43,8 +44,8 @@ def make_case(case: str, num_parties: int) -> tuple[PhasedProtocol[Any, Any], In
             held = [weights[place % 4] for place in range(num_parties)]
             table = {"weight": held, "ada": [1] * num_parties, "bob": [1 - place % 2 for place in range(num_parties)]}
             return vote, vote.encode(table)
-        case "truth-discovery" | "truth-discovery-masked":
-            masked: dict[str, Any] = {}
+        case "truth-discovery" | "truth-discovery-central" | "truth-discovery-masked":
+            masked: dict[str, Any] = {"mechanism": "central"} if case == "truth-discovery-central" else {}
             if case == "truth-discovery-masked":
                 masked = {"mechanism": "masked", **sizes_for(num_parties)}
             discovery = TruthDiscovery(

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from psephos.agents import person_journal, session_journal
+from psephos.agents import host_journal, person_journal, session_journal
+from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, Row
 from psephos.agents.person_journal import PersonJournal
@@ -20,7 +21,15 @@ from psephos.agents.session_journal import SessionJournal
 from psephos.agents.witness import Witness
 from psephos.protocol.errors import JournalError
 
-__all__ = ["Disk", "FolderDisk", "MemoryDisk", "SnapshotDisk", "open_person_journal", "open_session_journal"]
+__all__ = [
+    "Disk",
+    "FolderDisk",
+    "MemoryDisk",
+    "SnapshotDisk",
+    "open_host_journal",
+    "open_person_journal",
+    "open_session_journal",
+]
 
 
 class MemoryDisk:
@@ -162,6 +171,7 @@ def _opening(disk: Disk, commit: Commit) -> Generator[None]:
     with (
         mock.patch.object(person_journal, "JournalFile", File),
         mock.patch.object(session_journal, "JournalFile", File),
+        mock.patch.object(host_journal, "JournalFile", File),
     ):
         yield
 
@@ -170,6 +180,12 @@ def open_person_journal(disk: Disk, commit: Commit, *, clock: Callable[[], float
     """Return a person's journal on a disk, by a clock that may be wrong."""
     with _opening(disk, commit):
         return PersonJournal.open(Path("journal"), now=clock(), clock=clock)
+
+
+def open_host_journal(disk: Disk, commit: Commit, *, clock: Callable[[], float]) -> HostJournal:
+    """Return the journal of a host's parties on a disk, likewise."""
+    with _opening(disk, commit):
+        return HostJournal.open(Path("journal"), now=clock(), clock=clock)
 
 
 def open_session_journal(disk: Disk, commit: Commit, *, configuration: dict[str, str]) -> SessionJournal:

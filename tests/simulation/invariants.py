@@ -11,7 +11,11 @@
   a central phase is that of one run of the server.
 - What a person chooses as it joins stands: it is one of the levels, on the server's disk before the person is welcomed,
   and never another one; the ledger charges that level, once, and the tally weighs the report by it.
-- No budget is exceeded, over all sessions of a journal, and a session that has begun is never refused for its budget.
+- No budget is exceeded, over all sessions of a journal, or in any window of its period, by the journal's times; a
+  session that has begun is never refused for its budget, unless a clock that was ahead of a window is set back; and
+  none is whose losses fit beside all that counts.
+- Whose certificate a server takes no more is told nothing by it from then on, and nothing more of it is accepted;
+  nobody else is refused for a certificate.
 - Everybody ends, with the outcome that was released or with a reason, and all with the same transcript.
 - No time goes back in a journal, whatever a person's clock does.
 - Of a masked session: a row is charged as it is masked; what opens is the sum of the rows that parties drew, of T of
@@ -23,6 +27,7 @@
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +35,7 @@ import msgspec
 import numpy as np
 from psephos.agents.journal_format import Row
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.errors import BudgetExceededError
+from psephos.protocol.errors import BudgetExceededError, HandshakeError
 from psephos.protocol.masking import DEEDS, Excluded, MaskingMove
 from psephos.protocol.messages import NIL, Abort, Acknowledgement, Message, Release, Report, Request, Welcome, encode
 from psephos.protocol.phases import MaskedPhase
@@ -50,6 +55,7 @@ from psephos.protocol.records import (
 )
 from psephos.protocol.tally import Tally
 from simulation.cases import LEVELS
+from simulation.plans import HOST, WrongClock
 
 if TYPE_CHECKING:
     from simulation.plans import Plan
@@ -60,6 +66,8 @@ __all__ = ["Broke", "Observer", "secret_of"]
 _of_person: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(ClientRecord)
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 _ROUNDING = 1e-6
+_ROUNDED_SECONDS = 2
+"""Times are kept in whole seconds, and a party's own is asked a little earlier than here."""
 
 
 def secret_of(party: str) -> bytes:
@@ -103,6 +111,9 @@ class Observer:
         self._drawn: dict[tuple[int, str, int], Drawn] = {}
         self._reserved: set[tuple[int, str]] = set()
         self._spent = dict.fromkeys(plan.parties, 0.0)
+        self._losses: dict[str, list[tuple[int, int, float]]] = {party: [] for party in plan.parties}
+        """Of each person: session, time and loss of what was drawn."""
+        self._heard_at: dict[tuple[int, str], int] = {}
         self._accepted: dict[tuple[int, int, int], bytes] = {}
         self._closed: dict[tuple[int, int], PhaseClosed] = {}
         self._opened: set[tuple[int, int]] = set()
@@ -141,15 +152,16 @@ class Observer:
 
     # What is seen
 
-    def note_durable(self, name: str, rows: Sequence[Row]) -> None:
+    def note_durable(self, process: str, rows: Sequence[Row]) -> None:
         """Take note of what is on a disk from now on."""
         self._on_disk += [row.body for row in rows]
-        if name.startswith("server"):
+        if process.startswith("server"):
             for row in rows:
-                self._note_of_server(int(name.removeprefix("server")), _of_server.decode(row.body))
+                self._note_of_server(int(process.removeprefix("server")), _of_server.decode(row.body))
             return
         for row in rows:
-            number = self._number_of[row.session]
+            session, name = row.session.split("\t") if process == HOST else (row.session, process)
+            number = self._number_of[session]
             self._check_time(name, _of_person.decode(row.body))
             match record := _of_person.decode(row.body):
                 case Drawn(step=phase):
@@ -165,11 +177,14 @@ class Observer:
                     if paid > cost + _ROUNDING and not is_repeated:
                         self.broke("nothing more is paid", f"{name} records {paid:g} for phase {phase}, not {cost:g}")
                     self._spent[name] += paid
-                    self._check_budget(name)
+                    self._losses[name].append((number, record.at, paid))
+                    self._check_budget(name, record.at)
                 case Reserved():
                     self._reserved.add((number, name))
-                case Left(is_final=is_final):
+                case Left(is_final=is_final, reason=reason, at=at):
                     self._reserved.discard((number, name))
+                    if not reason:
+                        self._heard_at[number, name] = at
                     if is_final:
                         self._refusing.add((number, name))
                 case _:
@@ -271,9 +286,11 @@ class Observer:
         if drawn is None or drawn.report != payload:
             self.broke("the ledger covers what was sent", f"{party}'s report of phase {message.step} is not durable")
 
-    def note_told(self, held: "Held", party: str, message: Message) -> None:
+    def note_told(self, held: "Held", party: str, message: Message, *, is_revoked: bool = False) -> None:
         """Take note of what leaves a server."""
         number = held.number
+        if is_revoked:
+            self.broke("who is revoked is out", f"{party} is told {message!r}")
         match message:
             case Acknowledgement(phase):
                 place = held.roster.places[party]
@@ -320,9 +337,40 @@ class Observer:
         else:
             self._began_before.discard((held.number, party))
 
-    def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception) -> None:
-        if isinstance(ending, BudgetExceededError) and (held.number, party) in self._began_before:
+    def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception, *, now: float) -> None:
+        """Take note of how a person's part in a session ends, and when by its own clock."""
+        if isinstance(ending, HandshakeError) and not self._plan.is_revoked(party, f"server{held.number}"):
+            self.broke("nobody else is refused for a certificate", f"{party} in {held.name}: {ending}")
+        if not isinstance(ending, BudgetExceededError):
+            return
+        was_late = self._plan.period is not None and self._has_wrong_clock(party)
+        if (held.number, party) in self._began_before and not was_late:
             self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
+        counted = self._counted(party, now - _ROUNDED_SECONDS, but=held.number)
+        held_room = sum(
+            self.cost_of(self._held[at], party) for at, who in self._reserved if who == party and at != held.number
+        )
+        if counted + held_room + self.cost_of(held, party) <= self.budget_of(party) - _ROUNDING:
+            self.broke("what fits is not refused", f"{party} in {held.name}, with {counted:g}: {ending}")
+
+    def _has_wrong_clock(self, party: str) -> bool:
+        return any(isinstance(event, WrongClock) and event.process == party for event in self._plan.events)
+
+    def budget_of(self, party: str) -> float:
+        """Return what a person allows, for all sessions together, or in any window of the plan's length."""
+        costs = [self.cost_of(held, party) for held in self._held]
+        if self._plan.period is not None:
+            costs.sort(reverse=True)
+        return sum(costs[: self._plan.affordable])
+
+    def _counted(self, party: str, at: float, *, but: int = -1) -> float:
+        """Return what counts of a person's losses at a time: of which something left, or may leave, in its period."""
+        period = math.inf if self._plan.period is None else self._plan.period
+        return sum(
+            paid
+            for number, drawn, paid in self._losses[party]
+            if number != but and max(drawn, self._heard_at.get((number, party), math.inf)) > at - period
+        )
 
     def note_heard(
         self, held: "Held", party: str, outcome: msgspec.Struct, own: msgspec.Struct | None, transcript: str | None
@@ -332,13 +380,12 @@ class Observer:
         if transcript is not None:
             self._transcripts.setdefault(held.number, {})[party] = transcript
 
-    def _check_budget(self, party: str) -> None:
+    def _check_budget(self, party: str, at: int) -> None:
         if self._plan.affordable is None:
             return
-        costs = [self.cost_of(held, party) for held in self._held]
-        budget = sum(costs[: self._plan.affordable])
-        if self._spent[party] > budget + _ROUNDING:
-            self.broke("no budget is exceeded", f"{party} spent {self._spent[party]:g} of {budget:g}")
+        budget, counted = self.budget_of(party), self._counted(party, at)
+        if counted > budget + _ROUNDING:
+            self.broke("no budget is exceeded", f"{party} spent {counted:g} of {budget:g} by {at}")
 
     # What is checked in the end
 
@@ -441,7 +488,9 @@ class Observer:
         return found
 
     def _check_gentle(self, held: "Held") -> None:
-        lying = {held.roster.places[party] for party in self._plan.liars}
+        server = f"server{held.number}"
+        may_miss = [party for party in held.roster.names if self._plan.is_revoked(party, server)]
+        lying = {held.roster.places[party] for party in (*self._plan.liars, *may_miss)}
         everybody = {*range(self._plan.num_parties)} - lying
         masked = held.protocol.masked_phase
         if masked is not None and len(everybody) < masked.threshold:

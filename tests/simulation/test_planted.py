@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import pytest
-from simulate import broken_by, of_masks, plan_of
+from simulate import broken_by
+from simulation.plans import of_masks, plan_of
 from simulation.planted import FAULTS, OF_MASKS, RARE, planted
 from thoroughness import IS_FULL
 

@@ -16,7 +16,7 @@ from psephos.agents.witness import Witness
 from psephos.protocol.masking import MaskingMove
 from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
-from simulate import broken_by, of_choices, of_game, of_masks, of_storm, plan_of, shrink
+from simulate import broken_by, shrink
 from simulation.disks import FolderDisk, SnapshotDisk
 from simulation.plans import (
     CASES,
@@ -37,6 +37,11 @@ from simulation.plans import (
     Plan,
     WriteFault,
     WrongClock,
+    of_choices,
+    of_game,
+    of_masks,
+    of_storm,
+    plan_of,
 )
 from simulation.planted import (
     a_choice_that_is_no_level_is_taken,
@@ -208,7 +213,7 @@ def test_a_plan_is_the_same_run_each_time_and_in_each_process() -> None:
     """However strings hash there."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from simulate import plan_of; from simulation.world import run_plan; "
+        "from simulation.plans import plan_of; from simulation.world import run_plan; "
         "print([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(3)])"
     )
     here = str([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(3)])

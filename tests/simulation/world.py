@@ -4,8 +4,8 @@ One plan is one run (`plans.Plan`). Persons' processes take part in one session 
 each is started again when it has died or its journal could not be written. Time is virtual, and the order of tasks
 follows from the plan's seed, so that a run is the same each time. What must hold is in `invariants`.
 
-What the network does to payloads is `psephos.transports.faults`; what it does besides, to machines that vanish and to
-parties that are cut off for a while, is here. Below TLS a stream has no reordering and no repetition inside a
+What the network does besides what `network` does, to machines that vanish and to parties that are cut off for a while,
+is here. Below TLS a stream has no reordering and no repetition inside a
 connection: messages of different connections overtake each other, and a peer that repeats a message stands for the
 rest.
 """
@@ -16,13 +16,17 @@ import hashlib
 import importlib
 import math
 import random
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from typing import Any, Final
 from unittest import mock
 
 import msgspec
 import trio
-from psephos.agents.client import Client
+from liars import befriend
+from psephos.agents import masking as agents_masking
+from psephos.agents.client import Client, answer_seconds
+from psephos.agents.driver import LINGER_SECONDS
+from psephos.agents.host_journal import HostJournal
 from psephos.agents.modes import Simulation, with_keys
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.returning import take_part_durably
@@ -31,21 +35,24 @@ from psephos.protocol import Party, PsephosError, Roster, SessionRules, Simulate
 from psephos.protocol.errors import (
     BudgetExceededError,
     ConfigurationError,
+    HandshakeError,
     JournalError,
     QuorumError,
 )
-from psephos.protocol.masking import Circle, MaskingMove, MaskingParty, MaskingRules, NeighborKeys, graph
-from psephos.protocol.messages import NIL, Abort, Charter, Hello, Request, decode, encode
+from psephos.protocol.masking import Circle, MaskingParty, MaskingRules, graph
+from psephos.protocol.messages import Abort, Charter, decode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Budget
-from psephos.protocol.roster import SeededRoster
 from psephos.protocol.server_machine import SessionResult
-from psephos.transports import Channel, Listener, MemoryTransport
-from psephos.transports.faults import Fate, FaultyChannel, seeded_weather
+from psephos.transports import Channel
+from psephos.transports.faults import Fate, seeded_weather
+from psephos.transports.shared import SharedTransport
 from simulation.cases import make_case, sizes_for
-from simulation.disks import Disk, MemoryDisk, open_person_journal, open_session_journal
+from simulation.disks import Disk, MemoryDisk, open_host_journal, open_person_journal, open_session_journal
 from simulation.invariants import Observer, secret_of
+from simulation.network import Death, HostTransport, Link, Network, Process
 from simulation.plans import (
+    HOST,
     LEAST_ON_A_CIRCLE,
     Clock,
     Crash,
@@ -59,6 +66,7 @@ from simulation.plans import (
     WrongClock,
     server_name,
 )
+from simulation.remembering import Remembering, remembering_signer
 
 __all__ = ["Held", "World", "run_plan"]
 
@@ -72,6 +80,9 @@ _PAUSE_SECONDS: Final = 5.0
 _DEAD_SECONDS: Final = 150.0
 """After which an end of a connection is told that the other one's machine has vanished."""
 _UNREACHABLE_SECONDS: Final = 3.0
+_DOWN_SECONDS: Final = 3.0
+"""After which a server's machine itself is down, not its process alone: whoever calls hears nothing for a while."""
+_SILENT_SECONDS: Final = 20.0
 _PATIENCE_SECONDS: Final = 100.0
 _LONG_PATIENCE_SECONDS: Final = 800.0
 """More than any server is away whose faults pass."""
@@ -99,42 +110,6 @@ class _Clock(trio.abc.Clock):
         return 0.0
 
 
-class Death(BaseException):
-    """A process dies here; no handler of its own sees it."""
-
-
-@dataclasses.dataclass
-class Process:
-    """One run of a process.
-
-    Attributes:
-        step: how many of its steps it has done.
-        is_alive: whether it does any more.
-        has_vanished: whether nobody hears that it has ended, since its machine is cut off.
-    """
-
-    world: "World"
-    name: str
-    run: int
-    step: int = 0
-    is_alive: bool = True
-    has_vanished: bool = False
-    dies_at: dict[int, Crash] = dataclasses.field(default_factory=dict[int, Crash])
-    scope: trio.CancelScope = dataclasses.field(default_factory=trio.CancelScope)
-
-    def do_step(self) -> None:
-        """Die here if that is planned."""
-        if not self.is_alive:
-            raise Death
-        crash = self.dies_at.get(self.step)
-        self.step += 1
-        if crash is not None:
-            self.is_alive = False
-            self.world.crashes[self.name] = crash
-            self.has_vanished = crash.is_silent
-            raise Death
-
-
 @dataclasses.dataclass
 class Held:
     """A session of the world, as all sides agreed to it."""
@@ -157,129 +132,6 @@ class Held:
     failure: PsephosError | None = None
     is_over: bool = False
     has_ended: trio.Event = dataclasses.field(default_factory=trio.Event)
-
-
-class _Channel(FaultyChannel):
-    """An end of a connection: tells the observer what leaves, and its process of its steps."""
-
-    def __init__(self, inner: Channel, link: "_Link", process: Process, *, is_upstream: bool) -> None:
-        super().__init__(inner, link.weather, connection=link.number, is_upstream=is_upstream)
-        self._link = link
-        self._process = process
-        self._is_server = is_upstream
-
-    @property
-    def peer(self) -> str:
-        return f"10.0.0.{self._link.place}:{self._link.number}"
-
-    @property
-    def peer_fingerprint(self) -> str:
-        return self._link.fingerprint if self._is_server else ""
-
-    async def send(self, payloads: Sequence[bytes]) -> None:
-        payloads = [self._said(payload) for payload in payloads]
-        self._note(payloads)
-        await super().send([self._lied(payload) for payload in payloads])
-        self._process.do_step()
-
-    def send_nowait(self, payload: bytes) -> None:
-        payload = self._said(payload)
-        self._note([payload])
-        super().send_nowait(self._lied(payload))
-        self._process.do_step()
-
-    async def receive(self) -> list[bytes]:
-        payloads = await super().receive()
-        self._process.do_step()
-        self._link.heard_lie |= not self._link.lies.isdisjoint(payloads)
-        return payloads
-
-    def _said(self, payload: bytes) -> bytes:
-        """Return what leaves in place of a payload."""
-        other = None if self._is_server else self._link.world.other_choice(self._process)
-        if other is None or not other.is_forged or not self._link.held.protocol.num_chosen:
-            return payload
-        message = decode(payload)
-        return (
-            encode(msgspec.structs.replace(message, chosen=(other.choice,))) if isinstance(message, Hello) else payload
-        )
-
-    def _lied(self, payload: bytes) -> bytes:
-        """Return what a server tells in place of what it should."""
-        link = self._link
-        steps = link.world.lies_to(link) if self._is_server else ()
-        if not steps or not isinstance(request := decode(payload), Request) or request.step not in steps:
-            return payload
-        lie = encode(_false(request, link.place))
-        link.lies.add(lie)
-        link.world.observer.lies.add(lie)
-        return lie
-
-    def _note(self, payloads: Iterable[bytes]) -> None:
-        self._process.do_step()
-        for payload in payloads:
-            self._link.world.note_sent(self._link, payload, by_server=self._is_server)
-
-
-@dataclasses.dataclass
-class _Link:
-    """A connection between a person and a server's run."""
-
-    world: "World"
-    number: int
-    held: Held
-    person: Process
-    server: Process
-    place: int
-    fingerprint: str
-    lies: set[bytes] = dataclasses.field(default_factory=set[bytes])
-    heard_lie: bool = False
-
-    def weather(self, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
-        return self.world.weather_of(self, connection, is_upstream, number)
-
-
-class _Listener(Listener):
-    def __init__(self, inner: Listener, network: "_Network", process: Process) -> None:
-        self._inner = inner
-        self._network = network
-        self._process = process
-        self._num_accepted = 0
-
-    @property
-    def address(self) -> str:
-        return self._inner.address
-
-    async def accept(self) -> Channel:
-        channel = await self._inner.accept()
-        link = self._network.links[self._num_accepted]
-        self._num_accepted += 1
-        return _Channel(channel, link, self._process, is_upstream=True)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _Network:
-    """Where one run of a server can be reached."""
-
-    def __init__(self, held: Held, server: Process) -> None:
-        self.held = held
-        self.server = server
-        self.links: list[_Link] = []
-        self._memory = MemoryTransport()
-
-    async def listen(self) -> Listener:
-        return _Listener(await self._memory.open_listener(self.held.name), self, self.server)
-
-    async def connect(self, person: Process) -> Channel:
-        world = person.world
-        channel = await self._memory.connect(self.held.name)
-        place = self.held.roster.places[person.name]
-        fingerprint = self.held.roster.fingerprint_of(person.name)
-        link = _Link(world, next(world.numbers), self.held, person, self.server, place, fingerprint)
-        self.links.append(link)
-        return _Channel(channel, link, person, is_upstream=False)
 
 
 class World:
@@ -305,7 +157,8 @@ class World:
         self.trace = hashlib.sha256()
         self._commits = dict.fromkeys(plan.processes, 0)
         self._runs = dict.fromkeys(plan.processes, 0)
-        self._networks: dict[int, _Network] = {}
+        self._networks: dict[int, Network] = {}
+        self._down_since: dict[int, float] = {}
         self._weather = seeded_weather(plan.faults, plan.seed)
         self._random = random.Random(plan.seed)
         self._partitions = [event for event in plan.events if isinstance(event, Partition)]
@@ -320,7 +173,7 @@ class World:
 
     # What goes wrong
 
-    def weather_of(self, link: _Link, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
+    def weather_of(self, link: Link, connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  as `Weather`
         """Return the fate of a payload, or of a connection's end."""
         sender = link.person if is_upstream else link.server
         if sender.has_vanished:
@@ -329,7 +182,7 @@ class World:
         begun = self._cut_until(link.person.name) - trio.current_time()
         return fate if begun <= 0 else fate._replace(delay_seconds=fate.delay_seconds + begun)
 
-    def lies_to(self, link: _Link) -> set[int]:
+    def lies_to(self, link: Link) -> set[int]:
         """Return in which steps a server lies to whom it is connected with."""
         ends = link.server.name, link.person.name
         return {lie.step for lie in self._lies if (lie.process, lie.party) == ends}
@@ -338,13 +191,17 @@ class World:
         """Return what a person chooses in this run, unless it is what it means to choose."""
         return self._other_choices.get((process.name, process.run))
 
+    def is_revoked(self, party: str, server: Process) -> bool:
+        """Return whether a server that runs now takes a person's certificate no more."""
+        return self.plan.is_revoked(party, server.name, server.run)
+
     def _time_of(self, process: Process) -> float:
         """Return what time it is to a person, in seconds since 1970."""
         return _TODAY + self.now + self._wrong_clocks.get((process.name, process.run), 0.0)
 
-    def _choice_of(self, process: Process, held: Held) -> tuple[int, ...]:
+    def _choice_of(self, process: Process, party: str, held: Held) -> tuple[int, ...]:
         """Return a person's public row, whose end it chooses itself: as it is held to, once a server says so."""
-        public: list[int] = self.observer.public_of(held)[held.roster.places[process.name]].tolist()
+        public: list[int] = self.observer.public_of(held)[held.roster.places[party]].tolist()
         other = self.other_choice(process)
         if other is not None and not other.is_forged and held.protocol.num_chosen:
             public[-1] = other.choice
@@ -378,22 +235,23 @@ class World:
         ends = (cut.begin + cut.seconds for cut in self._partitions if cut.process == party and cut.begin <= now)
         return self._begun + max(ends, default=-1.0)
 
-    def note_sent(self, link: _Link, payload: bytes, *, by_server: bool) -> None:
+    def note_sent(self, link: Link, party: str, payload: bytes, *, by_server: bool) -> None:
         message = decode(payload)
         self.trace.update(f"{self.now:.6f} {link.number} {by_server:d} ".encode() + payload)
         if by_server:
-            self.observer.note_told(link.held, link.person.name, message)
+            self.observer.note_told(link.held, party, message, is_revoked=link.is_revoked)
         else:
-            self.observer.note_left(link.held, link.person.name, message, payload)
+            self.observer.note_left(link.held, party, message, payload)
             if isinstance(message, Abort) and link.heard_lie:
-                self.observer.note_fault(link.held, link.person.name)
+                self.observer.note_fault(link.held, party)
 
     # Who there is
 
     def _hold(self, number: int, case: str) -> Held:
         plan = self.plan
         protocol, inputs = make_case(case, plan.num_parties)
-        fingerprints = [f"certificate of {name}" for name in plan.parties] if plan.has_certificates else None
+        owners = [HOST] * plan.hosted + plan.parties[plan.hosted :]
+        fingerprints = [f"certificate of {name}" for name in owners] if plan.has_certificates else None
         public = inputs.public
         if protocol.num_chosen:
             public = protocol.encode_public({}, num_parties=plan.num_parties)
@@ -406,6 +264,7 @@ class World:
         charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
         mode = Simulation(name, SimulatedNoise(plan.seed, session=name), charter=charter)
         roster, mode, signers = with_keys(protocol, roster, mode)
+        signers = [*map(remembering_signer, signers)]
         return Held(number, case, name, mode.charter, roster, protocol, inputs, rules, signers=signers)
 
     def _fresh_mode(self, held: Held) -> Simulation:
@@ -418,8 +277,7 @@ class World:
         """Return what a person allows for all sessions together."""
         if self.plan.affordable is None:
             return None
-        costs = [self.observer.cost_of(held, party) for held in self.held]
-        return Budget(epsilon=sum(costs[: self.plan.affordable]))
+        return Budget(epsilon=self.observer.budget_of(party))
 
     def _begin_run(self, name: str) -> Process:
         run = self._runs[name]
@@ -443,7 +301,7 @@ class World:
             if died:
                 crash = self.crashes[name]
                 if crash.seconds == math.inf:
-                    self.observer.gone.add(name)
+                    self.observer.gone |= {*self.plan.parties[: self.plan.hosted]} if name == HOST else {name}
                     return
                 await trio.sleep(crash.seconds)
             elif is_done:
@@ -458,68 +316,158 @@ class World:
         journal = open_person_journal(
             self.disks[process.name], _committing(process), clock=lambda: self._time_of(process)
         )
-        is_done = True
-        first = 0 if self.plan.is_gentle else process.run % len(self.held)  # the next process begins with another one
-        for held in self.held[first:] + self.held[:first]:
+        for held in self._in_turn(process):
             if self._is_over(process.name, held):
                 continue
-            try:
-                ending: msgspec.Struct | Exception = await self._sit(process, journal, held)
-            except (PsephosError, OSError) as error:
-                ending = error
-            if not process.is_alive:
-                raise Death
-            self.observer.note_ending(held, process.name, ending)
-            self.endings[process.name, held.number] = ending
+            await self._wait_for(held)
+            await self._end(process, process.name, journal, held, lambda held=held: self._connect(process, held))
+            ending = self.endings[process.name, held.number]
             if isinstance(ending, JournalError) and not self._is_over(process.name, held):
                 return False  # its process ends, and is started again
-            is_done &= self._is_over(process.name, held)
-        return is_done
+        return all(self._is_over(process.name, held) for held in self.held)
+
+    def _in_turn(self, process: Process) -> Sequence[Held]:
+        """Return the sessions as a run of a process takes part in them: the next run begins with another one."""
+        first = 0 if self.plan.is_gentle or self.plan.gap else process.run % len(self.held)
+        return self.held[first:] + self.held[:first]
+
+    async def _wait_for(self, held: Held) -> None:
+        """Wait until a session is to begin."""
+        if self.plan.gap:
+            await trio.sleep_until(self._begun + held.number * self.plan.gap)
+
+    async def _end(
+        self,
+        process: Process,
+        party: str,
+        journal: PersonJournal,
+        held: Held,
+        connect: Callable[[], Awaitable[Channel]],
+    ) -> None:
+        """Take part in a session, and take note of how that ended."""
+        try:
+            ending: msgspec.Struct | Exception = await self._sit(process, party, journal, held, connect)
+        except (PsephosError, OSError) as error:
+            ending = error
+        if not process.is_alive:
+            raise Death
+        self.observer.note_ending(held, party, ending, now=self._time_of(process))
+        self.endings[party, held.number] = ending
+
+    async def _host(self, process: Process) -> bool:
+        """Take part for all persons of a host, as `_person`: in each session for all at once, over one connection."""
+        journal = open_host_journal(self.disks[HOST], _committing(process), clock=lambda: self._time_of(process))
+        journal.run_in_thread = self._run_in_thread
+        parties = self.plan.parties[: self.plan.hosted]
+        journals = {party: journal.of(party) for party in parties}
+        for held in self._in_turn(process):
+            taking_part = [party for party in parties if not self._is_over(party, held)]
+            if taking_part and not await self._sit_together(process, taking_part, journal, journals, held):
+                return False
+        return all(self._is_over(party, held) for party in parties for held in self.held)
+
+    async def _sit_together(
+        self,
+        process: Process,
+        parties: Sequence[str],
+        journal: HostJournal,
+        journals: dict[str, PersonJournal],
+        held: Held,
+    ) -> bool:
+        """Take part as `psephos.scenarios.deployment.hosting.host` lets parties; return whether the journal goes on."""
+        failure: BaseException | None = None
+        try:
+            async with trio.open_nursery() as nursery:
+                shared = SharedTransport(
+                    HostTransport(lambda: self._connect(process, held)),
+                    nursery,
+                    before_writing=journal.commit,
+                    answer_seconds=answer_seconds(self._silence_seconds),
+                )
+                async with trio.open_nursery() as taking_part:
+                    for party in parties:
+                        own = journals[party], held, lambda: shared.connect(held.name)
+                        taking_part.start_soon(self._end, process, party, *own)
+                with trio.move_on_after(LINGER_SECONDS):
+                    await shared.aclose()
+                await journal.commit()
+                nursery.cancel_scope.cancel()
+        except* (JournalError, ConfigurationError) as group:
+            failure = group.exceptions[0]
+        if not process.is_alive:
+            raise Death
+        if isinstance(failure, ConfigurationError):
+            for party in parties:
+                self.endings.setdefault((party, held.number), failure)
+        return failure is None
+
+    @property
+    def _silence_seconds(self) -> float:
+        """How long a server may say nothing: where nobody is to be missing, longer than it waits for others."""
+        return 2 * self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS
 
     def _is_over(self, name: str, held: Held) -> bool:
         """Return whether a person does not try again: it has heard the outcome, or why there is none for it."""
         ending = self.endings.get((name, held.number))
-        if isinstance(ending, (BudgetExceededError, QuorumError, ConfigurationError)):
+        if isinstance(ending, (BudgetExceededError, QuorumError, ConfigurationError, HandshakeError)):
             return True
         if isinstance(ending, JournalError) and self.observer.has_refused(held, name):
             return True
         is_closed = held.is_over or server_name(held.number) in self.observer.gone
         return ending is not None and (is_closed or not isinstance(ending, Exception))
 
-    async def _sit(self, process: Process, journal: PersonJournal, held: Held) -> msgspec.Struct:
-        place = held.roster.places[process.name]
+    async def _sit(
+        self,
+        process: Process,
+        party: str,
+        journal: PersonJournal,
+        held: Held,
+        reach: Callable[[], Awaitable[Channel]],
+    ) -> msgspec.Struct:
+        place = held.roster.places[party]
         row: list[int] = held.inputs.private[place].tolist()
-        public = self._choice_of(process, held)
-        budget = self.budget_of(process.name)
-        self.observer.note_try(held, process.name)
+        public = self._choice_of(process, party, held)
+        budget, period = self.budget_of(party), self.plan.period
+        self.observer.note_try(held, party)
+        unused: Client | None = None  # where nobody was reached another one would be the same
+
+        async def connect() -> Channel:
+            nonlocal unused
+            channel = await reach()
+            unused = None
+            return channel
 
         def make_client() -> Client:
+            nonlocal unused
             process.do_step()
+            if unused is not None and period is None:  # in which time passes
+                return unused
             recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
-            ledger = journal.ledger(process.name, budget, session_id=held.charter.id)
+            ledger = journal.ledger(party, budget, session_id=held.charter.id, period_seconds=period)
             kept = {phase: each.report for phase, each in recalled.items()}
             mode = self._fresh_mode(held)
-            held.drawing[process.name] = mode.noise
+            held.drawing[party] = mode.noise
             masked: dict[str, Any] = {}
             if held.signers:
-                masked = {"sign": held.signers[place], "secret": secret_of(process.name)}
-            party = Party(process.name, place, row, public=public, ledger=ledger, kept=kept, **masked)
-            return Client(
+                masked = {"sign": held.signers[place], "secret": secret_of(party)}
+            person = Party(party, place, row, public=public, ledger=ledger, kept=kept, **masked)
+            unused = Client(
                 held.protocol,
-                party,
+                person,
                 mode,
-                patience_seconds=self.plan.deadline if self.plan.is_gentle else _PATIENCE_SECONDS,
+                patience_seconds=self._silence_seconds,
                 sitting=journal.sitting(held.charter.id),
             )
+            return unused
 
         patience = _LONG_PATIENCE_SECONDS if self.plan.is_gentle else _PATIENCE_SECONDS
         client, outcome = await take_part_durably(
             make_client,
-            lambda: self._connect(process, held),
+            connect,
             patience_seconds=patience,
             draw=self._random.random,
         )
-        self.observer.note_heard(held, process.name, outcome, client.own_outcome, client.transcript)
+        self.observer.note_heard(held, party, outcome, client.own_outcome, client.transcript)
         return outcome
 
     async def _connect(self, process: Process, held: Held) -> Channel:
@@ -528,7 +476,9 @@ class World:
             raise OSError("timed out")
         network = self._networks.get(held.number)
         if network is None:
-            await trio.lowlevel.checkpoint()
+            await trio.sleep(
+                _SILENT_SECONDS if self.now > self._down_since.get(held.number, 0.0) + _DOWN_SECONDS else 0
+            )
             raise ConnectionRefusedError("nobody listens")
         return await network.connect(process)
 
@@ -553,13 +503,14 @@ class World:
                 secret=held.charter.id.encode(),
             )
             server.run_in_thread = self._run_in_thread
-            network = _Network(held, process)
+            network = Network(held, process)
             listener = await network.listen()
             self._networks[held.number] = network
             try:
                 held.result = await server.serve(listener)
             finally:
                 del self._networks[held.number]
+                self._down_since[held.number] = self.now
         except JournalError as error:
             held.failure = error
             return False
@@ -584,10 +535,11 @@ class World:
             self.observer.broke("another configuration is refused", f"{process.name} took one up")
 
     async def _run_in_thread(self, function: Callable[..., None], *arguments: object) -> None:
-        """Commit as a thread does, while others go on."""
+        """Commit as a thread does, while others go on; who is cancelled waits for what it has begun."""
         await trio.sleep(self.plan.commit_seconds * self._random.random())
         function(*arguments)
-        await trio.sleep(self.plan.commit_seconds * self._random.random())
+        with trio.CancelScope(shield=True):
+            await trio.sleep(self.plan.commit_seconds * self._random.random())
 
     # All together
 
@@ -598,8 +550,10 @@ class World:
             async with trio.open_nursery() as nursery, _jumping(self.plan):
                 for held in self.held:
                     nursery.start_soon(self._live, server_name(held.number), self._serving(held))
-                for name in self.plan.parties:
+                for name in self.plan.parties[self.plan.hosted :]:
                     nursery.start_soon(self._live, name, self._person)
+                if self.plan.hosted:
+                    nursery.start_soon(self._live, HOST, self._host)
         if scope.cancelled_caught:
             self.observer.broke("everything ends", "after the horizon somebody still waits")
         self.observer.check_end(self.endings)
@@ -608,37 +562,24 @@ class World:
         async def serve(process: Process) -> bool:
             if self.plan.is_gentle and held.number:  # nobody joins two sessions at once, and this one is not to wait
                 await self.held[held.number - 1].has_ended.wait()
+            await self._wait_for(held)
             return await self._server(process, held)
 
         return serve
 
 
-def _false(request: Request, place: int) -> Request:
-    """Return a question of a masked phase with something false in it, which the party at this place can see."""
-    is_own = request.own != NIL
-    told = bytearray(bytes(request.own if is_own else request.payload))
-    match tuple(MaskingMove)[request.step]:
-        case MaskingMove.KEYS if (roster := msgspec.msgpack.decode(told, type=SeededRoster)).seed:
-            # Of a circle's seed alone a party cannot say that it is another.
-            changed = msgspec.structs.replace(roster, keys=(*roster.keys[:-1], bytes(len(roster.keys[-1]))))
-            told = msgspec.msgpack.encode(changed)
-        case MaskingMove.SHARES:  # its own keys it does not read
-            keys = list(msgspec.msgpack.decode(told, type=NeighborKeys).keys)
-            other = next(number for number, (at, _) in enumerate(keys) if at != place)
-            at, theirs = keys[other]
-            keys[other] = at, msgspec.structs.replace(theirs, signature=bytes(len(theirs.signature)))
-            told = msgspec.msgpack.encode(NeighborKeys(tuple(keys)))
-        case _:
-            told[-1] ^= 0x40  # of a key, a box, a place or a signature
-    lie = msgspec.Raw(bytes(told))
-    return Request(request.step, request.payload, lie) if is_own else Request(request.step, lie)
-
-
 def _with_liars(plan: Plan) -> Callable[..., MaskingParty]:
-    """Return what makes each party's part of a masked phase."""
+    """Return what makes each party's part of a masked phase; who lies together knows each other's."""
+    liars = plan.liars
+    lying: dict[str, dict[int, MaskingParty]] = {}
 
     def make(rules: MaskingRules, place: int, **given: Any) -> MaskingParty:
-        return plan.liars.get(rules.names[place], MaskingParty)(rules, place, **given)
+        part = liars.get(rules.names[place], MaskingParty)(rules, place, **given)
+        if rules.names[place] in liars:
+            together = lying.setdefault(rules.session, {})
+            together[place] = part
+            befriend(together)
+        return part
 
     return make
 
@@ -695,6 +636,7 @@ def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryD
         mock.patch.object(masked_phase, "LEAST_FOR_CIRCLE", least),
         mock.patch.object(masked_phase, "circle_for", _small_circle),
         mock.patch.object(masked_sessions, "MaskingParty", _with_liars(plan)),
+        mock.patch.object(agents_masking, "OneProcess", Remembering),
         mock.patch.object(_SCHEDULER, "_r", source),
         mock.patch.object(_SCHEDULER, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True),
     ):
