@@ -6,6 +6,7 @@ tallies of halves add up, and whether outcomes travel. Whoever runs blocks holds
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -73,11 +74,17 @@ def goes_with(kind: type, many: str, one: str) -> bool:
     return issubclass(many_in, one_in)
 
 
-def sessions_at_once(protocol: PhasedProtocol[Any, Any], num_parties: int) -> int:
-    """Return how many sessions of so many parties fit into memory and cache at a time; 0 where one does not."""
-    slots = max(phase.mechanism.slots_of(phase.num_values) for phase in protocol.phases)
-    most = max(1, _MOST_UNIFORMS // (slots * max(num_parties, 1)))
-    return min(_MOST_SESSIONS, BATCH_ROWS // max(num_parties, 1), most)
+def sessions_at_once(protocol: PhasedProtocol[Any, Any], public: IntArray, *, are_alike: bool) -> int:
+    """Return how many sessions fit into memory and cache at a time; 0 where one does not.
+
+    Args:
+        public: the parties' public rows.
+        are_alike: whether the parties hold the same in all sessions; what they disclose is then looked at once.
+    """
+    drawn = [phase for phase in protocol.phases if not (are_alike and discloses(phase, public))]
+    rows = max(len(public), 1)
+    uniforms = max((rows * phase.mechanism.slots_of(phase.num_values) for phase in drawn), default=1)
+    return min(_MOST_SESSIONS, BATCH_ROWS // (rows if drawn else 1), max(1, _MOST_UNIFORMS // uniforms))
 
 
 def decide_sessions(
@@ -92,17 +99,17 @@ def decide_sessions(
     if any(type(phase).rows_of is not Phase.rows_of for phase in protocol.phases):
         for own in range(len(inputs.private)):
             protocol.check_rows(inputs.inputs(own))
-    all_rows, tallies = inputs.flat(len(noise)), list[TallyBlock]()
-    once = inputs.flat(1) if len(inputs.private) == 1 else all_rows
+    once = inputs.flat(len(inputs.private))
     protocol.check_inputs(once)
-    reports: list[IntArray] = []
+    all_rows = functools.cache(lambda: inputs.flat(len(noise)))
+    tallies, reports = list[TallyBlock](), list[IntArray]()
     for phase in protocol.phases:
         slots = phase.mechanism.slots_of(phase.num_values)
         if discloses(phase, inputs.public):  # the same in all sessions whose parties hold the same
             rows, uniforms = once, np.broadcast_to(np.float64(0.0), (len(once), slots))
         else:
             address = {"protocol": protocol.name, "phase": phase.name, "start": 0, "stop": inputs.num_parties}
-            rows, uniforms = all_rows, noise.uniforms(**address, slots=slots).reshape(len(all_rows), slots)
+            rows, uniforms = all_rows(), noise.uniforms(**address, slots=slots).reshape(-1, slots)
         drawn = randomized(phase, rows, uniforms)
         check_reports(protocol, phase, drawn, rows.public)
         tallies.append(_released(phase, _tallied(protocol, phase, drawn, reports, inputs.public), noise, protocol.name))

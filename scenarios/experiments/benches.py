@@ -48,7 +48,8 @@ class Bench:
         self.losses = tuple(resolved.protocol.losses)
         self.at_once = 0
         if decides_in_blocks(resolved.protocol) and self._own.measures.go_in_blocks:
-            self.at_once = sessions_at_once(resolved.protocol, self.num_parties)
+            public = resolved.inputs.public
+            self.at_once = sessions_at_once(resolved.protocol, public, are_alike=not cell.redraw)
 
     @functools.cached_property
     def held(self) -> str:
@@ -68,7 +69,7 @@ class Bench:
         for start in range(0, len(numbers), size):
             block = numbers[start : start + size]
             found = self._numbers_of(block) if self.at_once else None
-            yield from map(self._run, block) if found is None else self._trials_of(block, *found)
+            yield from map(self.whole, block) if found is None else self._trials_of(block, *found)
 
     def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[bytes]] | None:
         """Return what a block of trials is measured by, and each one's kind; None where one by one they tell more."""
@@ -94,7 +95,7 @@ class Bench:
                 traffic, of_traffic = self._traffic_of_kind[kind]
                 yield Trial(measured | of_traffic, traffic)
                 continue
-            whole = self._run(number)
+            whole = self.whole(number)
             of_traffic = {name: own for name, own in whole.measures.items() if name not in found}
             if whole.measures != measured | of_traffic:
                 reason = "many sessions at once have other numbers than one of them by itself"
@@ -127,7 +128,7 @@ class Bench:
     def _draw(self, number: int) -> "_Session":
         return _Session(resolve(redrawn(self._cell.scenario, number)))
 
-    def _run(self, number: int) -> Trial:
+    def whole(self, number: int) -> Trial:
         """Return a trial by a whole session."""
         redraw = self._cell.redraw
         session = self._drawn(number // redraw) if redraw else self._own

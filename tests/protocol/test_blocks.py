@@ -1,0 +1,131 @@
+"""Many sessions at once: the bits that each has by itself, whatever is decided, and by whatever mechanism."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from helpers import Session
+from hypothesis import given
+from hypothesis import strategies as st
+from psephos.protocol import SimulatedNoise, Tally
+from psephos.protocol.arrays import IntArray, counts_of_rows
+from psephos.protocol.blocks import InputBlock, decide_sessions, decides_in_blocks, goes_with, sessions_at_once
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.exact_sums import ExactSums
+from psephos.protocol.population import run_population
+from psephos.protocol.tally import TallyBlock
+from psephos.scenarios.experiments.measures import Measures
+from psephos.scenarios.system import part_of
+from strategies import CHECKED, fair_sessions, sessions
+
+ROUNDS = range(3, 9)
+
+
+def check_alike(session: Session) -> None:
+    """Hold a block of rounds against each round by itself: tallies, measures, and bytes by kind."""
+    protocol, inputs = session.protocol, session.inputs
+    measures: Measures = part_of(type(protocol), "measures", Measures, is_class=True)(protocol, inputs, gold={})
+    assert measures.go_in_blocks
+    noise = SimulatedNoise(session.seed, session="block")
+    decisions, tallies = decide_sessions(protocol, measures.block, noise.of_rounds(ROUNDS))
+    numbers = measures.of_block(measures.block, decisions, tallies)
+    sizes: dict[bytes, int] = {}
+    for place, own in enumerate(noise.of_rounds(ROUNDS)):
+        alone = run_population(protocol, inputs, noise=own)
+        assert [tally.tally(place) for tally in tallies] == list(alone.tallies)
+        assert {name: float(values[place]) for name, values in numbers.items()} == measures.of(
+            alone.outcome, alone.tallies
+        )
+        size = len(msgspec.msgpack.encode(alone.outcome))
+        assert sizes.setdefault(decisions.kinds[place].tobytes(), size) == size
+
+
+@CHECKED
+@given(sessions())
+def test_many_votes_have_the_bits_of_each(session: Session) -> None:
+    if any(phase.kept is not None for phase in session.protocol.phases):
+        assert not decides_in_blocks(session.protocol)
+    else:
+        check_alike(session)
+
+
+@CHECKED
+@given(fair_sessions())
+def test_many_elections_have_the_bits_of_each(session: Session) -> None:
+    if session.protocol.parameters.samples_voters_first:
+        with pytest.raises(NotImplementedError):
+            check_alike(session)
+    else:
+        check_alike(session)
+
+
+def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:
+    vote = DPWeVote(Parameters(candidates=("a", "b"), epsilon=1.0, **given))
+    rows = [vote.encode({"weight": [1, 2, 3, 3], "a": own, "b": [1, 1, 0, 0]}) for own in ([1, 0, 1, 0], [0, 0, 1, 1])]
+    return vote, np.stack([each.private for each in rows])
+
+
+@pytest.mark.parametrize("variant", ["joint", "laplace", "two_point", "central"])
+def test_sessions_whose_parties_hold_something_else_have_the_bits_of_each(variant: str) -> None:
+    vote, private = vote_of(variant=variant)
+    block = InputBlock(private, np.empty((4, 0), dtype=np.int64))
+    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    _, tallies = decide_sessions(vote, block, noise)
+    truths = vote.truths(block)
+    for place, own in enumerate(noise):
+        alone = run_population(vote, block.inputs(place), noise=own)
+        assert [tally.tally(place) for tally in tallies] == list(alone.tallies)
+        truth = vote.truth(block.inputs(place))
+        assert [truths.supports[place].tolist(), truths.quotas[place]] == [[truth["a"], truth["b"]], truth["quota"]]
+        assert truths.should_pass[place].tolist() == list(vote.should_pass(block.inputs(place)).values())
+
+
+def test_a_block_is_bounded_in_memory_and_has_no_session_that_is_too_large() -> None:
+    vote, _ = vote_of()
+    sizes = [
+        sessions_at_once(vote, np.empty((n, 0), dtype=np.int64), are_alike=True) for n in (0, 1, 100, 32768, 32769)
+    ]
+    assert sizes == [512, 512, 327, 1, 0]
+    central, _ = vote_of(variant="central")
+    assert sessions_at_once(central, np.empty((10**6, 0), dtype=np.int64), are_alike=True) == 512
+    assert sessions_at_once(central, np.empty((10**6, 0), dtype=np.int64), are_alike=False) == 0
+
+
+def test_whoever_overrides_a_method_for_one_alone_is_not_asked_for_many() -> None:
+    class Vote(DPWeVote):
+        def outcome(self, tallies: Sequence[Tally]) -> Any:
+            return super().outcome(tallies)
+
+    vote, _ = vote_of()
+    assert decides_in_blocks(vote)
+    assert not decides_in_blocks(Vote(vote.parameters))
+    assert not goes_with(Vote, "decisions", "outcome")
+
+
+def test_tallies_with_rows_do_not_stand_side_by_side() -> None:
+    totals = np.array([1, 2])
+    block = TallyBlock.of([Tally(3, totals), Tally(3, totals + 1)])
+    assert (len(block), block.tally(1)) == (2, Tally(3, totals + 1))
+    for other in (Tally(4, totals), Tally(3, totals, np.ones((1, 1), dtype=np.int64))):
+        with pytest.raises(ValueError, match="side by side"):
+            TallyBlock.of([Tally(3, totals), other])
+
+
+@CHECKED
+@given(
+    st.lists(st.fractions(-1000, 1000), min_size=1, max_size=5),
+    st.fractions(-10, 10),
+    st.lists(st.integers(0, 2**40), min_size=5, max_size=5),
+)
+def test_exact_sums_are_rounded_once(numbers: list[Any], constant: Any, counts: list[int]) -> None:
+    sums, row = ExactSums(numbers, constant), np.array([counts[: len(numbers)]])
+    exact = sum((own * count for own, count in zip(numbers, counts, strict=False)), start=constant)
+    assert sums.rounded(row).tolist() == [float(exact)]
+    (numerator,) = sums.numerators(row)
+    assert (numerator > 0, numerator < 0) == (exact > 0, exact < 0)
+
+
+def test_codes_are_counted_row_by_row() -> None:
+    assert counts_of_rows(np.array([[0, 2, 2], [1, 1, 0]]), 4).tolist() == [[1, 0, 2, 0], [1, 2, 0, 0]]
