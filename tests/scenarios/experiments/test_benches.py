@@ -77,11 +77,11 @@ def test_a_trial_that_fails_in_a_block_fails_where_and_as_it_does_in_the_loop(mo
         return randomize(self, values, uniforms)
 
     monkeypatch.setattr(GeneralizedRandomizedResponse, "randomize", breaking)
-    with pytest.raises(ValueError, match="^out of luck$"):
+    with pytest.raises(ValueError, match=r"^out of luck$"):
         bench.whole(failing)
     trials = bench.run(range(NUMBER))
     assert [next(trials) for _ in range(failing)] == loop_of(bench, failing)
-    with pytest.raises(ValueError, match="^out of luck$"):
+    with pytest.raises(ValueError, match=r"^out of luck$"):
         next(trials)
 
 
