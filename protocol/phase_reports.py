@@ -132,6 +132,13 @@ class PhaseReports:
         return self.seats.num_joined if self.step < 0 else len(self.payloads[self.step])
 
     @property
+    def num_wanted(self) -> int:
+        """From how many parties the open step waits for a report: from all; in a dispute from those who are asked."""
+        if self._masking is not None and self._open.is_in_dispute:
+            return len(self._masking.asked)
+        return len(self.names)
+
+    @property
     def present(self) -> set[int]:
         """The places of those who have reported in the open step, or have joined before the first."""
         return self.seats.places_in(State.JOINED) if self.step < 0 else set(self.payloads[self.step])

@@ -159,7 +159,7 @@ class SessionFlow:
         phase_reports, wait, present = self._phase_reports, self.wait, self._phase_reports.present
         if len(present) < wait.quorum:
             return self._abort(len(present), present)
-        counts = (None, None) if wait.is_hidden else (len(present), len(phase_reports.names) - len(present))
+        counts = (None, None) if wait.is_hidden else (len(present), phase_reports.num_wanted - len(present))
         if phase_reports.step < 0:
             return [Closed(wait.name, *counts, None), *self._open_next()]
         step, places = phase_reports.step, sorted(present)

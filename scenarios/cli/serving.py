@@ -131,7 +131,6 @@ def serve(
             watch_server(
                 console=None if as_json else console,
                 errors=make_console(stderr=True),
-                num_parties=len(side.names),
                 role=side.protocol.client_role,
             )
         )

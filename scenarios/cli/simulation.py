@@ -242,7 +242,7 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
     shown = console if how.verbose and not how.as_json else None
     with (
         reporting(folder, wanted=how.with_report),
-        watch(console=shown, errors=errors, num_parties=len(resolved.names)) as watcher,
+        watch(console=shown, errors=errors) as watcher,
     ):
         finished = run_in_folder(
             resolved,
@@ -292,7 +292,8 @@ def _run_series(
     num_warned = _begin(console, errors, series.title, facts, resolved, how, is_series=True)
 
     def watching(side: "Local") -> "AbstractContextManager[Watcher]":
-        return watch(console=None, errors=errors, num_parties=len(side.names))
+        del side
+        return watch(console=None, errors=errors)
 
     with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)

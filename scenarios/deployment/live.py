@@ -108,19 +108,19 @@ class _Screen:
 
 
 @contextlib.contextmanager
-def watch_server(*, console: Console | None, errors: Console, num_parties: int, role: str) -> Generator[Watching]:
+def watch_server(*, console: Console | None, errors: Console, role: str) -> Generator[Watching]:
     """Yield what shows a session while its server runs; where standard error is no terminal, lines alone.
 
     The console, if any, gets a line as each phase closes and as a party leaves; standard error shows where the session
     stands.
     """
     if not errors.is_interactive:
-        yield Watching(_Lines(console, None, num_parties=num_parties).on_effect, ())
+        yield Watching(_Lines(console, None).on_effect, ())
         return
     with Live(console=errors, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) as live:
         # On one and the same terminal, lines must go through the picture's console, which keeps the two apart.
         lines = errors if console is not None and console.is_terminal else console
-        screen = _Screen(live, _Lines(lines, None, num_parties=num_parties), role=role)
+        screen = _Screen(live, _Lines(lines, None), role=role)
         try:
             yield Watching(screen.on_effect, (screen.show,))
         finally:

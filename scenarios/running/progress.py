@@ -46,12 +46,10 @@ class Watcher:
         console: Console | None,
         progress: Progress | None,
         *,
-        num_parties: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._console = console
         self._progress = progress
-        self._num_parties = num_parties
         self._bars: dict[str, TaskID] = {}
         self._clock = clock
         self._began = clock()
@@ -64,7 +62,7 @@ class Watcher:
                     self._progress.remove_task(self._bars.pop(effect.phase))
                 if self._console is not None:
                     with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no session
-                        show_phase(self._console, effect, num_parties=self._num_parties)
+                        show_phase(self._console, effect)
             case Named(party, deed, _) if self._console is not None:
                 with contextlib.suppress(OSError):
                     self._console.print(f"  {printable(party)} has {deed}, and is left out", style="red", markup=False)
@@ -92,15 +90,15 @@ class Watcher:
 
 
 @contextlib.contextmanager
-def watch(*, console: Console | None, errors: Console, num_parties: int) -> Generator[Watcher]:
+def watch(*, console: Console | None, errors: Console) -> Generator[Watcher]:
     """Yield what shows a session while it runs: on the console, if any, a line as each phase closes, and bars."""
     if not errors.is_terminal:
-        yield Watcher(console, None, num_parties=num_parties)
+        yield Watcher(console, None)
         return
     with _bars(errors) as progress:
         # On one and the same terminal, lines must go through the bars' console, which keeps the two apart.
         lines = progress.console if console is not None and console.is_terminal else console
-        yield Watcher(lines, progress, num_parties=num_parties)
+        yield Watcher(lines, progress)
 
 
 @contextlib.contextmanager

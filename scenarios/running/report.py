@@ -60,10 +60,11 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
     console.print()
 
 
-def show_phase(console: Console, closed: Closed, *, num_parties: int) -> None:
+def show_phase(console: Console, closed: Closed) -> None:
     """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
     number, verb = closed.num_received, "joined" if closed.phase == JOIN else "reported"
-    came = f"{number:,} of {num_parties:,}" if closed.num_missing else f"{number or 0:,}"
+    missing = closed.num_missing or 0
+    came = "" if number is None else f"{number:,} of {number + missing:,}" if missing else f"{number:,}"
     who = f"closed: who {verb} is private" if number is None else f"{came} {verb}"
     said = Text() if closed.outcome is None else said_of(closed.outcome)
     show_note(console, Text.assemble(f"{closed.phase:<12} {who}", said, style="dim"))

@@ -24,6 +24,7 @@ from masked_sums import MaskedSession, make_session, tally_of
 from psephos.agents.masking import Cryptography
 from psephos.agents.modes import Simulation
 from psephos.protocol import QuorumError, masked_sessions
+from psephos.protocol.effects import Closed
 from psephos.protocol.masked_sessions import masking_rules
 from psephos.protocol.masking import DEEDS, LEAST_FOR_CIRCLE, Evidence, MaskingParty, MaskingRules, graph, verdict
 from psephos.protocol.messages import Abort, decode
@@ -90,6 +91,8 @@ def test_three_liars_of_27_in_three_ways_are_named_and_the_sum_of_the_others_is_
     assert wire.result is not None
     assert wire.result.tallies == (tally_of(session, [place for place in range(27) if place not in {1, 4}]),)
     assert wire.outcomes.keys() == {*session.names} - lying.keys()
+    asked = Closed("sum, accuse", 2, 0, None)  # nobody is missing but who was asked
+    assert asked in wire.effects
     assert {name: len(session.ledgers[name].entries) for name in ("p0", "p1", "p4", "p7")} == {
         "p0": 1,
         "p1": 0,

@@ -207,7 +207,7 @@ def test_lines_keep_their_order_where_the_session_ends_while_a_thread_writes_one
             await trio.to_thread.run_sync(lines.is_asked.wait, PATIENCE)
             nursery.cancel_scope.cancel()
 
-    with watch_server(console=lines, errors=terminal, num_parties=3, role="voter") as watching:
+    with watch_server(console=lines, errors=terminal, role="voter") as watching:
         watching.listener(Closed("weights", 3, 0, None))
         watching.listener(Closed("opinions", 3, 0, None))
         trio.run(run, watching.beside[0])
@@ -218,7 +218,7 @@ def test_lines_keep_their_order_where_the_session_ends_while_a_thread_writes_one
 def test_a_server_says_why_each_of_the_first_leaves_and_then_no_more() -> None:
     file = io.StringIO()
     errors = Console(file=io.StringIO(), force_terminal=False)
-    with watch_server(console=Console(file=file), errors=errors, num_parties=20, role="voter") as watching:
+    with watch_server(console=Console(file=file), errors=errors, role="voter") as watching:
         for number in range(15):
             watching.listener(Attended(f"p{number}", Presence.LEFT, "enough"))
     assert file.getvalue().splitlines() == [

@@ -21,7 +21,7 @@ def terminal() -> tuple[Console, io.StringIO]:
 
 def test_a_line_is_shown_as_each_phase_closes() -> None:
     console, file = plain_console()
-    watcher = Watcher(console, None, num_parties=9)
+    watcher = Watcher(console, None)
     watcher.on_effect(Opened("weights", 9))
     watcher.on_effect(SetDeadline("weights", 3.0))
     assert file.getvalue() == ""
@@ -42,16 +42,16 @@ class FullDisk(io.StringIO):
 
 def test_a_line_that_cannot_be_shown_ends_no_session() -> None:
     file = FullDisk()
-    watcher = Watcher(Console(file=file, width=100), None, num_parties=9)
+    watcher = Watcher(Console(file=file, width=100), None)
     watcher.on_effect(Closed("weights", 8, 1, None))
     file.is_full = False
-    watcher.on_effect(Closed("opinions", 7, 1, None))
+    watcher.on_effect(Closed("opinions", 7, 2, None))
     assert file.getvalue().split()[-5:] == ["opinions", "7", "of", "9", "reported"]
 
 
 def test_a_line_counts_nobody_where_who_came_is_private() -> None:
     console, file = plain_console()
-    watcher = Watcher(console, None, num_parties=9)
+    watcher = Watcher(console, None)
     for phase in ("join", "rankings"):
         watcher.on_effect(Opened(phase, None))
         watcher.on_effect(Closed(phase, None, None, None))
@@ -64,7 +64,7 @@ def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
     errors, _ = terminal()
     progress = Progress(console=errors)
     now = [0.0]
-    watcher = Watcher(None, progress, num_parties=9, clock=lambda: now[0])
+    watcher = Watcher(None, progress, clock=lambda: now[0])
     watcher.on_progress("weights", 0, 9)
     assert progress.tasks == []  # not for what is over within a second
     now[0] = 1.5
@@ -82,7 +82,7 @@ def test_a_bar_moves_while_its_phase_is_open_and_goes_when_it_closes() -> None:
 def test_rows_of_files_have_an_estimate_of_the_end_and_none_where_nobody_knows_how_many_there_are() -> None:
     now = [0.0]
     progress = Progress(console=terminal()[0], get_time=lambda: now[0], speed_estimate_period=1e6)
-    watcher = Watcher(None, progress, num_parties=0, clock=lambda: now[0])
+    watcher = Watcher(None, progress, clock=lambda: now[0])
     for step in range(1, 6):
         now[0] = 2.0 * step
         watcher.on_progress("weights and opinions", 1_000 * step, 9_000 - 1_000 * step)
@@ -96,13 +96,13 @@ def test_rows_of_files_have_an_estimate_of_the_end_and_none_where_nobody_knows_h
 
 def test_a_phase_that_had_no_bar_closes_all_the_same() -> None:
     errors, _ = terminal()
-    Watcher(None, Progress(console=errors), num_parties=9).on_effect(Closed("join", 9, 0, None))
+    Watcher(None, Progress(console=errors)).on_effect(Closed("join", 9, 0, None))
 
 
 def test_without_a_terminal_there_is_no_bar_and_nothing_to_poll() -> None:
     console, shown = plain_console()
     errors, bars = plain_console()
-    with watch(console=console, errors=errors, num_parties=2) as watcher:
+    with watch(console=console, errors=errors) as watcher:
         assert watcher.poll is None
         watcher.on_progress("weights", 1, 1)
         watcher.on_effect(Opened("weights", 2))
@@ -114,7 +114,7 @@ def test_without_a_terminal_there_is_no_bar_and_nothing_to_poll() -> None:
 def test_on_a_terminal_the_bars_go_to_their_own_stream() -> None:
     console, shown = plain_console()
     errors, bars = terminal()
-    with watch(console=console, errors=errors, num_parties=2) as watcher:
+    with watch(console=console, errors=errors) as watcher:
         assert watcher.poll == watcher.on_progress
         watcher.on_effect(Opened("weights", 2))
         watcher.on_progress("weights", 1, 1)
@@ -125,7 +125,7 @@ def test_on_a_terminal_the_bars_go_to_their_own_stream() -> None:
 
 def test_nothing_is_shown_where_json_is_asked_for() -> None:
     errors, bars = plain_console()
-    with watch(console=None, errors=errors, num_parties=2) as watcher:
+    with watch(console=None, errors=errors) as watcher:
         watcher.on_effect(Closed("weights", 2, 0, None))
     assert bars.getvalue() == ""
 

@@ -60,8 +60,8 @@ def test_a_heading_leaves_out_what_is_not_said() -> None:
 
 def test_a_phase_says_how_many_came_and_what_it_publishes() -> None:
     page = Page()
-    show_phase(page.console, Closed("join", 60, 0, None), num_parties=60)
-    show_phase(page.console, Closed("opinions", 1200, 40, None), num_parties=1240)
+    show_phase(page.console, Closed("join", 60, 0, None))
+    show_phase(page.console, Closed("opinions", 1200, 40, None))
     joined, reported = page.text.splitlines()
     assert joined.split() == ["join", "60", "joined"]
     assert reported.split() == ["opinions", "1,200", "of", "1,240", "reported"]
@@ -74,7 +74,7 @@ def test_a_weights_phase_shows_the_quota_that_it_publishes() -> None:
     lines: list[str] = []
 
     def show(phase: Phase, tally: Tally, published: msgspec.Struct | None) -> None:
-        lines.append(page_of(show_phase, Closed(phase.name, tally.num_reports, 0, published), num_parties=60).text)
+        lines.append(page_of(show_phase, Closed(phase.name, tally.num_reports, 0, published)).text)
 
     run_population(ballot, ballot.encode(table), noise=SimulatedNoise(8, session="s"), on_phase=show)
     assert "quota" in lines[0]
