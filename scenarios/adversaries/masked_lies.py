@@ -1,7 +1,7 @@
 """Lies in masked sessions: of a server about who survived, to open more than a sum, and of parties in their shares."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -21,7 +21,9 @@ from ...protocol.masking import (
     Survivors,
 )
 from ...protocol.masking.deals import KnownDeal
+from ...protocol.masking.scalars import SCALAR_BYTES
 from ...protocol.messages import Message, Report, Request, Welcome
+from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import Side
 from ...protocol.roster import SeededRoster
 from ...protocol.sides import SessionMode
@@ -30,6 +32,8 @@ from .liar import reason_of_abort
 from .role import Happened, Lesson, Role, Row, Scene, masked_step
 
 _MOST_TOLD = 12  # parties, one by one
+Lie: TypeAlias = Literal["box", "degree", "share"]
+"""Boxes that do not open; what the deal is tested by is of no polynomial; shares that are not those of the boxes."""
 
 
 class UnmaskerRole(Role, frozen=True, kw_only=True):
@@ -99,7 +103,9 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
 
         signers, _ = draw_signature_keys(scene.noise(), protocol=scene.protocol.name, number=len(scene.names))
         places = {name: scene.names.index(name) for name in self.members}
-        return {name: _Liar(scene, place, signers[place], self.step) for name, place in places.items()}
+        lie: Lie = "box" if self.step == "shares" else "share"
+        mode = SessionMode(scene.session, scene.noise())
+        return {name: MaskedLiar(scene.protocol, mode, place, signers[place], lie) for name, place in places.items()}
 
     def learn(self, scene: Scene, happened: Happened) -> Lesson:
         """Return who was found out, how the session ended, and who left."""
@@ -121,25 +127,31 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         )
 
 
-class _Liar(Deviation):
-    """A client that changes shares, and signs that; it knows its own keys."""
+class MaskedLiar(Deviation):
+    """A client that changes what it deals, or its shares, and signs that; it knows its own keys."""
 
-    def __init__(self, scene: Scene, place: int, sign: Callable[[bytes], bytes], step: str) -> None:
-        self._scene, self._place, self._sign, self._lies_in = scene, place, sign, MaskingMove(step)
-        self._mode = SessionMode(scene.session, scene.noise())
+    def __init__(
+        self,
+        protocol: PhasedProtocol[Any, Any],
+        mode: SessionMode,
+        place: int,
+        sign: Callable[[bytes], bytes],
+        lie: Lie,
+    ) -> None:
+        self._protocol, self._mode, self._place, self._sign, self._lie = protocol, mode, place, sign, lie
         self._rules: MaskingRules | None = None
         self._keys: dict[int, Keys] = {}
         self._deal, self._held = b"", b""
 
     def incoming(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Welcome):
-            self._mode = SessionMode(self._scene.session, self._scene.noise(), charter=message.charter)
+            self._mode = SessionMode(self._mode.session, self._mode.noise, charter=message.charter)
         elif isinstance(message, Request):
             self._hear(message)
         return Passage(inward=(message,))
 
     def _hear(self, request: Request) -> None:
-        protocol = self._scene.protocol
+        protocol = self._protocol
         phase, told = protocol.masked_phase, request.payload
         assert phase is not None  # noqa: S101  `check` has seen to it
         if protocol.steps[request.step].move is MaskingMove.KEYS:
@@ -151,7 +163,7 @@ class _Liar(Deviation):
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Report) and self._rules is not None:
-            step = self._scene.protocol.steps[message.step]
+            step = self._protocol.steps[message.step]
             said = self._said(step.codec.decode(message.payload), self._rules)
             message = Report(message.step, step.codec.encode(said))
         return Passage(outward=(message,))
@@ -161,7 +173,11 @@ class _Liar(Deviation):
         match said:
             case Keys():
                 self._keys[self._place] = said
-            case Deal(pieces=pieces) if self._lies_in is MaskingMove.SHARES:
+            case Deal(pieces=(first, *others)) if self._lie == "degree":
+                wrong = msgspec.structs.replace(first, combined=bytes(SCALAR_BYTES))
+                said = msgspec.structs.replace(said, pieces=(wrong, *others))
+                self._deal = KnownDeal(rules, self._place, self._keys, said).digest
+            case Deal(pieces=pieces) if self._lie == "box":
                 wrong = (msgspec.structs.replace(own, box=bytes(BOX_BYTES)) if own.box else own for own in pieces)
                 said = msgspec.structs.replace(said, pieces=tuple(wrong))
                 self._deal = KnownDeal(rules, self._place, self._keys, said).digest
@@ -171,7 +187,7 @@ class _Liar(Deviation):
                     said = msgspec.structs.replace(said, deal=self._deal)
                     about = rules.about_check(self._place, self._keys[self._place], said)
                     said = msgspec.structs.replace(said, signature=self._sign(about))
-            case Shares(shares) if self._lies_in is MaskingMove.UNMASK:
+            case Shares(shares) if self._lie == "share":
                 wrong = tuple((place, is_of_seed, bytes((own[0] ^ 1, *own[1:]))) for place, is_of_seed, own in shares)
                 said = msgspec.structs.replace(said, shares=wrong)
                 about = rules.about_shares(self._place, self._keys[self._place], said, held=self._held)

@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 import msgspec
 import numpy as np
@@ -29,6 +29,7 @@ from ...protocol.views import Happening, Observation, View
 from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
+from ..adversaries.masked_lies import Lie, MaskedLiar
 from ..attacks.seen import draw_all
 from ..running.by_agents import Adversity
 from ..running.session import SessionRecord, run_agents, run_arrays
@@ -174,6 +175,7 @@ def _check_paths(case: ProtocolCase) -> None:
 
     if (phase := protocol.masked_phase) is not None and phase.threshold < len(inputs):
         _check_departures(case, phase)
+        _check_liars(case, phase)
 
 
 def _check_departures(case: ProtocolCase, phase: MaskedPhase) -> None:
@@ -190,6 +192,24 @@ def _check_departures(case: ProtocolCase, phase: MaskedPhase) -> None:
         require(
             record.tallies == (tally,), f"where one leaves in step {step.name!r} the tally is not that of the others"
         )
+
+
+def _check_liars(case: ProtocolCase, phase: MaskedPhase) -> None:
+    """Check that one who lies in a masked session is named alone, and counts if its masked row came before the lie."""
+    (reports,) = case.reports()
+    roster = Roster(case.names, case.inputs.public)
+    _, mode, signers = with_keys(case.protocol, roster, Simulation(SESSION, case.noise()))
+    for number, lie in enumerate(get_args(Lie)):
+        place = number % len(case)
+        name = case.names[place]
+        record = _held(case, MemoryTransport(), {name: MaskedLiar(case.protocol, mode, place, signers[place], lie)})
+        told = {party: str(error) for party, error in record.endings.items()}
+        is_named = told.keys() == {name} and f"{name!r} has " in told[name]
+        require(is_named, f"where {name} lies in its {lie} it alone is to be named, and who heard no outcome is {told}")
+        is_in = np.arange(len(case)) != place
+        is_in[place] = lie == "share"
+        tally = phase.tally(reports[is_in], earlier=[], public=case.inputs.public[is_in])
+        require(record.tallies == (tally,), f"where one lies in its {lie} the tally is not of all whose rows came")
 
 
 def _check_replay(case: ProtocolCase) -> None:
