@@ -297,7 +297,10 @@ class Monitor:
         """
         self._thread.join(PATIENCE)
         told = {re.sub(r"(_timestamp_seconds.*|start_time_seconds) .*|until .*", r"\1", text) for text in self._seen}
-        return {text for text in told if not text.endswith(" without a deadline\n")}
+        under_way = re.compile(r'^psephos_session_state\{state="(gathering|collecting)"\} 1.0$', re.MULTILINE)
+        is_open = re.compile(r"^psephos_phase_open\{.*\} 1.0$", re.MULTILINE)
+        between = {text for text in told if under_way.search(text) and not is_open.search(text)}
+        return {text for text in told - between if not text.endswith(" without a deadline\n")}
 
 
 def shown_in(terminal: Terminal) -> list[str]:
