@@ -33,6 +33,8 @@ from PIL import Image
 from psephos.protocol import Side
 from psephos.protocol.states import mermaid
 from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.experiments.findings import findings_on_papers
+from psephos.scenarios.experiments.findings_shown import sentences_as_rows
 from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import page_of, reproduce
 from psephos.scenarios.presentation.drawing import COLORS, GRID, MARKERS, RULE
@@ -178,6 +180,15 @@ def keep_reproduction(paper: Paper, prefix: str) -> None:
         for picture in out.path.glob("*.png"):
             keep_small(picture, DOCS / f"{prefix}{picture.name}")
         write_reproduction(link_readings(page_of(paper, found, prefix=prefix)), prefix)
+
+
+def keep_sentences() -> None:
+    """Keep the table of the papers' sentences, with the verdict on each, as `psephos audit papers` judges them."""
+    rows = sentences_as_rows(findings_on_papers())
+    with (DOCS / "tables" / "papers" / "sentences.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_reproduction(page: str, prefix: str) -> None:
@@ -430,6 +441,7 @@ def build_pages() -> int:
 def run_papers() -> None:
     """Run again all that the pages report."""
     draw_gallery()
+    keep_sentences()
     for name, paper in load_each("reproduction", Paper):
         keep_reproduction(paper, f"{name}-")
     keep_calibration()

@@ -307,7 +307,7 @@ class SampledChoice(Choice):
                 # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.
                 limit = math.floor(parts * objective.max_disparity / unit)
                 merits = np.where(disparities <= limit, welfare, -disparities)
-            case "welfare_constrained":
+            case _:
                 raise ValueError("an alternative's rank follows from the greatest welfare, too")
         return np.unique(merits.reshape(-1), return_inverse=True)[1].reshape(-1)
 

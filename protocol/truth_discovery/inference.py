@@ -1,6 +1,6 @@
 """How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,7 @@ from ..estimators.truth_inference import (
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
 from ..plugin_faults import blaming_function
-from .estimators import AUTO, ESTIMATORS, EstimatorFunction
+from .estimators import AUTO, ESTIMATORS, Estimator, EstimatorFunction
 from .noise import Noise
 from .parameters import Parameters
 
@@ -57,7 +57,9 @@ def find_truths(
         name, ties, rounds = parameters.estimator, parameters.ties, parameters.max_iterations
         return name, infer_by(estimator, answers, told, name=name, ties=ties, max_iterations=rounds)
     name = AUTO if parameters.estimator == "auto" else parameters.estimator
-    ours, named, divisor = ESTIMATORS[name], parameters.weight_function, parameters.normalization
+    of_any: Mapping[str, Estimator] = {**ESTIMATORS}
+    ours = of_any[name]
+    named, divisor = parameters.weight_function, parameters.normalization
     own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
     given = {
         "max_iterations": parameters.max_iterations,

@@ -12,7 +12,7 @@ from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
-from .estimators import AUTO, ESTIMATORS, EstimatorName
+from .estimators import AUTO, ESTIMATORS, Estimator, EstimatorName
 
 __all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
 
@@ -171,7 +171,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Args:
             flip_probabilities: of each answer set, of drawn ones the mean.
         """
-        estimator = {**ESTIMATORS}.get(AUTO if self.estimator == "auto" else self.estimator)
+        ours: Mapping[str, Estimator] = {**ESTIMATORS, "auto": ESTIMATORS[AUTO]}
+        estimator = ours.get(self.estimator)
         if estimator is None:
             return False  # somebody's own
         if estimator.credit.average == 1:

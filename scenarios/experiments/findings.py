@@ -5,11 +5,15 @@ one number, held against that number as it is computed here and now; `psephos au
 reproduction tells them in sentences.
 """
 
+import csv
 import enum
+import functools
+import importlib.resources
 import math
 import string
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -97,7 +101,10 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         key: the reading's, as the documentation has it, with a letter where it has several.
         paper: a short citation.
-        claim: what the paper says, and where: a sentence without its full stop.
+        claim: what the paper says, in our words: a sentence without its full stop.
+        place: where the paper says it.
+        words: some of its own words, by which the place is found; a sentence of the paper has one verdict
+            (`sentences`), however many entries judge it.
         quantity: what both numbers measure, and in which case.
         claimed: the paper's number; None where it has none.
         bound: how the paper bounds it.
@@ -109,11 +116,15 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         compared: what the claimed number is, where the paper claims no number but that two are equal or ordered.
         tolerance: what is no difference, in units or as a part of the claimed number, whichever is more: larger where
             that one was sampled, or has few digits.
+        undecided: why the two numbers do not decide whether the paper's own words hold, as a sentence: that they are
+            not of one thing, for one. The verdict is then that nobody can tell.
     """
 
     key: str
     paper: str
     claim: str
+    place: str = ""
+    words: str = ""
     quantity: str
     claimed: float | None
     bound: Literal["<", "≤", "=", "≥", ">"] = "≤"
@@ -124,6 +135,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     compared: str = ""
     tolerance: float = _ROUNDING
+    undecided: str = ""
 
     def __post_init__(self) -> None:
         if math.isnan(self.found) or (self.claimed is not None and math.isnan(self.claimed)):
@@ -145,7 +157,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def judgement(self) -> Judgement:
         """The verdict, of the two numbers."""
-        if self.claimed is None:
+        if self.claimed is None or self.undecided:
             return Judgement.OPEN
         low, high = self.interval
         slack = 0.0 if math.isinf(self.claimed) else self.tolerance * max(abs(self.claimed), 1.0)
@@ -169,7 +181,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     def truth(self) -> str:
         """What is true, in sentences; may be empty."""
         only = f"The claim holds only {self.only}." if self.judgement is Judgement.IN_PART else ""
-        return f"{self.note} {only}".strip()
+        return " ".join(filter(None, (self.note, only, self.undecided)))
 
     @property
     def numbers(self) -> str:
@@ -184,7 +196,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         """The finding as a reproduction tells it."""
         numbers = f"{self.truth} {self.numbers[0].upper()}{self.numbers[1:]}".strip()
         source = f"reading {self.key.rstrip(string.ascii_lowercase)}"
-        return Finding(claim=f"{self.claim}.", source=source, judgement=self.judgement, numbers=numbers)
+        return Finding(claim=f"{self.claim} ({self.place}).", source=source, judgement=self.judgement, numbers=numbers)
 
     @property
     def reading(self) -> str:
@@ -209,6 +221,50 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         if self.certainty is Certainty.SAMPLED:
             sign = "≤ " if self._bounds_below else "≥ "
         return f"{sign}{_number(self.found)}"
+
+
+def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
+    """Return what makes findings on a paper's claims, of which the module's package has a table, `claims.csv`.
+
+    The table has a line for each sentence of the paper: the keys of its entries, where it stands, some of its own
+    words, and the claim. Whoever makes a finding gives its key, and all but these.
+    """
+
+    @functools.cache
+    def claims() -> Mapping[str, Mapping[str, Any]]:
+        text = importlib.resources.files(module.rpartition(".")[0]).joinpath("claims.csv").read_text(encoding="utf-8")
+        rows = csv.DictReader(text.splitlines())
+        return {key: {"paper": paper, **row} for row in rows for key in row.pop("keys").split()}
+
+    return lambda **given: BoundedFinding(**claims()[given["key"]], **given)
+
+
+class Sentence(NamedTuple):
+    """A sentence of a paper, and all that judges it."""
+
+    judgement: Judgement
+    findings: Sequence[BoundedFinding]
+
+
+def sentences(findings: Iterable[BoundedFinding]) -> list[Sentence]:
+    """Return each sentence of the papers once, with its verdict, in the order of the first finding on each.
+
+    It is that of all of its entries. Where they differ, the sentence holds in part if it does anywhere, and elsewhere
+    what is open leaves it open unless something refutes it.
+    """
+    of: dict[tuple[str, str, str], list[BoundedFinding]] = {}
+    for finding in findings:
+        of.setdefault((finding.paper, finding.place, finding.claim), []).append(finding)
+    return [Sentence(_of_all({each.judgement for each in own}), own) for own in of.values()]
+
+
+def _of_all(judgements: AbstractSet[Judgement]) -> Judgement:
+    if len(judgements) == 1:
+        (judgement,) = judgements
+        return judgement
+    if Judgement.IN_PART in judgements or {Judgement.HOLDS, Judgement.REFUTED} <= judgements:
+        return Judgement.IN_PART
+    return Judgement.REFUTED if Judgement.REFUTED in judgements else Judgement.OPEN
 
 
 def in_sentences(findings: Iterable[BoundedFinding], *keys: str) -> Iterator[Finding]:

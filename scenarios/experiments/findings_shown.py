@@ -12,7 +12,7 @@ from rich.text import Text
 from ..presentation.numbers import in_a_row
 from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
-from .findings import READINGS, BoundedFinding, Finding
+from .findings import READINGS, BoundedFinding, Finding, sentences
 
 _MEANINGS: Final = {
     Judgement.HOLDS: "the claim is true",
@@ -31,7 +31,7 @@ _COUNTED: Final = {  # as a sentence counts one, and several
 }
 
 
-def _count(findings: Iterable[Finding | BoundedFinding]) -> Counter[Judgement]:
+def _count(findings: Iterable[Finding]) -> Counter[Judgement]:
     return Counter(finding.judgement for finding in findings)
 
 
@@ -69,10 +69,11 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
 
 def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) -> None:
     """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command."""
-    counted = _count(findings)
+    judged = sentences(findings)
+    counted = Counter(sentence.judgement for sentence in judged)
     present = [judgement for judgement in Judgement if counted[judgement]]
     told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in present)
-    console.print(Text(f"{len(findings)} claims: {told}."))
+    console.print(Text(f"{len(judged)} sentences of papers, by {len(findings)} entries: {told}."))
     show_facts(console, {judgement: _MEANINGS[judgement] for judgement in present})
     console.print(Text(f"{READINGS} explains each entry under its letter and number, such as W1."))
     for paper, of_paper in itertools.groupby(findings, key=lambda finding: finding.paper):
@@ -83,7 +84,7 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
             judgement = finding.judgement
             console.print(Text.assemble((finding.key, "bold"), "  ", (judgement, STYLES[judgement.tone])))
             facts = {
-                "paper": f"{finding.claim}.",
+                "paper": f"{finding.claim} ({finding.place}: “{finding.words}”).",
                 "truth": finding.truth,
                 "numbers": finding.numbers,
                 "command": finding.command,
@@ -94,3 +95,20 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
 def bounded_finding_as_data(finding: BoundedFinding) -> Mapping[str, object]:
     """Return a finding for a program: its fields, the verdict, and where the manual explains the reading."""
     return msgspec.structs.asdict(finding) | {"judgement": finding.judgement, "reading": finding.reading}
+
+
+def sentences_as_rows(findings: Sequence[BoundedFinding]) -> list[dict[str, str]]:
+    """Return a row for each sentence of the papers: its own words, where they stand, what decides, and the verdict."""
+    return [
+        {
+            "paper": own[0].paper,
+            "entries": " ".join(each.key for each in own),
+            "words": own[0].words,
+            "place": own[0].place,
+            "claim": f"{own[0].claim}.",
+            "decided by": "; ".join(each.quantity for each in own),
+            "verdict": str(judgement),
+            "shown by": ", ".join(dict.fromkeys(each.command for each in own)),
+        }
+        for judgement, own in sentences(findings)
+    ]

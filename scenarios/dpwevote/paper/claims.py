@@ -5,7 +5,6 @@
 Source: Yan, Liu and Liu (2018), Sections 2.1.3, 4 and 5; readings W1 to W5.
 """
 
-import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import correlation, linear_regression
@@ -20,7 +19,7 @@ from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import evaluate_channel
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
+from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences
 from ...experiments.judging import (
     agree,
     all_above,
@@ -58,7 +57,7 @@ _CANDIDATES: Final = 3
 _SKEWED_EPSILON: Final = 2.0
 _YES, _NO = 300, 200
 _PARTNERS: Final = 10
-_found: Final = functools.partial(BoundedFinding, paper="DPWeVote: Yan, Liu and Liu (2018)")
+_found: Final = found_in(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
@@ -280,19 +279,17 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     channels = [np.array(each.channel_matrix()) for each in mechanisms if isinstance(each, FiniteMechanism)]
     yield _found(
         key="W10",
-        claim="Randomized response prevents the largest collusion, of the server with N - 1 partners (Section 2.1.3)",
-        quantity="chance that this coalition guesses the last partner's weight and opinion at ε = 1",
-        claimed=1 / math.prod(len(channel) for channel in channels),
+        quantity="chance that this coalition guesses the last partner's weight and opinion at ε = 1, by chance "
+        f"{1 / math.prod(len(channel) for channel in channels):.3f}",
+        claimed=None,
         # With a uniform prior the likeliest input of a report is the report itself.
         found=math.prod(float(channel.diagonal().mean()) for channel in channels),
-        only="within the limits of ε, which allows this chance",
         note="The coalition guesses better than by chance, since a report is the true input more often than any other.",
-        compared="a blind guess",
+        undecided="The paper says neither what is prevented nor how far; ε allows this chance.",
     )
     parameters = printed.parameters
     yield _found(
         key="W1",
-        claim="Opinions are counted by weight group, and weights stay private (Section 4.3; which group is not said)",
         quantity="loss of a partner's weight at ε = 1, opinions counted by the true group",
         claimed=parameters.loss_of_weight,
         found=_loss_by_true_group(printed),
@@ -305,7 +302,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
     yield _found(
         key="W2",
-        claim="Equation (8b) estimates the sum of weighted opinions from unbiased numbers (Section 4.1)",
         quantity="what a yes of weight 3 adds to the sum on average, ε = 2",
         claimed=greatest,
         bound="=",
@@ -315,7 +311,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     )
     yield _found(
         key="W11",
-        claim="A vote on one candidate is ε-LDP with ε = ε₁ + ε₂ (Theorem 4.3)",
         quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
         found=_exact_loss(printed),
@@ -326,7 +321,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     again = msgspec.structs.replace(parameters, candidates=names, weight_collection="per_candidate")
     yield _found(
         key="W5",
-        claim="A vote on k candidates, which runs all phases for each of them (Section 4.1), is ε-LDP (Theorem 4.3)",
         quantity=f"loss of weight and opinions together at ε = 1, k = {_CANDIDATES}",
         claimed=_EPSILON,
         found=_exact_loss(DPWeVote(again)),
@@ -341,7 +335,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
         law = np.convolve(law, step)
     yield _found(
         key="W4",
-        claim="A candidate passes if its support is at least the quota (Section 2.1.2), or above it (4.3 and 4.4)",
         quantity=f"share of votes with {_PARTNERS} partners that are ties",
         claimed=None,
         found=float(law[len(law) // 2]),
@@ -349,7 +342,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     )
     yield _found(
         key="W13",
-        claim="The Laplace baseline has sensitivities of 2 and 1, and loses ε = ε₁ + ε₂ (Section 5.1.3)",
         quantity="loss of weight and opinion together at ε = 1",
         claimed=_EPSILON,
         found=total_of(laplace.losses).proven,
@@ -359,7 +351,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     )
     yield _found(
         key="W3",
-        claim="The Laplace baseline's estimate of the quota has the mean squared error of Table 4",
         quantity="relative mean squared error of the quota (MSE_q), 10 partners, ε = 1",
         claimed=TABLE_4["laplace", _PARTNERS][EPSILONS.index(_EPSILON)],
         bound="=",
@@ -377,7 +368,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     case = "share of right decisions, 500 partners of weight 3, 60 % yes, ε = 2"
     yield _found(
         key="W2b",
-        claim="Above ε = 1 the decisions are of high utility (Sections 1 and 5.1.2)",
         quantity=case,
         claimed=0.5,
         bound="≥",
@@ -390,7 +380,6 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     )
     yield _found(
         key="W12",
-        claim="DPWeVote always outperforms the Laplace mechanism (Section 5.3)",
         quantity=case,
         claimed=laplace,
         bound="≥",

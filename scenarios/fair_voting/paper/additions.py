@@ -36,6 +36,7 @@ _MOST_BY_LAW = 63
 def own_findings(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper does not say, and whether it holds."""
     yield _societies(reproduction)
+    yield _not_available(reproduction)
     yield _disliked(reproduction)
     yield from _objectives(reproduction)
     yield _centered(reproduction)
@@ -66,6 +67,20 @@ def _societies(reproduction: Reproduction) -> Finding:
         f"(reading F5), are off by {distance(others):.3f}: there two alternatives are nearly as fair, and in "
         "groups of these sizes either may be the fairest. None "
         "fits to within chance, so that the paper's laws may be others still.",
+    )
+
+
+def _not_available(reproduction: Reproduction) -> Finding:
+    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling", is_available=False)
+    words = "; ".join(
+        f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare:.3f}"
+        for row in rows
+    )
+    return Finding(
+        claim="Where Table 1 has no ΔW, since there are not enough samples, it has the W of an election.",
+        source="Experimental Results, Table 1",
+        judgement=judged(holds=bool(rows)),
+        numbers=f"Run with the samples that are asked for: {words}.",
     )
 
 

@@ -5,7 +5,6 @@
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +17,8 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.findings import BoundedFinding, Certainty, Finding, in_sentences
-from ...experiments.judging import ahead_somewhere, all_above, between, difference, errors_of, judged
+from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences
+from ...experiments.judging import ahead_somewhere, all_above, between, difference, errors_of
 from ...experiments.measurements import Measurement, mean_square
 from ...experiments.sheets import where
 from ...verdicts import Judgement
@@ -40,7 +39,7 @@ _REPRODUCE: Final = "psephos reproduce fair-voting"
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _DELTA: Final = 1e-3
 _TABLE_SIZES: Final = (500, 1_000)
-_found: Final = functools.partial(BoundedFinding, paper="Fair and private voting: Mohsin (project report)")
+_found: Final = found_in(__name__, paper="Fair and private voting: Mohsin (project report)")
 
 
 def in_turn(pairs: Iterable[tuple[PricedT, PricedT]], cell: Callable[[PricedT], str]) -> str:
@@ -67,27 +66,12 @@ def percent(measurement: Measurement) -> str:
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
     """Yield what the paper says, in its order, and whether it holds."""
     yield from in_sentences(findings_on_fair_voting(), "F7", "F1", "F3", "F4", "F8", "F9", "F2")
-    yield _not_available(reproduction)
     yield _laplace_rows(reproduction)
     yield _sampling_rows(reproduction)
     yield _line_17(reproduction)
     yield _thousand_elections(reproduction)
     yield _fairer_when_private(reproduction)
     yield _laplace_is_fairer(reproduction)
-
-
-def _not_available(reproduction: Reproduction) -> Finding:
-    rows = where(reproduction.table_1, society=FITTED.name, mechanism="sampling", is_available=False)
-    words = "; ".join(
-        f"W = {row.published_welfare:.2f} for {row.size_1:,} and {row.size_2:,} voters, ours {row.welfare:.3f}"
-        for row in rows
-    )
-    return Finding(
-        claim="There is no election where there are not enough samples.",
-        source="Experimental Results, Table 1",
-        judgement=judged(holds=not rows),
-        numbers=f"ΔW is N/A there, and yet a W is printed. Run with the samples that are asked for: {words}.",
-    )
 
 
 def _laplace_rows(reproduction: Reproduction) -> Finding:
@@ -241,7 +225,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     first, second = (num_alternatives * (num_alternatives - 1) / (2 * size * EPSILONS[0]) for size in _TABLE_SIZES)
     yield _found(
         key="F3",
-        claim="The noisy disparity ΔŴ is an unbiased estimator of the disparity ΔW (claim 1)",
         quantity=f"mean of ΔŴ if ΔW = 0, ε = {EPSILONS[0]:g}, groups of {_TABLE_SIZES[0]} and {_TABLE_SIZES[1]:,}",
         claimed=0.0,
         bound="=",
@@ -249,12 +232,11 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
         found=(first * first + first * second + second * second) / (first + second),
         command=_REPRODUCE,
         note="ΔŴ is an absolute value. Noise cannot make it negative, so its mean is too large.",
+        undecided="The report writes ΔŴ_k and ΔW_k, of a group k, and does not say what that is.",
     )
-    claim = "Algorithm 2 is ε-DP (claim 2)"
     loss = f"loss of a voter at ε = {LABEL:g}"
     yield _found(
         key="F4",
-        claim=claim,
         quantity=f"{loss}, printed scale S/n, groups of {LARGE_SIZES[0]} and {LARGE_SIZES[1]:,}, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(_sampling(scale="printed", group_sizes=LARGE_SIZES)),
@@ -266,7 +248,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     for letter, gamma in (("b", GAMMA), ("c", 0.01)):
         yield _found(
             key=f"F4{letter}",
-            claim=claim,
             quantity=f"{loss}, printed scale S/n, groups of 500 and 1,000, ties to the first one, γ = {gamma:g}",
             claimed=LABEL,
             found=_disliked_loss(_sampling(scale="printed", gamma=gamma), ties="first"),
@@ -278,7 +259,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     fair = _sampling(scale="unbiased")
     yield _found(
         key="F4d",
-        claim=claim,
         quantity=f"{loss}, unbiased scale, groups of 500 and 1,000, ties by lot, γ = {GAMMA:g}",
         claimed=LABEL,
         found=_disliked_loss(fair),
@@ -286,24 +266,19 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
         command=_REPRODUCE,
         note=f"This is not known: no case above the label was found, and only {fair.losses[0].proven:.2f} is proven.",
     )
-    # Bounds of n_s·ε² by n_s·ε² ≤ ε·min n_k: of the cells without an election, and of those with one.
-    limits = [(cell.disparity, at[-1] * min(at[0])) for at, cell in TABLE_1.items() if at[1] == "sampling"]
+    least, most = _constants_of_table_1()
     yield _found(
         key="F2",
-        claim="The number of samples n_s = O((m/ε²)·log(m/δ)) must be at most min n/ε; elsewhere Table 1 has N/A",
-        quantity="largest n_s·ε² that the cells with an election allow",
-        claimed=max(limit for disparity, limit in limits if disparity is None),
-        bound=">",
-        found=min(limit for disparity, limit in limits if disparity is not None),
-        certainty=Certainty.PROVEN,
+        quantity="least constant K in O(·) that gives Table 1's N/A cells, if δ = 1/min n",
+        claimed=None,
+        found=least,
         command=_REPRODUCE,
-        note="No constant in O(·) gives Table 1's N/A cells. The condition n_s ≤ ε·min n does, for some constants.",
-        compared="needed for the N/A cells",
+        note=f"With one δ for all rows no K gives them. The report names no δ: with 1/min n every K up to {most:.2f} "
+        "does, and n_s ≤ ε·min n gives them, too, with one δ.",
     )
     by_reading = {reading: _sampling(reading=reading).losses[0].proven for reading in ("group", "subsample")}
     yield _found(
         key="F4e",
-        claim="Algorithm 2 samples voters (line 4), and then draws from all voters (line 9)",
         quantity=f"proven loss of a voter at ε = {LABEL:g} if all may be drawn, groups of 500 and 1,000",
         claimed=None,
         found=by_reading["group"],
@@ -314,7 +289,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     vote = _sampling(gamma=0.0)
     yield _found(
         key="F8",
-        claim="Algorithm 2 is ε-DP for every γ; the report gives no value for γ (Algorithm 2, line 2)",
         quantity=f"loss of a voter at ε = {LABEL:g}, γ = 0, ties to the first alternative",
         claimed=LABEL,
         found=_disliked_loss(vote, ties="first"),
@@ -336,7 +310,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     ]
     yield _found(
         key="F9",
-        claim='A smaller label ε is the "high privacy version" (Experimental Results)',
         quantity=f"loss in one pair of profiles at the label ε = {least:g}",
         claimed=losses[1],
         found=losses[0],
@@ -350,7 +323,6 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     fairest = int(np.argmin(np.abs(utilities[0] - utilities[1])))
     yield _found(
         key="F5",
-        claim="An outcome is fairer if the groups' utilities differ less (Algorithms for Fair ..., line 5)",
         quantity="welfare of the fairest alternative, divided by that of the best, in a society like Table 1's",
         claimed=None,
         found=float(welfare[fairest] / welfare.max()),
@@ -358,6 +330,17 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
         note="By that rule the alternative can win that both groups like least: here its welfare is "
         f"{welfare[fairest]:.2f}, as is the winner's in Table 1.",
     )
+
+
+def _constants_of_table_1() -> tuple[float, float]:
+    """Return the K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, δ = 1/min n, in just the cells with an election."""
+    size = len(_ALTERNATIVES)
+    limits = [
+        (cell.disparity is None, at[-1] * min(at[0]) / (size * math.log(size * min(at[0]))))
+        for at, cell in TABLE_1.items()
+        if at[1] == "sampling"
+    ]
+    return max(limit for is_na, limit in limits if is_na), min(limit for is_na, limit in limits if not is_na)
 
 
 def _vote(**given: Any) -> FairVoting:
@@ -378,7 +361,6 @@ def _algorithm_1(relation: NeighboringRelation) -> BoundedFinding:
     found = losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])
     return _found(
         key="F1" if is_replaced else "F7",
-        claim="Algorithm 1 is ε-DP (claim 1)",
         quantity=f"loss of a voter whose ranking is {'replaced' if is_replaced else 'added or removed'}, ε = 1, "
         "m = 4 alternatives",
         claimed=1.0,

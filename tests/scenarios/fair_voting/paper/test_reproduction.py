@@ -235,8 +235,8 @@ def test_findings_are_made_of_the_rows_again(reproduction: Reproduction) -> None
 def test_verdicts_that_no_chance_decides(reproduction: Reproduction) -> None:
     found = {finding.source: finding.judgement for finding in reproduction.paper_findings}
     in_part = dict.fromkeys(("F1", "F4", "F8"), Judgement.IN_PART)
-    refuted = dict.fromkeys(("F2", "F3", "F9"), Judgement.REFUTED)
-    verdicts = {f"reading {key}": verdict for key, verdict in {**in_part, **refuted, "F7": Judgement.HOLDS}.items()}
+    others = {"F2": Judgement.OPEN, "F3": Judgement.OPEN, "F7": Judgement.HOLDS, "F9": Judgement.REFUTED}
+    verdicts = {f"reading {key}": verdict for key, verdict in {**in_part, **others}.items()}
     assert {source: found[source] for source in verdicts} == verdicts
 
 

@@ -216,15 +216,15 @@ def test_a_claim_on_a_figure_holds_where_its_effect_is_no_chance(
     ("best", "verdict"),
     [
         ({"N = 2": 2, "N = 3": 3}, Judgement.HOLDS),
-        ({"N = 2": 0.5, "N = 3": 10}, Judgement.REFUTED),
-        ({"N = 2": 2, "N = 3": 0.5}, Judgement.IN_PART),
+        ({"N = 2": 0.5, "N = 3": 10}, Judgement.OPEN),
+        ({"N = 2": 2, "N = 3": 0.5}, Judgement.OPEN),
         ({"N = 2": 2, "N = 3": 0}, Judgement.OPEN),
     ],
 )
-def test_a_bound_around_2_or_3_is_best_where_it_beats_the_others_repetition_by_repetition(
+def test_a_bound_around_2_or_3_is_higher_where_it_beats_the_others_repetition_by_repetition(
     reproduction: Reproduction, best: dict[str, float], verdict: Judgement
 ) -> None:
-    """One bound is ahead of the others by ten errors of a difference, or none is: 0."""
+    """One bound is ahead of the others by ten errors of a difference, or none is: 0. Nothing refutes "relatively"."""
 
     def changed(row: EffectRow) -> EffectRow:
         if row.figure != 7:
@@ -235,7 +235,7 @@ def test_a_bound_around_2_or_3_is_best_where_it_beats_the_others_repetition_by_r
 
     rows = tuple(map(changed, reproduction.effects))
     other = msgspec.structs.replace(reproduction, trials=1_000, effects=rows)
-    words = "best with a bound B"
+    words = "relatively higher with a bound B"
     found = [finding.judgement for finding in findings_on_paper(other) if words in finding.claim]
     assert found == [verdict] * 2
 

@@ -487,9 +487,9 @@ FIXED = {
     "Flip probabilities from a uniform": False,
     "The error rate of the weighted vote": False,
     "The factor G(p) and its": False,
-    "Two layers change the error less": False,
+    "Two layers are likelier to change": True,
     "A smaller b makes": True,
-    "More important users": False,
+    "More important users": True,
 }
 """What follows from the paper's formulas alone."""
 
