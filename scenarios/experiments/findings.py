@@ -5,10 +5,8 @@ one number, held against that number as it is computed here and now; `psephos au
 reproduction tells them in sentences.
 """
 
-import csv
 import enum
 import functools
-import importlib.resources
 import math
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ import msgspec
 
 from ..system import load_each
 from ..verdicts import Judgement
+from .paper_files import rows_beside
 
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
@@ -232,8 +231,7 @@ def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
 
     @functools.cache
     def claims() -> Mapping[str, Mapping[str, Any]]:
-        text = importlib.resources.files(module.rpartition(".")[0]).joinpath("claims.csv").read_text(encoding="utf-8")
-        rows = csv.DictReader(text.splitlines())
+        rows = rows_beside(module, "claims.csv")
         return {key: {"paper": paper, **row} for row in rows for key in row.pop("keys").split()}
 
     return lambda **given: BoundedFinding(**claims()[given["key"]], **given)

@@ -1,18 +1,17 @@
-"""The paper's numbers: Table 1.
+"""The paper's numbers: Table 1, from `published.csv`.
 
 Source: Mohsin, Fair and Private Voting Rules, project report, Table 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from ...experiments.paper_files import rows_beside
+
 RUNS: Final = 1000
 """"Each value in the table represents the average of 1000 sample elections.\""""
-SIZES: Final[Sequence[tuple[int, int]]] = ((1000, 500), (2000, 1000), (4000, 2000))
-"""n₁ and n₂."""
-EPSILONS: Final = (0.3, 0.6, 1.0)
 MECHANISMS: Final = ("laplace", "sampling")
 
 
@@ -24,15 +23,12 @@ class PrintedCell(msgspec.Struct, frozen=True):
 
 
 TABLE_1: Final[Mapping[tuple[tuple[int, int], str, float], PrintedCell]] = {
-    **{(sizes, "laplace", epsilon): PrintedCell(0.45, 0.68) for sizes in SIZES for epsilon in EPSILONS},
-    ((1000, 500), "sampling", 0.3): PrintedCell(None, 0.74),
-    ((1000, 500), "sampling", 0.6): PrintedCell(0.57, 0.95),
-    ((1000, 500), "sampling", 1.0): PrintedCell(0.68, 1.06),
-    ((2000, 1000), "sampling", 0.3): PrintedCell(None, 0.77),
-    ((2000, 1000), "sampling", 0.6): PrintedCell(0.55, 0.94),
-    ((2000, 1000), "sampling", 1.0): PrintedCell(0.58, 1.04),
-    ((4000, 2000), "sampling", 0.3): PrintedCell(0.47, 0.77),
-    ((4000, 2000), "sampling", 0.6): PrintedCell(0.56, 0.97),
-    ((4000, 2000), "sampling", 1.0): PrintedCell(0.65, 1.05),
+    ((int(row["n_1"]), int(row["n_2"])), row["mechanism"], float(row["epsilon"])): PrintedCell(
+        None if row["disparity"] == "N/A" else float(row["disparity"]), float(row["welfare"])
+    )
+    for row in rows_beside(__name__, "published.csv")
 }
 """By (n₁, n₂), mechanism and ε."""
+SIZES: Final = tuple(dict.fromkeys(sizes for sizes, _, _ in TABLE_1))
+"""n₁ and n₂."""
+EPSILONS: Final = tuple(dict.fromkeys(epsilon for _, _, epsilon in TABLE_1))

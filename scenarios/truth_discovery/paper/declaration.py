@@ -8,10 +8,10 @@ from ...experiments.reproductions import Experiments
 from .additions import own_findings
 from .claims import findings_on_own_data, findings_on_paper
 from .pictures import pictures_of
+from .published import GRIDS
 from .reproduction import parts, parts_on_own_data
 from .rows import Reproduction
 from .tables import sheets_of
-from .workloads import COMPARED
 
 _READINGS: Final = (
     "T1 to T9 are readings: the questions that the paper leaves open or has wrong, each with the answer taken "
@@ -27,7 +27,7 @@ def _lacking(names: Sequence[str]) -> str:
 EXPERIMENTS: Final = Experiments(
     found=Reproduction,
     parts=parts,
-    steps=len(COMPARED) + 5,
+    steps=len(GRIDS.compared) + 5,
     on_paper=findings_on_paper,
     additions=own_findings,
     sheets=sheets_of,

@@ -27,28 +27,14 @@ from ..crowd_reports import Layout, draw_labels
 from ..data.labels import read_labels
 from ..data.parties import FIELD, CrowdFile
 from ..workers import importance, shares_wrong
-from .published import EPSILONS, METHODS, RUNS, TABLES
+from .published import EPSILONS, GRIDS, METHODS, RUNS, TABLES
 from .rows import ChoiceRow, ComparisonRow, FallRow, PublishedCell, WeightRow, comparison_trials
 from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
 from .trials import ESTIMATOR_NAMES, MECHANISM_NAMES, Cells, clean_accuracy, noise_at, session_of, with_estimator
 from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts
 
-_PRICES: Final = {
-    "claimed": (0.5, 1.0, 2.0),
-    "all answers": (0.5, 1.0, 2.0),
-    "one answer": (1.0, 2.0, 4.0, 8.0),
-}
 _PAPER: Final = "truth_discovery"
-_WEIGHT_EPSILON: Final = 0.5
-_NUM_WEIGHTS: Final = 12  # of Figure 2
-# Figure 1's text does not give b and n; these show what it says.
-_HIGHS: Final = (0.5, 0.7, 0.9)
-_NUMBERS: Final = (2, 4, 8)
 _NUM_POINTS: Final = 200
-_HYPER_EPSILONS: Final = (0.5, 1.0, 2.0)
-_HYPER_ANSWERS: Final = (1, 5, 20, 277)
-_BOUND_WORKERS: Final = (1, 3, 11, 51)
-_BOUND_QUALITIES: Final = (0.25, 0.4)
 
 
 def parts(asked: Asked) -> Iterator[Part]:
@@ -67,7 +53,7 @@ def parts(asked: Asked) -> Iterator[Part]:
         yield Part(rows=_weights(crowd, layout, asked))
     for crowd in layouts:
         yield Part(f"every estimator on both mechanisms: {crowd}")
-        for unit, prices in _PRICES.items():
+        for unit, prices in GRIDS.prices.items():
             for price in prices:
                 comparisons, choice = _compare(cells, crowd, unit=unit, price=price, trials=asked.trials)
                 yield Part(rows={"comparisons": comparisons, "choices": [choice]})
@@ -145,7 +131,7 @@ def _losses(noise: Noise, layout: Layout) -> tuple[float, float]:
 def _weights(crowd: str, layout: Layout, asked: Asked) -> dict[str, Iterable[Any]]:
     """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
     answers = layout.crowd.answers
-    noise = noise_at(layout, "two_layer", unit="claimed", price=_WEIGHT_EPSILON)
+    noise = noise_at(layout, "two_layer", unit="claimed", price=GRIDS.weight_epsilon)
     hyper = noise.hyper
     assert hyper is not None  # noqa: S101  of two layers
     source = SimulatedNoise(asked.seed, session=session_of(crowd, noise))
@@ -166,14 +152,14 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> dict[str, Iterable[Any
     each = [_correlation(flips[present], (clean - weights)[present]) for flips, weights in trials]
     flips, reported = draw(0)
     errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
-    drawn = set(np.argsort(-counts, kind="stable")[:_NUM_WEIGHTS].tolist())
+    drawn = set(np.argsort(-counts, kind="stable")[: GRIDS.num_weights].tolist())
     rows = (
         WeightRow(
             crowd=crowd,
             worker=worker,
             name=layout.crowd.workers[worker],
             num_answers=int(counts[worker]),
-            epsilon=_WEIGHT_EPSILON,
+            epsilon=GRIDS.weight_epsilon,
             flip_probability=float(flips[worker]),
             clean=float(clean[worker]),
             reported=float(reported[worker]),
@@ -183,7 +169,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> dict[str, Iterable[Any
         )
         for worker in present.tolist()
     )
-    return {"weights": rows, "falls": [FallRow(crowd=crowd, epsilon=_WEIGHT_EPSILON, correlation=mean_of(each))]}
+    return {"weights": rows, "falls": [FallRow(crowd=crowd, epsilon=GRIDS.weight_epsilon, correlation=mean_of(each))]}
 
 
 def _correlation(one: FloatArray, other: FloatArray) -> float:
@@ -194,8 +180,8 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
 
 def _densities() -> Iterator[Mapping[str, Any]]:
     """Yield the points of Figure 1's curves."""
-    by_high = [ProductOfUniforms(high, _NUMBERS[0]) for high in _HIGHS]
-    by_number = [ProductOfUniforms(_HIGHS[-1], number) for number in _NUMBERS]
+    by_high = [ProductOfUniforms(high, GRIDS.figure_1_numbers[0]) for high in GRIDS.figure_1_highs]
+    by_number = [ProductOfUniforms(GRIDS.figure_1_highs[-1], number) for number in GRIDS.figure_1_numbers]
     for panel, laws in (("a", by_high), ("b", by_number)):
         changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
         for law in laws:
@@ -281,7 +267,7 @@ def _choose(
 
 def _hypers() -> Iterator[Mapping[str, Any]]:
     """Yield what hyper-distributions of one mean cost a worker with m answers of two labels (reading T9)."""
-    for epsilon, number in itertools.product(_HYPER_EPSILONS, _HYPER_ANSWERS):
+    for epsilon, number in itertools.product(GRIDS.hyper_epsilons, GRIDS.hyper_answers):
         mean = flip_probability_of(epsilon, 2)
         for losses in compare_hypers(hypers_of_mean(mean), num_answers=number, num_labels=2):
             yield {
@@ -296,7 +282,7 @@ def _hypers() -> Iterator[Mapping[str, Any]]:
 
 def _bounds() -> Iterator[Mapping[str, Any]]:
     """Yield the error bound (7) beside what is true (reading T8), of workers who are all alike."""
-    for quality, number in itertools.product(_BOUND_QUALITIES, _BOUND_WORKERS):
+    for quality, number in itertools.product(GRIDS.bound_qualities, GRIDS.bound_workers):
         yield {
             "num_workers": number,
             "quality": quality,  # in the paper's folding: ½ is the worst

@@ -1,6 +1,5 @@
 """The crowds of the experiments: the stand-in for the peer grading data, and the published ones of a folder."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -10,24 +9,13 @@ import numpy as np
 from ..crowd_reports import Layout
 from ..data.published import CROWDS, load_crowd
 from ..data.synthetic import PEER_GRADING_STAND_IN, make_peer_grading
+from .published import GRIDS
 from .rows import CrowdRow
 from .trials import clean_accuracy
 
 DUCHENNE: Final = "duchenne"
 PEER_GRADING: Final = "peer-grading"
 """The stand-in's name."""
-COMPARED: Final[Sequence[str]] = (
-    DUCHENNE,
-    "bluebird",
-    "rte",
-    "d_sentiment",
-    "sentiment_polarity_amt",
-    "dog",
-    "weather_sentiment_amt",
-    "ducks",
-    "web_search",
-)
-"""Published ones on which estimators and mechanisms are compared: two to five labels, 3 to 40 answers a task."""
 
 
 def load_layouts(folder: str) -> tuple[dict[str, Layout], dict[str, str]]:
@@ -37,10 +25,10 @@ def load_layouts(folder: str) -> tuple[dict[str, Layout], dict[str, str]]:
     """
     layouts = {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN))}
     if not folder:
-        return layouts, dict.fromkeys(COMPARED, "no folder of data sets was named")
+        return layouts, dict.fromkeys(GRIDS.compared, "no folder of data sets was named")
     path = Path(folder)
     missing: dict[str, str] = {}
-    for name in COMPARED:
+    for name in GRIDS.compared:
         if (path / name).is_dir():
             layouts[name] = Layout.of(load_crowd(name, path))
         else:

@@ -1,0 +1,24 @@
+"""What a paper says and is run again with, as data: tables and grids that stand in its package as files."""
+
+import csv
+import importlib.resources
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+
+GridsT = TypeVar("GridsT", bound=msgspec.Struct)
+
+
+def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
+    """Return the lines of a CSV file in a module's package, by the names of its header."""
+    return list(csv.DictReader(_text(module, file).splitlines()))
+
+
+def grids_beside(module: str, kind: type[GridsT]) -> GridsT:
+    """Return what `grids.toml` in a module's package says: which experiments are run, at which places of their axes."""
+    return msgspec.toml.decode(_text(module, "grids.toml"), type=kind)
+
+
+def _text(module: str, file: str) -> str:
+    return importlib.resources.files(module.rpartition(".")[0]).joinpath(file).read_text(encoding="utf-8")
