@@ -307,6 +307,13 @@ class Direction(Summary):
         sums = sum_rows(unit_directions(differences, step=self.step), records.offsets)
         return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
 
+    def some_rows(self) -> IntArray:
+        """Return the same, and those that are farthest in l1 distance, in all features alike."""
+        unit = round(1 / self.step)
+        each = self.bound // unit * math.isqrt(unit * unit // self.num_values)
+        alike = np.full((1, self.num_values), each, dtype=np.int64)
+        return np.concatenate([super().some_rows(), alike, -alike])
+
     def are_possible(self, rows: IntArray) -> bool:
         if not rows.size:
             return True

@@ -212,6 +212,19 @@ def test_replacing_a_record_moves_a_summary_no_farther_than_the_noise_is_made_fo
     assert 0.3 * noise.sensitivity < float(norms.max()) <= noise.sensitivity
 
 
+@pytest.mark.parametrize("num_features", [1, 2, 5, 7])
+@pytest.mark.parametrize("paradigm", [Paradigm.VLMP, Paradigm.RLMP])
+def test_no_rows_of_masked_directions_are_farther_apart_than_is_charged(num_features: int, paradigm: Paradigm) -> None:
+    """Of one record: opposite ones, in all features alike, are as far apart in l1 distance as any."""
+    summary = summary_of(
+        num_features, mechanism="direction", paradigm=paradigm, threshold=3, colluders=0, max_records=1
+    )
+    alike = [1.0] * num_features
+    rows = np.concatenate([summary.rows_of(records_of([alike], [[-own for own in alike]])), summary.some_rows()])
+    apart = int(np.abs(rows[:, None] - rows).sum(axis=2).max())
+    assert summary.l1_sensitivity - 4 * num_features < apart <= summary.l1_sensitivity
+
+
 def test_a_protected_voters_directions_are_two_units_apart_at_most() -> None:
     summary = summary_of(3, mechanism="direction", paradigm=Paradigm.VLDP)
     mechanism = summary.local_mechanism(0.5)
