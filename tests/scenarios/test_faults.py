@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+import trio
 from faulty_plugins import FAULTS, MODULE, SCENARIO, Fault, install
 from psephos.protocol import (
     ConfigurationError,
@@ -311,6 +312,27 @@ def test_what_may_quote_values_or_count_people_is_left_out(
                 simulate(module.Tea(module.Price()), {name: (vote,) for name, vote in VOTES.items()}, seed=4)
         assert "no such column" not in str(caught.value)
         assert f"{MODULE}.py, line " in str(caught.value)
+
+
+class _Talking:
+    """A server's role that raises, and quotes."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise KeyError("row 1, 0")
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_what_a_server_s_role_says_is_left_out_where_it_may_quote_values(
+    brought: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_private: bool
+) -> None:
+    brought()
+    side = resolve_served(load_scenario(str(tmp_path / "tea.toml")))
+    monkeypatch.setattr(type(side.protocol), "trusts_server", is_private)
+    monkeypatch.setattr(server, "find_server_role", lambda _: _Talking)
+    serving = server.Serving(side=side, address="127.0.0.1:0", transport="tcp", mode=make_mode("tea", seed=1))
+    with pytest.raises(PluginError, match="server role 'aggregator' failed in __init__: KeyError: ") as caught:
+        trio.run(server.serve, serving)
+    assert ("row 1, 0" in str(caught.value)) is not is_private
 
 
 class _Shown(msgspec.Struct, frozen=True):
