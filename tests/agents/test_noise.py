@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -27,6 +27,7 @@ from psephos.protocol.mechanisms import (
     NO_ANSWER,
     Below,
     Disclosure,
+    Discrete,
     DiscreteLaplace,
     ExactMechanism,
     FiniteChannel,
@@ -44,6 +45,7 @@ from psephos.protocol.mechanisms import (
     Uniform,
     VectorLaplace,
 )
+from psephos.protocol.mechanisms.hyper_law import flips_of
 from psephos.protocol.privacy import NoRelease
 from thoroughness import draws
 
@@ -311,6 +313,7 @@ def test_a_sampler_for_a_mechanism_that_brings_its_own_is_refused(kind: type[Row
 
 # Two labels, codes 0 and 1; three labels, codes 2 to 4.
 SIZES = (2, 3)
+OF_TWO = [*itertools.product((0, 1), repeat=2)]
 NUM_ROWS = draws(2_000, full=6_000)
 # The nominal probability that one run of this file fails although every law holds; it is a hundred times below the
 # 1e-6 that is asked for, since the chi-square law is only nearly that of the statistic so far out.
@@ -354,6 +357,35 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
         law = law_of(value)
         found = [float(law.get((report,), Fraction(0))) for report in range(sum(sizes))]
         assert found == pytest.approx(expected[:, value].tolist(), abs=1e-12)
+
+
+class OfTwo(Discrete, frozen=True):
+    """Either of two flip probabilities, by a draw that is played."""
+
+    def flips_exactly(self, below: Below) -> Iterator[bool]:
+        return flips_of(1, 4 if below(2) < 1 else 2, below)
+
+
+class Irrational(OfTwo, frozen=True):
+    """The same, whose mean is taken for irrational."""
+
+    @property
+    def mean_bounds(self) -> tuple[Fraction, Fraction]:
+        return self.exact_mean, self.exact_mean + Fraction(1, 1 << 300)
+
+
+@pytest.mark.parametrize("hyper", [kind((0.25, 0.5), (0.5, 0.5)) for kind in (OfTwo, Irrational)], ids=repr)
+def test_what_is_drawn_anew_is_so_for_each_answer(hyper: Discrete, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By playing every outcome of every draw: two answers are flipped independently, and not where they share one."""
+    anew = {flips: Fraction(3 ** sum(flips) * 5 ** (2 - sum(flips)), 64) for flips in OF_TWO}
+    shared = {flips: Fraction(3 ** (2 - sum(flips)) + 4, 32) for flips in OF_TWO}
+    for mechanism, expected in ((FreshTwoLayer((2,), hyper), anew), (TwoLayer((2,), hyper), shared)):
+
+        def draw(below: Below, mechanism: RowMechanism = mechanism) -> list[int]:
+            use_integers(monkeypatch, below)
+            return randomize(SecureNoise(), mechanism, [0, 0])
+
+        assert dict(law_of_rows(draw)) == expected
 
 
 @pytest.mark.parametrize("num_choices", [2, 3, 7])
