@@ -316,3 +316,11 @@ def test_however_many_phases_and_widths_are_asked_for_memory_is_bounded_and_noth
         )
         assert drawn == alone
         assert len(noise._blocks) <= 64  # pyright: ignore[reportPrivateUsage]  what is kept is seen nowhere else
+
+
+def test_each_place_has_secrets_of_its_own() -> None:
+    noise = SimulatedNoise(1, session="s")
+    secrets = {noise.entropy(protocol="p", phase="f", place=place) for place in (*range(1_030), 1 << 16, 1 << 20)}
+    others = [noise.entropy(protocol=protocol, phase=phase, place=0) for protocol, phase in (("q", "f"), ("p", "g"))]
+    later = SimulatedNoise(1, session="s", round_number=1).entropy(protocol="p", phase="f", place=0)
+    assert len({*secrets, *others, later}) == 1_030 + 2 + 2 + 1
