@@ -192,6 +192,14 @@ def test_report_of_another_game_or_law_is_refused(name: str) -> None:
     assert words in str(caught.value)
 
 
+def test_a_law_that_has_more_fields_or_fewer_is_another_one() -> None:
+    fewer = Scope(kind=SCOPE.kind, name=SCOPE.name, law=SCOPE.law[:-1])
+    for ours, kept in ((SCOPE, fewer), (fewer, SCOPE)):
+        with pytest.raises(ConfigurationError) as caught:
+            ours.check(kept)
+        assert caught.value.field == SCOPE.law[-1][0]
+
+
 def test_votes_of_one_game_may_differ_in_what_a_weight_report_does_not_depend_on() -> None:
     votes = [
         make_vote(game="board", variant=variant, candidates=candidates, quota=2.0, epsilon=epsilon, epsilon_weight=0.5)

@@ -10,6 +10,7 @@ from psephos.agents.modes import Deployment, Simulation
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import Charter, ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.masked import MaskedVariant
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses, share_reach
 from psephos.protocol.phases import Inputs, MaskedPhase
@@ -143,6 +144,18 @@ def test_the_verdicts_reach_is_the_exact_law_s() -> None:
         for level in (0.2, 0.05, 1e-6):
             reach = share_reach(scale=3.0, planned=8, num_shares=shares, level=level)
             assert masses[reach:].sum() <= level < masses[reach - 1 :].sum()
+
+
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_a_verdict_takes_all_shares_that_are_in_the_sum(number: int) -> None:
+    """Three are planned, and each party adds one: with six the noise has twice the variance."""
+    parameters = make_vote(candidates=("a",), epsilon=0.5).parameters
+    variant = MaskedVariant(parameters)
+    share = variant.share
+    masses = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
+    for level in (0.2, 0.05):
+        reach = variant.reach_in_steps(number, level)
+        assert masses[reach:].sum() <= level < masses[reach - 1 :].sum()
 
 
 @pytest.mark.parametrize(
