@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays import ROWS_AT_A_TIME, IntArray, exact_column_sums, sums_fit
 from ..elementary import quotient_up
 from ..mechanisms import RowMechanism, VectorLaplace
-from ..phases import CentralPhase, Draw, LeveledPhase, MaskedSums, places_by, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedSums, places_by, sizes_of
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..privacy.exact_sums import rounded_up, units_of
-from ..tally import Tally
+from ..tally import Tally, TallyBlock
 from .estimation import LevelSums
 from .functional import NoisyObjective
 from .parameters import Level, Parameters
@@ -118,6 +118,15 @@ class PerturbedPhase(LeveledPhase):
             totals[cell, _FIRST_SUM:] = exact_column_sums(of_cell)
         return Tally(len(reports), totals)
 
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        if self._num_societies * len(self.mechanisms) > 1 or not sums_fit(reports.reshape(-1, 1)):
+            return super().tally_block(reports, earlier=earlier, public=public)
+        coarse = _coarse(reports, self._shifts[0])
+        counts = np.full(len(reports), reports.shape[1])
+        beside = np.stack([counts, np.einsum("tnw,tnw->t", coarse, coarse)], axis=1)
+        totals = np.concatenate([beside, reports.sum(axis=1)], axis=1)
+        return TallyBlock(reports.shape[1], totals[:, None])
+
     def _add_sorted(self, totals: IntArray, cells: IntArray, reports: IntArray) -> None:
         """Add reports, whose sums fit, to the totals of their cells: all cells at once, which for many is faster."""
         order = cells.astype(np.min_scalar_type(len(totals))).argsort(kind="stable")
@@ -139,6 +148,10 @@ class PerturbedPhase(LeveledPhase):
         parts = tally.totals.reshape(self._num_societies, len(self.mechanisms), -1)
         return [Tally(int(part[:, _COUNT].sum()), part) for part in parts]
 
+    def sums_in(self, totals: IntArray) -> IntArray:
+        """Return the sums of reports in levels' totals, whose last axis they are on."""
+        return totals[..., _FIRST_SUM:]
+
     def sums_of(self, tally: Tally) -> list[LevelSums]:
         """Return each level's mean and mean square, in units, for the levels with a report of one society."""
         step = self._summary.reported_step
@@ -152,7 +165,7 @@ class PerturbedPhase(LeveledPhase):
                 LevelSums(
                     epsilon=self._epsilons[level],
                     num_voters=count,
-                    mean=totals[_FIRST_SUM:] * step / count,
+                    mean=self.sums_in(totals) * step / count,
                     mean_square=int(totals[_SQUARES]) * coarse_step * coarse_step / (count * self.num_reported),
                     noise_variance=self._summary.noise_variance(self.mechanisms[level]),
                 )
@@ -243,6 +256,12 @@ class SocietiesPhase(DisclosedPhase):
         for society, sums in enumerate(tally.totals[:, 1:].tolist()):
             totals[society, 1:] = draw(self.tally_mechanism, sums)
         return Tally(tally.num_reports, totals)
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        totals = tallies.totals.copy()
+        for society in range(self._num_societies):
+            totals[:, society, 1:] = draw(self.tally_mechanism, totals[:, society, 1:])
+        return TallyBlock(tallies.num_reports, totals)
 
 
 def _coarse(reports: IntArray, shifts: IntArray) -> IntArray:

@@ -4,6 +4,7 @@ A private row is a summary (`summaries`). A public row has the place of the vote
 then the place of its ε among the public levels where voters have their own; else it is empty.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from ..estimators.l1_ball import project_to_l1_ball
 from ..own_levels import number_of, place_in
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, TrustModel, total_of
-from ..tally import Tally
+from ..tally import Decisions, Tally, TallyBlock
 from .estimation import Mean, average
 from .functional import NoisyObjective
 from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
@@ -33,6 +34,13 @@ _GRID: Final = 2.0**32
 # A number of each kind that takes as many bytes as any.
 _LONG_FLOAT: Final = 1 / 3
 _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, weight=_LONG_FLOAT)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class PreferenceDecisions(Decisions):
+    """What many sessions release: the preferences of all voters, shape (sessions, features)."""
+
+    preferences: FloatArray
 
 
 class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | DisclosedPhase | MaskedPreferences]):
@@ -190,6 +198,40 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         value = f"{', '.join(missing[:12])}: a society without voters"
         refuse(missing, "societies", value, "societies to which voters belong")
 
+    def decisions(self, tallies: Sequence[TallyBlock]) -> PreferenceDecisions:
+        (block,) = tallies
+        whole, *_ = self._means_of(block.tally(0))
+        if (means := self._means_alike(block)) is not None:
+            preferences = self._finished(means, whole.error)
+            return PreferenceDecisions(
+                preferences=preferences,
+                # A direction of length 0 has neither errors nor a ball.
+                kinds=np.stack([preferences.any(axis=1), means.any(axis=1)], axis=1).astype(np.int64),
+            )
+        found: list[tuple[float, ...]] = []
+        kinds: list[list[bool]] = []
+        for number in range(len(block)):
+            means = self._means_of(block.tally(number))
+            released = [mean and self._released(mean) for mean in means]
+            found += [own[0] for own in released[:1] if own]
+            # Of the whole and each society, what there is of errors and a ball.
+            pairs = [
+                (own[1], self._ball_of(mean, own[1])) for mean, own in zip(means, released, strict=True) if mean and own
+            ]
+            kinds.append([mean is None for mean in means] + [each is None for pair in pairs for each in pair])
+        width = max(map(len, kinds))
+        told = [[*own, *[False] * (width - len(own))] for own in kinds]
+        return PreferenceDecisions(preferences=np.array(found), kinds=np.array(told, dtype=np.int64))
+
+    def _means_alike(self, tallies: TallyBlock) -> FloatArray | None:
+        """Return the means of many sessions, shape (sessions, numbers), of one society and one ε; else None."""
+        phase, number = self.phase, tallies.num_reports
+        if self.parameters.names_of_societies or len(self.parameters.levels) > 1:
+            return None
+        if isinstance(phase, PerturbedPhase):
+            return phase.sums_in(tallies.totals[:, 0]) * self.summary.reported_step / number
+        return tallies.totals * self.summary.step / (self.parameters.public_number or number)
+
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         (tally,) = tallies
         names = self.parameters.names_of_societies
@@ -257,7 +299,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return Mean(sums * self.summary.step / number, error, number, (level,))
 
     def _released(self, mean: Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-        preferences = self._finished(mean.values, mean.error)
+        (preferences,) = self._finished(mean.values[None], mean.error)
         errors = self.summary.errors_of(mean.values, mean.error)
         return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
 
@@ -313,7 +355,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return what would be released of some voters without noise."""
         totals = [math.fsum(column) for column in summaries.T.tolist()]
         number = self.parameters.public_number or len(summaries)
-        preferences = self.summary.preferences_of(np.array(totals) / number, 0.0)
+        (preferences,) = self.summary.preferences_of(np.array([totals]) / number, 0.0)
         return dict(zip(self.parameters.features, preferences.tolist(), strict=True))
 
     @property
@@ -324,10 +366,11 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def _is_projected(self) -> bool:
         return self.parameters.project and self.parameters.mechanism == "laplace"
 
-    def _finished(self, values: FloatArray, error: float | None) -> FloatArray:
-        preferences = self.summary.preferences_of(values, error)
+    def _finished(self, means: FloatArray, error: float | None) -> FloatArray:
+        """Return what is released of means, shape (m, numbers of a report): (m, d)."""
+        preferences = self.summary.preferences_of(means, error)
         if self._is_projected:
-            (preferences,) = project_to_l1_ball(preferences[None, :], radius=self.parameters.bound)
+            preferences = project_to_l1_ball(preferences, radius=self.parameters.bound)
         if self.parameters.mechanism == "pooled":
             preferences = np.floor(preferences * _GRID + 0.5) / _GRID
         return preferences + 0.0  # no negative zero

@@ -117,12 +117,15 @@ class Summary(abc.ABC):
         return mechanism.noise_variance * self.step * self.step
 
     @abc.abstractmethod
-    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        """Run by the server: return the society's preferences, float64 of shape (d,), from the mean of all reports.
+    def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
+        """Run by the server: return a society's preferences from the mean of all reports, or those of many.
 
         Args:
-            mean: in units; shape as a report's.
-            error: the standard error of each of its numbers, from the noise.
+            means: in units, shape (m, numbers of a report).
+            error: the standard error of each of their numbers, from the noise.
+
+        Returns:
+            float64, shape (m, d), each by its own mean alone.
         """
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
@@ -179,8 +182,8 @@ class PreferenceVector(Summary):
         sensitivity = 2 * self.bound if self._parameters.public_number is None else self.bound
         return VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, GREATEST_SUM)
 
-    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        return mean
+    def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
+        return means
 
 
 class Coefficients(Summary):
@@ -248,19 +251,18 @@ class Coefficients(Summary):
         """The same noise on the sum, which one record changes by as much."""
         return VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, GREATEST_SUM)
 
-    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        """Return the mean of places, or the place where the mean objective is greatest."""
+    def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
+        """Return means of places, or the places where mean objectives are greatest."""
         if not self._is_pooled:
-            return mean
+            return means
         parameters = self._parameters
-        (point,) = maximize_noisy(
-            mean[None, :],
+        return maximize_noisy(
+            means,
             num_features=parameters.num_features,
             radius=parameters.bound,
             remedy=parameters.remedy,
             noise_scale=(error or 0.0) / math.sqrt(2),  # Laplace noise has a variance of two squared scales
         )
-        return point
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
         """Return those of a mean of places; a single maximum's have no closed form."""
@@ -337,11 +339,10 @@ class Direction(Summary):
         """The same noise on the sum."""
         return self._mechanism(epsilon, GREATEST_SUM)
 
-    def preferences_of(self, mean: FloatArray, error: float | None) -> FloatArray:
-        """Return the direction of the mean, in the records' own coordinates, with ℓ₂ norm 1."""
-        direction = self._whitening.unwhiten(mean)
-        length = _length(direction)
-        return direction / length if length else direction
+    def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
+        """Return the directions of means, in the records' own coordinates, with ℓ₂ norm 1."""
+        directions = np.array([self._whitening.unwhiten(mean) for mean in means])
+        return directions / np.array([_length(direction) or 1.0 for direction in directions])[:, None]
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
         """Return the errors of the mean over its length: those of the direction, while they are small."""

@@ -11,8 +11,10 @@ def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float
     """
     if not any(preferences) or not any(others):
         return None
-    across = [value / math.hypot(*preferences) for value in preferences]
-    along = [value / math.hypot(*others) for value in others]
+    lengths = math.hypot(*preferences), math.hypot(*others)
+    across, along = (
+        [value / length for value in own] for own, length in zip((preferences, others), lengths, strict=True)
+    )
     # By the half of the angle: a cosine near 1 does not tell small angles apart.
     half = math.hypot(*(a - b for a, b in zip(across, along, strict=True))) / 2
     return 1 - 2 * math.asin(min(half, 1.0)) / math.pi

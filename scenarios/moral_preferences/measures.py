@@ -11,9 +11,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...protocol import Tally
+from ...protocol.arrays import FloatArray
+from ...protocol.blocks import InputBlock
 from ...protocol.moral_preferences import MoralPreferences, Outcome
+from ...protocol.moral_preferences.protocol import PreferenceDecisions
 from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import POSITIVE, Measure, Measures
 from .agreement import agreement_of
 
@@ -65,8 +71,20 @@ class PreferenceMeasures(Measures):
         """Return the numbers of one trial; preferences that cancel out choose by a coin."""
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        found = {measure.name: math.dist(outcome.preferences, other) for other, measure in self._distances}
+        return self._numbers_of(outcome.preferences)
+
+    def of_block(
+        self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
+    ) -> Mapping[str, FloatArray]:
+        assert isinstance(decisions, PreferenceDecisions)  # noqa: S101  what this protocol decides
+        if inputs is not self.block:
+            raise NotImplementedError("voters who are drawn anew are looked at one draw after another")
+        found = list(map(self._numbers_of, decisions.preferences.tolist()))
+        return {name: np.array([numbers[name] for numbers in found]) for name in found[0]}
+
+    def _numbers_of(self, preferences: Sequence[float]) -> Mapping[str, float]:
+        found = {measure.name: math.dist(preferences, other) for other, measure in self._distances}
         for other, measure in self._shares:
-            same = agreement_of(outcome.preferences, other)
+            same = agreement_of(preferences, other)
             found[measure.name] = 1 / 2 if same is None else same
         return found

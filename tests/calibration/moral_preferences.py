@@ -259,7 +259,7 @@ def _hold_differences(case: Case, sessions: int, generator: np.random.Generator,
 
 def _clean(protocol: MoralPreferences, row: FloatArray) -> dict[str, float]:
     """Return what would be released of a society without noise."""
-    preferences = protocol.summary.preferences_of(row * protocol.summary.step, 0.0)
+    (preferences,) = protocol.summary.preferences_of(row[None] * protocol.summary.step, 0.0)
     return dict(zip(protocol.parameters.features, preferences.tolist(), strict=True))
 
 

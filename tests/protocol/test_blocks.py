@@ -18,7 +18,7 @@ from psephos.protocol.population import run_population
 from psephos.protocol.tally import TallyBlock
 from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.system import part_of
-from strategies import CHECKED, fair_sessions, sessions
+from strategies import CHECKED, fair_sessions, preference_sessions, sessions
 
 ROUNDS = range(3, 9)
 
@@ -59,6 +59,12 @@ def test_many_elections_have_the_bits_of_each(session: Session) -> None:
             check_alike(session)
     else:
         check_alike(session)
+
+
+@CHECKED
+@given(preference_sessions())
+def test_many_releases_of_preferences_have_the_bits_of_each(session: Session) -> None:
+    check_alike(session)
 
 
 def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:

@@ -289,7 +289,7 @@ def test_spherical_noise_has_the_variance_of_its_law() -> None:
 
 def test_a_mean_of_vectors_is_the_societys() -> None:
     summary = summary_of(2)
-    assert summary.preferences_of(np.array([0.5, -1.0]), 0.1).tolist() == [0.5, -1.0]
+    assert summary.preferences_of(np.array([[0.5, -1.0]]), 0.1).tolist() == [[0.5, -1.0]]
     errors = summary.errors_of(np.array([0.5, -1.0]), 0.1)
     assert errors is not None
     assert errors.tolist() == [0.1, 0.1]
@@ -299,14 +299,14 @@ def test_a_mean_of_vectors_is_the_societys() -> None:
 def test_a_direction_has_length_1_and_errors_in_proportion() -> None:
     summary = summary_of(2, mechanism="direction")
     mean = np.array([0.3, -0.4])
-    assert summary.preferences_of(mean, 0.05) == pytest.approx([0.6, -0.8], rel=1e-15)
+    assert summary.preferences_of(mean[None], 0.05)[0] == pytest.approx([0.6, -0.8], rel=1e-15)
     assert summary.errors_of(mean, 0.05) == pytest.approx([0.1, 0.1], rel=1e-15)
     assert summary.errors_of(mean, None) is None
 
 
 def test_a_mean_of_nothing_has_no_direction() -> None:
     summary = summary_of(2, mechanism="direction")
-    assert summary.preferences_of(np.zeros(2), 0.05).tolist() == [0.0, 0.0]
+    assert summary.preferences_of(np.zeros((1, 2)), 0.05).tolist() == [[0.0, 0.0]]
     assert summary.errors_of(np.zeros(2), 0.05) is None
 
 
@@ -314,7 +314,7 @@ def test_a_direction_of_whitened_records_is_told_in_the_records_coordinates() ->
     """L⁻ᵀ(1, 2) = (0, 1) for L = [[2, 0], [1, 2]]; errors grow by √5/4 and 1/2."""
     summary = summary_of(2, mechanism="direction", covariance=((4.0, 2.0), (2.0, 5.0)))
     mean = np.array([1.0, 2.0])
-    assert summary.preferences_of(mean, 0.1).tolist() == [0.0, 1.0]
+    assert summary.preferences_of(mean[None], 0.1).tolist() == [[0.0, 1.0]]
     assert summary.errors_of(mean, 0.1) == pytest.approx([0.1 * math.sqrt(5) / 4, 0.05], rel=1e-15)
 
 
@@ -323,14 +323,14 @@ def test_a_pooled_mean_is_maximized_once() -> None:
     summary = summary_of(1, mechanism="pooled", paradigm=Paradigm.RLCP, bound=5.0)
     rows = summary.rows_of(records_of([[0.5]] * 4, [[0.5]] * 2))
     mean = rows.sum(axis=0) * summary.step / 2
-    assert summary.preferences_of(mean, 0.0) == pytest.approx([2 * math.sqrt(math.pi / 2)], abs=1e-4)
+    assert summary.preferences_of(mean[None], 0.0)[0] == pytest.approx([2 * math.sqrt(math.pi / 2)], abs=1e-4)
     assert summary.errors_of(mean, 0.1) is None
 
 
 def test_a_trimmed_mean_is_regularized_by_the_means_own_noise() -> None:
     """An error of 1 is a Laplace scale of 1/√2, a ridge of 4: β − β²/2 becomes β − 9β²/2, greatest at 1/9."""
     summary = summary_of(1, mechanism="pooled", paradigm=Paradigm.RLCP, remedy="trim")
-    assert summary.preferences_of(np.array([1.0, -0.5]), 1.0) == pytest.approx([1 / 9], abs=1e-5)
+    assert summary.preferences_of(np.array([[1.0, -0.5]]), 1.0)[0] == pytest.approx([1 / 9], abs=1e-5)
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "direction", "pooled"])

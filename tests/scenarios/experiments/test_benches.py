@@ -20,6 +20,8 @@ NUMBER = 40
 VOTES = ("consortium", "partners.count=30")
 ELECTION = ("two-societies", "voters.groups.north.voters=30", "voters.groups.south.voters=20")
 
+PREFERENCES = ("moral-synthetic", "voters.voters=20", "voters.records=8")
+
 
 def bench_of(name: str, *settings: str, redraw: int = 0) -> Bench:
     scenario, resolved = prepare(load_scenario(name, list(settings)), redraws=redraw > 0)
@@ -39,6 +41,8 @@ def loop_of(bench: Bench, number: int = NUMBER) -> list[Trial]:
         pytest.param((*VOTES, "variant=central", 'candidates=["a","b"]', "partners.yes_shares=[]"), 1, 6, id="central"),
         pytest.param((*ELECTION, "mechanism=laplace"), 0, 16, id="laplace election"),
         pytest.param((*ELECTION, "mechanism=exponential"), 2, 8, id="exponential election, drawn anew"),
+        pytest.param((*PREFERENCES, "paradigm=VLCP"), 0, 2, id="central preferences"),
+        pytest.param((*PREFERENCES, "paradigm=RLDP", "mechanism=direction"), 0, 2, id="local directions"),
         pytest.param((*ELECTION, "mechanism=noisy_scores", "epsilon=4"), 0, 16, id="local election"),
     ],
 )
