@@ -5,14 +5,15 @@ What cannot be installed or run there becomes a row that says why.
 """
 
 import contextlib
+import os
 import pathlib
 import subprocess
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import IO, Final
 
-__all__ = ["MOST_SECONDS", "Rival", "RivalError", "open_rival"]
+__all__ = ["MOST_SECONDS", "Rival", "RivalError", "open_process", "open_rival"]
 
 _FOLDER: Final = pathlib.Path(__file__).parent
 _PYTHON: Final = _FOLDER.parent / ".rivals" / "bin" / "python"
@@ -102,14 +103,28 @@ def open_rival(script: str, *arguments: str, most_seconds: float = MOST_SECONDS)
     """
     if not _PYTHON.exists():
         raise RivalError("not installed; `make bench` does it")
+    with open_process([str(_PYTHON), str(_FOLDER / script), *arguments], most_seconds=most_seconds) as rival:
+        yield rival
+
+
+@contextlib.contextmanager
+def open_process(
+    command: Sequence[str], *, most_seconds: float, environment: Mapping[str, str] | None = None
+) -> Generator[Rival]:
+    """Run a command, in this environment and more, and kill it at the end.
+
+    Raises:
+        RivalError: there are no pipes to it.
+    """
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(  # noqa: S603  our script
-            [str(_PYTHON), str(_FOLDER / script), *arguments],
+            command,
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            env={**os.environ, **(environment or {})},
         ) as process,
     ):
         try:

@@ -8,6 +8,8 @@ but believe signatures unread.
 
     python benchmarks/secure_sums.py 1000       # another complete graph, of so many, with a tenth dropped
 
+What checked deals cost is told by the same of the last commit without them (`unchecked_deals`).
+
 The rivals trust others. MPyC's servers hold shares, of which a majority is honest; Flower's SecAgg+ has a server that
 follows its protocol. Neither adds noise.
 """
@@ -52,6 +54,7 @@ from psephos.protocol.randomness import SimulatedNoise
 from rivals import Rival, RivalError, open_rival
 from table import Row, at_most, skipped, to_text
 from trials import interleave, timed
+from unchecked_deals import Played, Playing, rows_beside
 
 __all__ = ["measure"]
 
@@ -61,6 +64,7 @@ _SEED: Final = 1
 _SERVERS: Final = 3
 _PATIENCE: Final = 600.0  # seconds in which a rival answers
 _TRIALS: Final = 3
+_TURNS: Final = 5
 _MOST_OF_FLOWER: Final = 100  # parties: its shares of secrets are Python's work, and take minutes for more
 _FEW: Final = 10_000
 _MANY: Final = 1_000_000
@@ -94,6 +98,11 @@ _SIZES: Final = (
     _Size(LEAST_FOR_CIRCLE, 2 * _TENTH, is_complete=False),
     _Size(10_000, _TENTH, is_complete=False, seconds=30),
 )
+_FEWER: Final = tuple(_Size(number, _TENTH, is_complete=True) for number in (50, 100, 190))
+_MOST_OF_FEWER: Final = 1.9  # times what the server takes whose deals nobody checks: some hundredths of a second
+_MOST_OF_MORE: Final = 1.35  # from a thousand parties on
+_MOST_OF_A_PARTY: Final = 1.15
+_MOST_OF_BYTES: Final = 1.5
 
 
 class _Believing(Cryptography):
@@ -162,16 +171,15 @@ def measure(*, quick: bool) -> Iterator[Row]:
     """Yield what phases take, and arrays of a million; a quick run has the smallest phase, and fewer in arrays."""
     for size in _SIZES[:1] if quick else _SIZES:
         yield from _rows(size)
+    for size in _FEWER[:1] if quick else (*_FEWER, _SIZES[2]):
+        yield from _beside_unchecked(size, trials=1 if quick else _TURNS)
     yield _arrays(_FEW if quick else _MANY)
 
 
 def _rows(size: _Size) -> Iterator[Row]:
-    gc.collect()
-    gc.disable()  # a party's and a server's processes have no thousand others to look through
     own, number = _play(size), size.num_parties
-    gc.enable()
     graph = "complete graph" if size.is_complete else f"{own.degree} neighbors each"
-    what = f"masked sum of {number:,} rows of {_WIDTH}, {graph}, {float(size.part):.0%} dropped"
+    what = f"{_named(size)}, {graph}, {float(size.part):.0%} dropped"
     milliseconds = own.party * _THOUSAND
     target = at_most(milliseconds, size.milliseconds, unit=" ms")
     yield Row(f"{what}: CPU of a party", f"{milliseconds:.1f} ms", goal=target)
@@ -184,6 +192,20 @@ def _rows(size: _Size) -> Iterator[Row]:
         yield _beside("Flower's SecAgg+", what, size, own, _flower)
 
 
+def _named(size: _Size) -> str:
+    return f"masked sum of {size.num_parties:,} rows of {_WIDTH}"
+
+
+def _beside_unchecked(size: _Size, *, trials: int) -> list[Row]:
+    def play() -> Played:
+        own = _play(size)
+        return Played(own.server, own.party, own.up + own.down)
+
+    most = _MOST_OF_FEWER if size.num_parties < _THOUSAND else _MOST_OF_MORE
+    playing = Playing(size.num_parties, str(size.part), size.is_complete)
+    return rows_beside(_named(size), playing, play, most=(most, _MOST_OF_A_PARTY, _MOST_OF_BYTES), trials=trials)
+
+
 def _beside(rival: str, what: str, size: _Size, own: _Measured, ask: Callable[[_Size], float]) -> Row:
     beside = f"{what}: CPU of the server, beside {rival}"
     try:
@@ -194,6 +216,15 @@ def _beside(rival: str, what: str, size: _Size, own: _Measured, ask: Callable[[_
 
 
 def _play(size: _Size) -> _Measured:
+    gc.collect()
+    gc.disable()  # a party's and a server's processes have no thousand others to look through
+    try:
+        return _played(size)
+    finally:
+        gc.enable()
+
+
+def _played(size: _Size) -> _Measured:
     """Play a phase; the sum is that of the rows that came.
 
     Raises:
@@ -324,7 +355,8 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def _main() -> None:
     for number in sys.argv[1:]:
-        print(to_text([*_rows(_Size(int(number), _TENTH, is_complete=True))]))
+        size = _Size(int(number), _TENTH, is_complete=True)
+        print(to_text([*_rows(size), *_beside_unchecked(size, trials=_TURNS if size.num_parties < _THOUSAND else 1)]))
 
 
 if __name__ == "__main__":
