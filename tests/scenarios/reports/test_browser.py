@@ -117,7 +117,7 @@ def test_on_a_phone_pictures_are_whole_and_can_be_read(
     assert pictures
     for words in pictures:
         assert [text for text, left, right, _ in words if left < 0 or right > 390] == []
-        assert [text for text, _, _, size in words if size < 6.5]  # whole pictures of 8 inches had 5.6 == []
+        assert [text for text, _, _, size in words if size < 6.5] == []  # whole pictures of 8 inches had 5.6
 
 
 def test_the_dark_page_is_dark_and_so_are_its_pictures(opened: Any, pages: dict[str, Path]) -> None:
