@@ -111,8 +111,9 @@ def test_on_a_phone_pictures_are_whole_and_can_be_read(
 ) -> None:
     page = opened(pages[name], viewport={"width": 390, "height": 900}, color_scheme=scheme)
     script = """() => [...document.querySelectorAll(".drawing svg")].filter(e => e.clientWidth).map(svg =>
-        [...svg.querySelectorAll("text")].map(e => [e, e.getBoundingClientRect()]).map(([e, box]) =>
-        [e.textContent, box.left, box.right, parseFloat(getComputedStyle(e).fontSize) * e.getScreenCTM().a]))"""
+        [...svg.querySelectorAll("text")].map(e => [e, e.getBoundingClientRect(), e.getScreenCTM()]).map(
+        ([e, box, { a, b }]) =>  // of words that stand upright, a is 0
+        [e.textContent, box.left, box.right, parseFloat(getComputedStyle(e).fontSize) * Math.hypot(a, b)]))"""
     pictures = page.evaluate(script)
     assert pictures
     for words in pictures:
