@@ -20,12 +20,18 @@ MAX_QUEUED_PAYLOADS: Final = 64
 
 
 class _Direction:
-    """One direction of a channel: a bounded queue between one sender and one receiver."""
+    """One direction of a channel: a bounded queue between one sender and one receiver.
 
-    __slots__ = ("is_receiver_closed", "is_sender_closed", "payloads", "receiver", "sender")
+    Attributes:
+        payloads: what is queued; None for nothing, since most directions of many channels are empty.
+        longest: of all payloads so far.
+    """
+
+    __slots__ = ("is_receiver_closed", "is_sender_closed", "longest", "payloads", "receiver", "sender")
 
     def __init__(self) -> None:
-        self.payloads: list[bytes] = []
+        self.payloads: list[bytes] | None = None
+        self.longest = 0
         self.is_sender_closed = False
         self.is_receiver_closed = False
         self.sender: trio.lowlevel.Task | None = None
@@ -81,12 +87,18 @@ class _MemoryChannel(Channel):
         outbound = self._outbound
         if self._is_closed or outbound.is_receiver_closed:
             self._check_sending()
-        if len(payload) > MAX_FRAME_BYTES:
-            check_size(payload)
+        size = len(payload)
+        if size > outbound.longest:
+            if size > MAX_FRAME_BYTES:
+                check_size(payload)
+            outbound.longest = size
         queued = outbound.payloads
-        if self._is_sending or (queued and len(queued) >= MAX_QUEUED_PAYLOADS):
+        if self._is_sending or (queued is not None and len(queued) >= MAX_QUEUED_PAYLOADS):
             raise trio.WouldBlock
-        queued.append(payload)
+        if queued is None:
+            outbound.payloads = [payload]
+        else:
+            queued.append(payload)
         if (receiver := outbound.receiver) is not None:
             outbound.receiver = None
             trio.lowlevel.reschedule(receiver)
@@ -115,10 +127,10 @@ class _MemoryChannel(Channel):
             while True:
                 if self._is_closed:
                     raise trio.ClosedResourceError("this end of the channel is closed")
-                if inbound.payloads:
-                    if self._limit < MAX_FRAME_BYTES and (payloads := self._below_limit()):
-                        return payloads
-                    payloads, inbound.payloads = inbound.payloads, []
+                if payloads := inbound.payloads:
+                    if self._limit < inbound.longest and (below := self._below_limit(payloads)):
+                        return below
+                    inbound.payloads = None
                     if inbound.sender is not None:
                         inbound.wake_sender()
                     return payloads
@@ -129,30 +141,31 @@ class _MemoryChannel(Channel):
         finally:
             self._is_receiving = False
 
-    def _below_limit(self) -> list[bytes]:
+    def _below_limit(self, queued: list[bytes]) -> list[bytes]:
         """Return what has arrived before a payload above the limit, if there is one; nothing that follows is received.
 
         Raises:
             MalformedMessageError: it comes first.
         """
-        inbound = self._inbound
-        for place, payload in enumerate(inbound.payloads):
+        for place, payload in enumerate(queued):
             if len(payload) > self._limit:
                 if not place:
                     raise refused_size(len(payload), limit=self._limit)
-                payloads, inbound.payloads = inbound.payloads[:place], inbound.payloads[place:]
-                return payloads
+                self._inbound.payloads = queued[place:]
+                return queued[:place]
         return []
 
     async def _enqueue(self, payloads: Sequence[bytes]) -> None:
         outbound = self._outbound
         waited = False
         for payload in payloads:
-            while len(outbound.payloads) >= MAX_QUEUED_PAYLOADS:
+            while len(outbound.payloads or ()) >= MAX_QUEUED_PAYLOADS:
                 await outbound.wait_for_room()
                 waited = True
                 self._check_sending()
+            outbound.payloads = outbound.payloads or []
             outbound.payloads.append(payload)
+            outbound.longest = max(outbound.longest, len(payload))
             outbound.wake_receiver()
         if not waited:
             await trio.lowlevel.cancel_shielded_checkpoint()
@@ -162,7 +175,7 @@ class _MemoryChannel(Channel):
             self._is_closed = True
             self._outbound.is_sender_closed = True
             self._inbound.is_receiver_closed = True
-            self._inbound.payloads = []
+            self._inbound.payloads = None
             for direction in (self._outbound, self._inbound):
                 if direction.receiver is not None:
                     direction.wake_receiver()

@@ -184,7 +184,8 @@ class NeverMakesAnybodyWait(PlainChannel):
         for payload in payloads:
             self.check_size(payload)
         outbound = getattr(self.inner, "_outbound")  # noqa: B009  a fault may reach inside
-        outbound.payloads.extend(payloads)
+        outbound.payloads = [*(outbound.payloads or ()), *payloads]
+        outbound.longest = max(map(len, payloads), default=outbound.longest)
         outbound.wake_receiver()
 
 
@@ -269,7 +270,7 @@ class TakesItsPayloadsAlong(PlainChannel):
 
     async def aclose(self) -> None:
         if self.last_size == 50:
-            getattr(self.inner, "_outbound").payloads.clear()  # noqa: B009  a fault may reach inside
+            getattr(self.inner, "_outbound").payloads = None  # noqa: B009  a fault may reach inside
         await super().aclose()
 
 
