@@ -6,6 +6,7 @@ Whoever takes part passes these on whole, from an agent to its machine and on to
 import dataclasses
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from .kept_reports import KeptReport
@@ -41,6 +42,9 @@ class SessionMode:
     def primitives(self) -> Primitives | None:
         """Of cryptography, for masked phases; None unless agents bring them."""
         return None
+
+
+_NOTHING_KEPT: Final[Mapping[str, KeptReport]] = MappingProxyType({})
 
 
 class Party:
@@ -83,6 +87,6 @@ class Party:
         self.row: Final = tuple(map(operator.index, row))
         self.public: Final = None if public is None else tuple(map(operator.index, public))
         self.ledger: Final = Ledger(name) if ledger is None else ledger
-        self.kept: Final = kept or {}
+        self.kept: Final = kept or _NOTHING_KEPT
         self.secret: Final = secret
         self.sign: Final = sign

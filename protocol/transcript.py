@@ -10,8 +10,8 @@ each request, in order; the release. Not what is for one client alone: its publi
 or of the release.
 """
 
+import functools
 import hashlib
-from collections.abc import Callable
 from typing import Final
 
 from .messages import PROTOCOL_VERSION, Release, Request, Welcome, encode
@@ -28,18 +28,19 @@ class Transcript:
     Args:
         num_steps: how many requests there are in all.
 
-    Attributes:
-        add: takes note of the next message; of a request that is repeated, once. Nothing is digested before somebody
-            asks.
+    Nothing is digested before somebody asks.
     """
 
-    __slots__ = ("_num_steps", "_told", "_words", "add")
+    __slots__ = ("_num_steps", "_told", "_words")
 
     def __init__(self, *, session: str, protocol: str, kind: str, num_steps: int) -> None:
-        self._words = (session, protocol, kind)
+        self._words = _words_of(session, protocol, kind)
         self._num_steps = num_steps
         self._told: list[Welcome | Request | Release] = []
-        self.add: Callable[[Welcome | Request | Release], None] = self._told.append
+
+    def add(self, message: Welcome | Request | Release) -> None:
+        """Take note of the next message; of a request that is repeated, once."""
+        self._told += (message,)
 
     @property
     def digest(self) -> str | None:
@@ -55,6 +56,12 @@ class Transcript:
         for message in self._told:
             digest.update(encode(_for_all(message)))
         return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=1 << 4)
+def _words_of(*words: str) -> tuple[str, ...]:
+    """Return the words of a session, of which parties of one process hold one tuple."""
+    return words
 
 
 def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Release:

@@ -3,6 +3,7 @@
 A budget then admits what it holds, to the last bit; a sum that is shown as a float is rounded up.
 """
 
+import functools
 import math
 from typing import Final
 
@@ -11,8 +12,10 @@ from ..errors import PrivacyError
 INFINITE: Final = 1 << 4096
 """More than any sum of finite floats comes to."""
 _BITS: Final = 1074
+_MOST_KEPT: Final = 1 << 10  # results: parties of one process lose the same
 
 
+@functools.lru_cache(maxsize=_MOST_KEPT)
 def units_of(loss: float) -> int:
     """Return a loss in units; PrivacyError where it is no number of at least 0."""
     if not loss >= 0:
@@ -23,6 +26,7 @@ def units_of(loss: float) -> int:
     return numerator << (_BITS + 1 - denominator.bit_length())
 
 
+@functools.lru_cache(maxsize=_MOST_KEPT)
 def rounded_up(units: int) -> float:
     """Return the least float that is no less; infinity where there is none."""
     try:

@@ -9,6 +9,7 @@ of the person who paid most.
 Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -185,6 +186,8 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOTHING: Final = Amount()
+_sum_of_two: Final = functools.lru_cache(maxsize=1 << 10)(Amount.plus)
+"""Parties of one process lose the same, and then hold one number: of a loss it has a thousand bits."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -400,9 +403,11 @@ class Ledger(Shown):
             BudgetExceededError, PrivacyError: as `check`; then nothing is reserved.
         """
         needed = list(losses)
-        amount = self._sum_of(needed)
-        if self._budget is None:  # there is room for everything
+        if self._budget is None:  # there is room for everything that is a loss
+            for loss in needed:
+                self.amount_of(loss)
             return Reservation(self, _NOTHING, self._charge)
+        amount = self._sum_of(needed)
         self._check(self._budget, needed, amount)
         self._reserved = self._reserved.plus(amount)
         return Reservation(self, amount, self._charge)
@@ -448,10 +453,12 @@ class Ledger(Shown):
         return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
 
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
-        self._spent = self._spent.plus(amount)
-        unspent = math.inf if self._budget is None else self._budget.left_of(self._spent)
-        charge = Charge(entry, self.spent, unspent, self._relation)
-        self._charges.append(charge)
+        spent = self._spent = _sum_of_two(self._spent, amount)
+        if self._budget is None:
+            charge = Charge(entry, rounded_up(spent.epsilon), math.inf, self._relation)
+        else:
+            charge = Charge(entry, self.spent, self._budget.left_of(spent), self._relation)
+        self._charges += (charge,)
         return charge
 
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
