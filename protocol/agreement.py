@@ -5,7 +5,6 @@ or drawn. An error shows what is public on both sides, field by field. Of the pa
 does not fit, and not what.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -52,7 +51,7 @@ class Agreement:
         """Say what of a Welcome was not agreed to; empty where all was."""
         if welcome.version != PROTOCOL_VERSION:
             return f"{SERVER} speaks version {welcome.version}, this side {PROTOCOL_VERSION}"
-        if bytes(welcome.parameters) != bytes(self._protocol.encoded_parameters):
+        if welcome.parameters != self._protocol.encoded_parameters:
             differing = self._other_parameters(welcome.parameters)
             return f"{SERVER}'s parameters are not those agreed to: {differing}"
         if self.charter != welcome.charter and not self.charter.agrees_with(welcome.charter):
@@ -61,22 +60,13 @@ class Agreement:
         if self._party.public is not None and welcome.public != self._party.public:
             return f"{SERVER}'s public row for {self._party.name} is not the one agreed to"
         try:
-            self._protocol.check_public(welcome.public)
-            self._protocol.check_row(self._party.row, welcome.public)
-            self._check_values(welcome.public)
+            self._protocol.check_fit(self._party.row, welcome.public)
         except ConfigurationError as error:
             return f"{SERVER}'s public row for {self._party.name} is none: {error}"
         except ValueError:
             # Why not is the party's own business: which places of its private row are filled.
             return f"{SERVER}'s public row does not fit {self._party.name}'s own values"
         return ""
-
-    def _check_values(self, public: Sequence[int]) -> None:
-        """Raise ValueError if the row holds what nobody with this public row may: its loss would be of other values."""
-        for phase, values in zip(self._protocol.phases, self._protocol.values_of(public), strict=True):
-            for value, allowed in zip(self._party.row[phase.columns], values, strict=True):
-                if value not in allowed:
-                    raise ValueError("a value is outside what the public row allows")
 
     def _choice(self) -> tuple[int, ...]:
         """Return what the party chooses of its public row, checked before anything of it leaves."""

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
+import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast
 
@@ -492,6 +493,32 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
         passed. The server learns that they do not fit, and not the message.
         """
         del row, public
+
+    def check_fit(self, row: Sequence[int], public: Sequence[int]) -> None:
+        """Run by a client as it is welcomed: `check_public`, `check_row`, and whether each value may be held.
+
+        Else its loss would be of other values. Where one process runs many parties, the same rows are checked once.
+
+        Raises:
+            ConfigurationError: no table can have this public row.
+            ValueError: it does not fit the private row; the message is the party's own.
+        """
+        key = tuple(public), tuple(row)
+        if key in self._fits_held:
+            return
+        self.check_public(public)
+        self.check_row(row, public)
+        for phase, values in zip(self.phases, self.values_of(public), strict=True):
+            own = row[phase.columns]
+            if len(own) != len(values) or not all(map(operator.contains, values, own)):
+                raise ValueError("a value is outside what the public row allows")
+        if len(self._fits_held) < _MOST_ROWS_HELD:
+            self._fits_held.add(key)
+
+    @functools.cached_property
+    def _fits_held(self) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The public rows, with private ones, that were found to fit."""
+        return set()
 
     def check_roster(self, public: IntArray) -> None:
         """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.

@@ -6,6 +6,7 @@ its answer set, and a report that leaves its set is seen at once.
 
 import dataclasses
 import functools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -65,6 +66,11 @@ class Codes:
         """The codes of each task's answers, for one row at a time."""
         starts: list[int] = self.offset_of_task.tolist()
         return [range(start, start + size) for start, size in zip(starts, self.size_of_task.tolist(), strict=True)]
+
+    @functools.cached_property
+    def numbers_of_sets(self) -> list[int]:
+        """Which answer set each task has, and at last, for `NO_TASK`, one more than there are."""
+        return [*self.set_of_task.tolist(), len(self.sizes)]
 
     @functools.cached_property
     def values_of_task(self) -> list[tuple[int, ...]]:
@@ -144,8 +150,11 @@ class Codes:
         """
         if len(public) != len(row) + 1:
             raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
-        ranges = self._range_of_task
-        for answer, task in zip(row, public[1:], strict=True):
+        ranges, tasks = self._range_of_task, public[1:]
+        are_tasks = not tasks or (min(tasks) >= NO_TASK and max(tasks) < len(ranges))
+        if are_tasks and all(map(operator.contains, map(self.values_of_task.__getitem__, tasks), row)):
+            return
+        for answer, task in zip(row, tasks, strict=True):  # to say which of them is none
             if not -1 <= task < len(ranges):
                 raise ValueError(f"there is no task {task}")
             if answer == NO_ANSWER:

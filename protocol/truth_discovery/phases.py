@@ -69,11 +69,10 @@ class AnswersPhase(LeveledPhase):
         return np.split(order, np.searchsorted(codes[order], codes[firsts[1:]]))
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        counts = [0] * len(self._codes.sizes)
-        for task in public[self._asked]:
-            if task != NO_TASK:
-                counts[self._codes.set_of_task[task]] += 1
-        return self._losses_of_kind(self.level_of(public), *counts)
+        counts = [0] * (len(self._codes.sizes) + 1)
+        for number in map(self._codes.numbers_of_sets.__getitem__, public[self._asked]):
+            counts[number] += 1
+        return self._losses_of_kind(self.level_of(public), *counts[:-1])
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
         every = self._kinds_of(public)

@@ -204,9 +204,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def check_public(self, public: Sequence[int]) -> None:
         asked, levels = self.parameters.asked, self.parameters.own_levels.epsilons
         tasks = [task for task in public[asked] if task != NO_TASK]
+        are_tasks = not tasks or 0 <= min(tasks) <= max(tasks) < len(self.parameters.tasks)
         num_tasks, width, own = len(self.parameters.tasks), self.parameters.max_answers, public[asked.stop :]
         is_row = len(public) == asked.stop + bool(levels) and public[0] >= 0 and len(set(tasks)) == len(tasks)
-        if not is_row or not all(0 <= task < num_tasks for task in tasks) or (own and not 0 <= own[0] < len(levels)):
+        if not is_row or not are_tasks or (own and not 0 <= own[0] < len(levels)):
             allowed = f"a place and {width} distinct tasks of {num_tasks}, filled up with {NO_TASK} if there are fewer"
             allowed += f", and the place of an ε in [0, {len(levels) - 1}]" if levels else ""
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
