@@ -16,7 +16,20 @@ from typing import Any, Final, Protocol, TypeAlias
 import msgspec
 import trio
 
-from ..protocol.effects import Drop, Effect, Fail, Finish, Keep, Send, SetDeadline
+from ..protocol.effects import (
+    Attended,
+    Charged,
+    Closed,
+    Drop,
+    Effect,
+    Fail,
+    Finish,
+    Keep,
+    Named,
+    Opened,
+    Send,
+    SetDeadline,
+)
 from ..protocol.errors import LocalProtocolError, PsephosError, RemoteProtocolError
 from ..protocol.messages import Abort, Message, decode, encode
 from ..protocol.records import Record
@@ -38,6 +51,7 @@ _QUIET_SECONDS: Final = 0.05
 """A socket in which nothing was found for so long is empty."""
 _TURNS: Final = 3
 """In the first the system is asked what has come, in the second it is read; one to spare."""
+_FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, Named, Opened})
 _OVERTIME_SECONDS: Final = 1.0
 """Nobody who goes on sending holds a deadline up for longer."""
 
@@ -221,7 +235,7 @@ class Driver:
                         if self._is_keeping:
                             return
                         break
-                    else:
+                    elif self._log is not None or type(effect) not in _FOR_THE_LOG:
                         self._act_on(effect)
                     if self._listener is not None:
                         self._listener(effect)

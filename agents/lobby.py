@@ -95,7 +95,7 @@ class Lobby:
     """
 
     def __init__(self, places: Places | OneProcess, *, tell: Callable[[Mapping[str, int]], None]) -> None:
-        self._places = places
+        self._places = None if isinstance(places, OneProcess) else places
         self._tell = tell
         self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
         self._of_address: dict[str, dict[Channel, None]] = {}
@@ -110,7 +110,7 @@ class Lobby:
     def enter(self, channel: Channel) -> None:
         """Let a connection wait; one that has waited longest goes for it, where it must."""
         channel.limit_payloads(MAX_GREETING_BYTES)
-        if isinstance(self._places, OneProcess):
+        if self._places is None:
             return
         address = _network_of(channel.peer)
         self._strangers[channel] = _Stay(address, trio.current_time())

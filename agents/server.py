@@ -294,7 +294,9 @@ class Server:
             outbox = driver.open_outbox(party, channel)
             self._readers += 1
             try:
-                if driver.take(party, payloads, first=hello) and not await driver.read(party, channel):
+                may_go_on = driver.take(party, payloads, first=hello)
+                del greeting, hello, payloads  # as many as there are parties would be held for the whole session
+                if may_go_on and not await driver.read(party, channel):
                     return
                 await driver.settle()
                 if outbox.has_writer:
@@ -320,8 +322,8 @@ class Server:
             if payloads[0] == GREETING and not isinstance(channel, CarriedChannel):
                 await self._carry(channel, payloads[1:], driver)
                 return None
-            seats = self._roster.num_seats(channel.peer_fingerprint)
-            if self._roster.fingerprints is not None and seats > 1 and not isinstance(channel, CarriedChannel):
+            is_own = self._roster.fingerprints is not None and not isinstance(channel, CarriedChannel)
+            if is_own and (seats := self._roster.num_seats(channel.peer_fingerprint)) > 1:
                 reason = f"{seats} parties have this certificate, and share one connection (psephos join --parties)"
                 raise RemoteProtocolError(reason, sender=channel.peer, role="server")  # noqa: TRY301  told below
             message = _greeting_in(payloads[0], peer=channel.peer)

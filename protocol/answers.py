@@ -107,8 +107,9 @@ class Answers:
         charges: list[Charge] = []
 
         def draw() -> Sequence[int]:
-            losses = phase.losses_of(public)
-            charges.extend([reservation.charge(loss, session=session, phase=phase.name) for loss in losses])
+            nonlocal charges
+            for loss in phase.losses_of(public):
+                charges += (reservation.charge(loss, session=session, phase=phase.name),)
             return self._noise.randomize(
                 phase.mechanism_of(public),
                 self._party.row[phase.columns],
@@ -120,7 +121,7 @@ class Answers:
         if self._masking is not None:
             payload = step.codec.encode(self._masking.answer(step, request, draw))
         else:
-            earlier = self._party.kept.get(phase.name)
+            earlier = self._party.kept.get(phase.name) if self._party.kept else None
             payload = _encoded(phase, draw() if earlier is None else earlier.report)
         report = Report(request.step, payload)
         self.given += [*[None] * (request.step - len(self.given)), (request, report)]

@@ -61,6 +61,7 @@ from .transcript import Transcript
 from .views import Happening, View, check_view
 
 _TABLE = CONVERSATION[Side.CLIENT]
+_TO_SERVER = (SERVER,)
 
 
 class ClientMachine:
@@ -216,7 +217,7 @@ class ClientMachine:
             shown = None if last < 0 else Acknowledgement(last, self._acknowledged[last])
             hello = msgspec.structs.replace(hello, num_reports=len(self._answers.given), shown=shown)
         self._position.move(Move.HELLO)
-        return [send((SERVER,), hello, view=self._view)]
+        return [self._send(hello)]
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.
@@ -329,7 +330,7 @@ class ClientMachine:
             if message != request:
                 return self._blame(self._unexpected(message, "another "))
             position.move(Move.REPORT)
-            return [send((SERVER,), report, view=self._view)]
+            return [self._send(report)]
         is_next = message.step == number < self._num_steps or self._answers.skips_to(message.step)
         if Move.REQUEST not in moves or not is_next:
             return self._blame(self._unexpected(message))
@@ -347,7 +348,8 @@ class ClientMachine:
         except RemoteProtocolError as error:
             return self._blame(error)
         position.move(Move.REPORT)
-        effects: list[Effect] = [*map(Charged, charges), send((SERVER,), report, view=self._view)]
+        sent = Send(_TO_SERVER, report) if self._view is None else self._send(report)
+        effects: list[Effect] = [*map(Charged, charges), sent]
         if self._is_durable:
             drawn = Drawn(
                 step=message.step,
@@ -368,6 +370,8 @@ class ClientMachine:
         if self._masking is not None:
             return
         decoder = None if not request.step else self._protocol.steps[request.step - 1].phase.outcome_decoder
+        if decoder is None and request.payload == NIL == request.own:
+            return
         problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
         if decoder is not None:
             decode_payload(request.payload, decoder.decode, sender=SERVER, problem=problem)
@@ -441,7 +445,7 @@ class ClientMachine:
         return [Keep(Left(reason, is_final=is_final))] if self._is_durable else []
 
     def _send(self, message: Message) -> Send:
-        return send((SERVER,), message, view=self._view)
+        return send(_TO_SERVER, message, view=self._view)
 
     def _close(self, move: Move) -> None:
         """Make the last move: what the session did not need of the ledger is others' again."""

@@ -41,7 +41,7 @@ class RowCodec:
         self.number_bytes = width_of(low, high)
         self._first = len(_header(length))
         self.max_bytes = self._first + self.number_bytes * length
-        self._formats = frozenset(b"".join(_FORMATS.get(self.number_bytes, (bytes(range(256)),))))
+        self._formats = frozenset(b"".join(_FORMATS.get(self.number_bytes, ())))
         self._length = length
 
     def encode(self, row: Sequence[int], /) -> msgspec.Raw:
@@ -57,7 +57,9 @@ class RowCodec:
         data = bytes(payload)
         row = self._decoder.decode(data)
         # Of one byte each there are as many as bytes; of more, each begins with its format where the one before ends.
-        if len(data) != self.max_bytes or not self._formats.issuperset(data[self._first :: self.number_bytes]):
+        if len(data) != self.max_bytes or (
+            self._formats and not self._formats.issuperset(data[self._first :: self.number_bytes])
+        ):
             raise msgspec.DecodeError(f"its numbers do not take the {self.number_bytes} bytes that each has to")
         return row
 

@@ -60,7 +60,7 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
 
 
 _REQUEST: Final = 3
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
 
 _IMMUTABLE: Final = (
@@ -288,8 +288,12 @@ Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inqu
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _last: tuple[bytes, Message] | None = None
-"""What was read last. Where one process sends the same bytes to many of its parties, all have one value, which nobody
-can change."""
+"""What a client read last. Where one process sends the same bytes to many of its parties, all have one value, which
+nobody can change."""
+_welcome: tuple[Welcome, bytes] | None = None
+"""The Welcome that was written last: where parties have no public row, everybody's."""
+_TOLD_ONCE: Final = frozenset({Hello, Report})
+"""What no two parties say in the same bytes."""
 _LONG: Final = 512
 """Bytes, from which on a message may share what it begins with."""
 _SHARED: Final = {2: ("parameters", 3), 5: ("payload", 2)}
@@ -301,13 +305,19 @@ process, and held once."""
 
 def encode(message: Message) -> bytes:
     """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
+    global _welcome  # noqa: PLW0603  it is the process's
     told: object = message
+    if type(message) is Welcome and (last := _welcome) is not None and message is last[0]:
+        return last[1]
     if type(message) is Request and message.own == NIL:
         told = (_REQUEST, message.step, message.payload)  # msgspec would write the absent element, too
     payload = _encoder.encode(told)
     if len(payload) > MAX_MESSAGE_BYTES:
-        name = type(message).__name__
-        raise ValueError(f"a message may have {MAX_MESSAGE_BYTES} bytes, this {name} has {len(payload)}")
+        raise ValueError(
+            f"a message may have {MAX_MESSAGE_BYTES} bytes, this {type(message).__name__} has {len(payload)}"
+        )
+    if type(message) is Welcome:
+        _welcome = message, payload
     return payload
 
 
@@ -318,18 +328,20 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
         MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
     """
     global _last  # noqa: PLW0603  it is the process's
-    if len(payload) > MAX_MESSAGE_BYTES:
-        reason = f"a message may have {MAX_MESSAGE_BYTES} bytes, {sender or 'a peer'} sent {len(payload)}"
-        raise MalformedMessageError(reason, sender=sender)
     last = _last  # once: another thread may read another message in the meantime
     if last is not None and payload is last[0]:
         return last[1]
+    size = len(payload)
+    if size > MAX_MESSAGE_BYTES:
+        reason = f"a message may have {MAX_MESSAGE_BYTES} bytes, {sender or 'a peer'} sent {size}"
+        raise MalformedMessageError(reason, sender=sender)
     try:
-        message = _decoder.decode(payload) if len(payload) < _LONG else _decode_long(payload)
-    except _UNREADABLE as error:
-        reason = f"{sender or 'a peer'} sent {len(payload)} bytes that are no message: {error}"
+        message = _decoder.decode(payload) if size < _LONG else _decode_long(payload)
+    except UNREADABLE as error:
+        reason = f"{sender or 'a peer'} sent {size} bytes that are no message: {error}"
         raise MalformedMessageError(reason, sender=sender) from None
-    _last = payload, message
+    if type(message) not in _TOLD_ONCE:
+        _last = payload, message
     return message
 
 
@@ -341,7 +353,7 @@ def _decode_long(payload: bytes) -> Message:
     field, start = _SHARED[tag]
     beginning, shared = _known.get(tag, (b"", NIL))
     if beginning and payload.startswith(beginning):
-        with contextlib.suppress(*_UNREADABLE):  # whole, below, it says where it cannot be read
+        with contextlib.suppress(*UNREADABLE):  # whole, below, it says where it cannot be read
             rest = _decoder.decode(payload[:start] + bytes(NIL) + payload[len(beginning) :])
             return msgspec.structs.replace(rest, **{field: shared})
     message = _decoder.decode(payload)
@@ -408,5 +420,5 @@ def decode_payload(
     """
     try:
         return decode(payload)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise MalformedMessageError(f"{problem}: {error}", sender=sender) from None

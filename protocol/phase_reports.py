@@ -16,7 +16,7 @@ from .effects import Named
 from .errors import MalformedMessageError
 from .kept_reports import ReceivedReports
 from .masked_sessions import ServerMasking
-from .messages import NIL, Release, Request, decode_payload, encode_payload
+from .messages import NIL, UNREADABLE, Release, Request, encode_payload
 from .phases import Draw, MaskedPhase, Phase, PhasedProtocol
 from .plugin_checks import checked_phase_outcome, checked_tally
 from .plugin_faults import blaming, reason_of
@@ -218,19 +218,24 @@ class PhaseReports:
             MalformedMessageError: nothing.
             RemoteProtocolError: nothing that has a place in a masked phase.
         """
-        problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
-        values = decode_payload(payload, self._open.codec.decode, sender=seat.party, problem=problem)
+        try:
+            values = self._open.codec.decode(payload)
+        except UNREADABLE as error:
+            raise self._undeclared(seat, str(error)) from None
         if self._reads_rows[self.step]:
             try:
                 self._open.phase.check_report(values, tuple(self._public[seat.place].tolist()))
             except ValueError as error:
-                raise MalformedMessageError(f"{problem}: {error}", sender=seat.party) from None
+                raise self._undeclared(seat, str(error)) from None
             except Exception as error:
-                reason = reason_of(error, is_private=self._protocol.keeps_words)
-                raise MalformedMessageError(f"{problem}: {reason}", sender=seat.party) from error
+                raise self._undeclared(seat, reason_of(error, is_private=self._protocol.keeps_words)) from error
         if self._masking is not None:
             self._masking.receive(seat.place, values)
         return values
+
+    def _undeclared(self, seat: Seat, reason: str) -> MalformedMessageError:
+        problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
+        return MalformedMessageError(f"{problem}: {reason}", sender=seat.party)
 
     def count(self, seat: Seat, payload: bytes) -> None:
         """Count a report in the open step: its payload as it came, in which something was read."""

@@ -126,6 +126,7 @@ class ServerMachine:
             masking=None if masked is None else ServerMasking(protocol, masked, roster, mode, secret=secret),
         )
         self._seats = self._phase_reports.seats
+        self._checked: Hello | None = None
         self._is_outdated = False
         self._untold: set[str] = set()
         self._flow = SessionFlow(
@@ -236,7 +237,9 @@ class ServerMachine:
                 here, and could draw them again.
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
-        self._admission.check(hello, fingerprint=fingerprint)
+        if hello is not self._checked:  # at the door, before it is received
+            self._admission.check(hello, fingerprint=fingerprint)
+            self._checked = hello
         if self._is_outdated:
             self._untold.discard(hello.party)
             raise RemoteProtocolError(_OUTDATED, sender=hello.party, role="server", message_type="Hello")
