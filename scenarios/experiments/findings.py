@@ -222,19 +222,30 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{sign}{_number(self.found)}"
 
 
-def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
-    """Return what makes findings on a paper's claims, of which the module's package has a table, `claims.csv`.
+@functools.cache
+def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the lines of `claims.csv` in a module's package, by the keys of what judges them.
 
-    The table has a line for each sentence of the paper: the keys of its entries, where it stands, some of its own
-    words, and the claim. Whoever makes a finding gives its key, and all but these.
+    Each is a sentence of the paper: where it stands, some of its own words, and the claim.
     """
+    rows = rows_beside(module, "claims.csv")
+    return {key: row for row in rows for key in row.pop("keys").split()}
 
-    @functools.cache
-    def claims() -> Mapping[str, Mapping[str, Any]]:
-        rows = rows_beside(module, "claims.csv")
-        return {key: {"paper": paper, **row} for row in rows for key in row.pop("keys").split()}
 
-    return lambda **given: BoundedFinding(**claims()[given["key"]], **given)
+def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
+    """Return what makes findings on a paper's claims: they are given their key, and all but what the table has."""
+    return lambda **given: BoundedFinding(paper=paper, **_claims_of(module)[given["key"]], **given)
+
+
+def said_in(module: str) -> Callable[..., Finding]:
+    """Return what makes findings that trials judge, of a key, a verdict, numbers, and what the claim leaves open."""
+
+    def find(key: str, judgement: Judgement, numbers: str, *, on_stand_in: bool = False, **said: object) -> Finding:
+        line = _claims_of(module)[key]
+        claim, source = f"{line['claim'].format(**said)}.", line["place"].format(**said)
+        return Finding(claim=claim, source=source, judgement=judgement, numbers=numbers, on_stand_in=on_stand_in)
+
+    return find
 
 
 class Sentence(NamedTuple):

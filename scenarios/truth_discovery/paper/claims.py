@@ -15,7 +15,7 @@ from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Finding, found_in, in_sentences
+from ...experiments.findings import BoundedFinding, Finding, found_in, in_sentences, said_in
 from ...experiments.judging import agree, all_above, average, between, difference, errors_of, judged
 from ...experiments.measurements import Measurement, apart, deviation, mean_square
 from ...experiments.sheets import where
@@ -46,6 +46,7 @@ _LABELS: Final = 2
 _WORKERS, _QUALITY = 11, 0.25
 _HIGH, _IMPORTANT = 0.9, 10
 _found: Final = found_in(__name__, paper="Truth discovery: Li et al. (2018)")
+_said: Final = said_in(__name__)
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
@@ -66,12 +67,7 @@ def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
         yield from _of_table(reproduction.table_3, "Table 3", trials)
         yield _nothing_left(reproduction)
     else:
-        yield Finding(
-            claim="The changes of Table 3, and what Section 7.2 says of them, come out as published.",
-            source="Table 3, Section 7.2; readings T1, T2 and T5",
-            judgement=Judgement.NO_DATA,
-            numbers="It is judged by the answers on Duchenne smiles.",
-        )
+        yield _said("of-table-3", Judgement.NO_DATA, "It is judged by the answers on Duchenne smiles.")
     yield from _weights(reproduction)
     yield _equal_privacy(reproduction)
 
@@ -86,20 +82,18 @@ def findings_on_own_data(reproduction: Reproduction) -> Iterator[Finding]:
 
 def _changes() -> Iterator[Finding]:
     smaller = domination_excess(ProductOfUniforms(0.7, 4), ProductOfUniforms(0.9, 4))
-    yield Finding(
-        claim="A smaller b makes a small Δ more probable.",
-        source="Section 6.2.3, second claim on Figure 1",
-        judgement=judged(holds=smaller == 0),
-        numbers="For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
+    yield _said(
+        "smaller-b",
+        judged(holds=smaller == 0),
+        "For n = 4, b = 0.7 against 0.9, each P[Δ ≤ x] is at least as large. But one layer's change shrinks by "
         "the same factor: this is the price of privacy and no difference between the mechanisms.",
     )
     printed = domination_excess(ProductOfUniforms(0.9, 8), ProductOfUniforms(0.9, 4))
     derived = domination_excess(ProductOfUniforms(1.8, 8), ProductOfUniforms(1.8, 4))
-    yield Finding(
-        claim="More important users make a small Δ more probable.",
-        source="Section 6.2.3, third claim on Figure 1, reading T8",
-        judgement=judged(holds=printed == 0),
-        numbers="For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f, of which Figure 1(b) is. But for Π "
+    yield _said(
+        "more-users",
+        judged(holds=printed == 0),
+        "For b = 0.9, from 4 to 8 users, it holds for the printed Π p^f, of which Figure 1(b) is. But for Π "
         f"2p^f, which (10) leads to, P[Δ ≤ x] is smaller by up to {derived:.3f}.",
     )
 
@@ -115,12 +109,7 @@ def _statistics(reproduction: Reproduction) -> Finding:
         f"{name}: {row.tasks:,} tasks, {row.workers} workers, {row.answers:,} answers, {row.gold} with a truth"
         for name, row in found.items()
     )
-    return Finding(
-        claim="The data sets have the sizes of Table 1.",
-        source="Table 1, reading T1; the stand-in is made so",
-        judgement=judged(holds=all(alike)),
-        numbers=f"{words}.",
-    )
+    return _said("sizes", judged(holds=all(alike)), f"{words}.")
 
 
 def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
@@ -129,13 +118,13 @@ def _clean_accuracy(reproduction: Reproduction) -> Iterator[Finding]:
             continue
         known = CLEAN_ACCURACIES[row.crowd]
         are_known = {round(share, 2) == known for share in (row.majority, row.truth_discovery)}
-        yield Finding(
-            claim=f"The accuracy without perturbation is {known:g}.",
-            source="Section 7.2, reading T1",
-            judgement=Judgement.IN_PART if len(are_known) > 1 else judged(holds=True in are_known),
-            numbers=f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
+        yield _said(
+            "clean",
+            Judgement.IN_PART if len(are_known) > 1 else judged(holds=True in are_known),
+            f"Majority voting has {100 * row.majority:.1f} %, ties counting as class 0; truth discovery has "
             f"{100 * row.truth_discovery:.1f} %, and starts from there. Always answering the more frequent class "
             f"has {100 * row.largest_class:.1f} %.",
+            accuracy=known,
         )
 
 
@@ -164,23 +153,13 @@ def _compared(cells: Sequence[PublishedCell], trials: int) -> tuple[Judgement, s
 
 def _reproduces(cells: Sequence[PublishedCell], what: str, trials: int) -> Finding:
     judgement, numbers = _compared(cells, trials)
-    return Finding(
-        claim=f"The changes of {what} come out as published.",
-        source=f"Table 3, readings T1 and T2; on average to {100 * _MARGIN:g} points",
-        judgement=judgement,
-        numbers=numbers,
-    )
+    return _said("changes", judgement, numbers, what=what, margin=100 * _MARGIN)
 
 
 def _stand_in(cells: Sequence[PublishedCell], trials: int) -> Finding:
     judgement, numbers = _compared(cells, trials)
-    return Finding(
-        claim="A made-up crowd of the size of the peer grading data has the changes of Table 2.",
-        source=f"Table 2; on average to {100 * _MARGIN:g} points",
-        judgement=judgement,
-        numbers=f"{numbers} Other data would have other changes.",
-        on_stand_in=True,
-    )
+    told = f"{numbers} Other data would have other changes."
+    return _said("of-table-2", judgement, told, on_stand_in=True, margin=100 * _MARGIN)
 
 
 def _in_errors(differences: Sequence[Measurement]) -> str:
@@ -194,36 +173,37 @@ def _of_table(cells: Sequence[PublishedCell], table: str, trials: int) -> Iterat
     gains = [difference(one.change, two.change) for two, one in pairs]
     points = [100 * gain.value for gain in gains]
     two, one = pairs[0]
-    yield Finding(
-        claim="At every ε truth discovery has a smaller change with two layers than with one.",
-        source=f"{table}, Section 7.2 (3), at equal claimed ε",
-        judgement=all_above(gains, trials=trials),
-        numbers=f"It has in {sum(gain > 0 for gain in points)} of {len(pairs)} rows, by {min(points):.1f} to "
+    yield _said(
+        "two-layers",
+        all_above(gains, trials=trials),
+        f"It has in {sum(gain > 0 for gain in points)} of {len(pairs)} rows, by {min(points):.1f} to "
         f"{max(points):.1f} points ({_in_errors(gains)} joint standard errors). The "
         f"proven loss of one answer is {two.epsilon_answer:.2f} there at ε = {two.epsilon:g}, and "
         f"{one.epsilon_answer:.2f} with one layer.",
+        table=table,
     )
     votes = [(two.change, one.change) for two, one in _pairs(cells, _MV_TWO, _MV_ONE)]
     deviations = [deviation(*pair) for pair in votes]
     mean = average(difference(*pair) for pair in votes)
-    yield Finding(
-        claim="Majority voting does as well with two layers as with one.",
-        source=f"{table}, Section 7.2 (1); on average to {100 * _MARGIN:g} points",
-        judgement=agree(deviations, mean, _MARGIN, trials=trials),
-        numbers=f"The mean square of the differences in joint standard errors is {mean_square(deviations):.2f} where "
+    yield _said(
+        "votes",
+        agree(deviations, mean, _MARGIN, trials=trials),
+        f"The mean square of the differences in joint standard errors is {mean_square(deviations):.2f} where "
         f"chance gives 1; on average they are {mean:+%} points.",
+        table=table,
+        margin=100 * _MARGIN,
     )
     pairs = _pairs(cells, _TD_TWO, _MV_TWO)
     changes = sum(td.change.value < mv.change.value for td, mv in pairs)
     leads = [td.lead for td, _ in pairs if td.lead is not None]
     td, mv = pairs[0]
-    yield Finding(
-        claim="With two layers truth discovery gives better performance than majority voting.",
-        source=f"{table}, Section 7.2 (2), reading T1",
-        judgement=all_above(leads, trials=trials),
-        numbers=f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in "
+    yield _said(
+        "over-votes",
+        all_above(leads, trials=trials),
+        f"Its change is smaller in {changes} of {len(pairs)} rows, its error rate in "
         f"{sum(lead.value > 0 for lead in leads)}, on the same reports by {_in_errors(leads)} standard errors; at ε = "
         f"{td.epsilon:g} they are wrong in {100 * td.error_rate.value:.1f} % and {100 * mv.error_rate.value:.1f} %.",
+        table=table,
     )
 
 
@@ -233,12 +213,12 @@ def _nothing_left(reproduction: Reproduction) -> Finding:
     words = ", ".join(f"{100 * cell.error_rate.value:.1f} % ({cell.method})" for cell in last)
     constant = next(row.largest_class for row in reproduction.crowds if row.crowd == last[0].crowd)
     rates = [cell.error_rate for cell in last]
-    return Finding(
-        claim="At ε = 0 the accuracy is around 0.5.",
-        source=f"Section 7.2, which does not say how near; to {100 * _AROUND:g} points, reading T5",
-        judgement=between(rates, 0.5 - _AROUND, 0.5 + _AROUND, trials=reproduction.trials),
-        numbers=f"The error rates are {words}. Ties count as class 0, and {100 * constant:.1f} % of the known truths "
+    return _said(
+        "half",
+        between(rates, 0.5 - _AROUND, 0.5 + _AROUND, trials=reproduction.trials),
+        f"The error rates are {words}. Ties count as class 0, and {100 * constant:.1f} % of the known truths "
         "are of one class: no estimator beats one half on average over a truth and its complement.",
+        around=100 * _AROUND,
     )
 
 
@@ -248,15 +228,15 @@ def _weights(reproduction: Reproduction) -> Iterator[Finding]:
         rows = where(reproduction.weights, crowd=crowd)
         (fall,) = where(reproduction.falls, crowd=crowd)
         large = [row.clean > row.reported for row in rows if row.flip_probability >= _LARGE_FLIP]
-        yield Finding(
-            claim=f"On {crowd}, a worker's estimated weight falls the more, the larger the flip probability it drew.",
-            source="Figure 2, Section 7.2 (2)",
-            judgement=all_above([fall.correlation], trials=reproduction.trials),
-            on_stand_in=crowd in made_up,
-            numbers=f"The correlation over {len(rows)} workers is {fall.correlation:.3f} on average over "
+        yield _said(
+            "weights",
+            all_above([fall.correlation], trials=reproduction.trials),
+            f"The correlation over {len(rows)} workers is {fall.correlation:.3f} on average over "
             f"{reproduction.trials:,} trials, ε = {fall.epsilon:g} as claimed; in the first, which is drawn, "
             f"{sum(large)} of {len(large)} who drew {_LARGE_FLIP:g} or more lose weight. The worker with most answers "
             f"gave {max(row.num_answers for row in rows):,}.",
+            on_stand_in=crowd in made_up,
+            crowd=crowd,
         )
 
 
@@ -265,11 +245,10 @@ def _equal_privacy(reproduction: Reproduction) -> Finding:
     gains = [choice.two_layer_gain for choice in found if choice.two_layer_gain is not None]
     errors = errors_of(len(gains), reproduction.trials)
     better, worse = apart(gains, errors)
-    return Finding(
-        claim="At the same privacy the two-layer mechanism delivers better utility.",
-        source="abstract and Section 6.3, at equal proven loss of all answers; reading T4",
-        judgement=all_above(gains, trials=reproduction.trials),
-        numbers=f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
+    return _said(
+        "utility",
+        all_above(gains, trials=reproduction.trials),
+        f"With truth discovery it is better in {better} of {len(gains)} cases and worse in {worse}, by "
         f"more than {errors:.1f} standard errors.",
     )
 

@@ -25,7 +25,7 @@ from psephos.scenarios.truth_discovery.paper import (
 from psephos.scenarios.truth_discovery.paper.additions import own_findings
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_paper
 from psephos.scenarios.truth_discovery.paper.pictures import pictures_of
-from psephos.scenarios.truth_discovery.paper.published import EPSILONS, METHODS, TABLES
+from psephos.scenarios.truth_discovery.paper.published import EPSILONS, GRIDS, METHODS, TABLES
 from psephos.scenarios.truth_discovery.paper.rows import ChoiceRow, ComparisonRow, PublishedCell, Reproduction
 from psephos.scenarios.truth_discovery.paper.tables import sheets_of
 from psephos.scenarios.truth_discovery.paper.theory import domination_excess
@@ -78,8 +78,9 @@ def small() -> Iterator[None]:
     """A smaller class in the stand-in's place, two published crowds, and fewer prices at which they are compared."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workloads, "PEER_GRADING_STAND_IN", SMALL_CLASS)
-        patch.setattr(workloads, "COMPARED", ("duchenne", "bluebird", "rte"))
-        patch.setattr(made, "_PRICES", FEW_PRICES)
+        few = msgspec.structs.replace(GRIDS, compared=("duchenne", "bluebird", "rte"), prices=FEW_PRICES)
+        for module in (workloads, made):
+            patch.setattr(module, "GRIDS", few)
         yield
 
 
@@ -264,7 +265,8 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run"
-    monkeypatch.setattr(made, "_PRICES", dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
+    fewer = msgspec.structs.replace(made.GRIDS, prices=dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
+    monkeypatch.setattr(made, "GRIDS", fewer)
     found = reproduce(PAPER, RunFolder(path), trials=10, pictures=False)
     assert found.table_3 == ()
     assert not (path / "table-3.csv").exists()
