@@ -3,7 +3,7 @@
 import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis
@@ -233,3 +233,21 @@ def test_a_bound_that_wraps_around_with_noise_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="with noise"):
         VectorLaplace(1.0, 1, 2**62 - 60)
     assert VectorLaplace(1.0, 1, 2**62 - 61).report_range[1] == 2**62 - 1
+
+
+@pytest.mark.parametrize(
+    ("values", "moved"),
+    [
+        ([(0, 10)], 10),
+        ([(3, -4, 1)], 7),
+        ([range(5), (-8, 8), (2,)], 16),
+        ([range(0, 31, 30)], 20),
+        ([], 0),
+        ([(5,)], 0),
+    ],
+)
+def test_one_value_among_others_costs_how_far_it_moves_and_not_how_many_there_are(
+    values: Sequence[Sequence[int]], moved: int
+) -> None:
+    mechanism = VectorLaplace(scale=4.0, sensitivity=20, bound=40)
+    assert mechanism.event_of_one_among(values).epsilon == moved / 4
