@@ -254,6 +254,17 @@ def test_the_clients_own_row_is_checked_against_its_answers_too() -> None:
     assert_blamed(session, client, client.receive(SERVER, welcome(wrong.public[2].tolist())), reason)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_a_party_holds_is_held_against_the_row_in_each_phase(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    vote = make_vote()
+    phase = vote.phases[number]
+    monkeypatch.setattr(phase, "values_of", lambda _: [()] * phase.num_values)
+    client = Session(vote, make_inputs(vote, 1)).client("p0")
+    client.start()
+    effects = client.receive(SERVER, Welcome.of(vote, public=()))
+    assert str(failure_of(effects)) == "server's public row does not fit p0's own values"
+
+
 def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() -> None:
     vote = make_vote()
     client = Session(vote, make_inputs(vote, 1)).client("p0")
