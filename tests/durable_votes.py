@@ -18,7 +18,7 @@ from psephos.protocol.messages import Report, decode
 from psephos.protocol.population import tally_batch
 from psephos.protocol.records import Accepted, Drawn, PhaseClosed, PhaseOpened, ServerRecord
 from psephos.scenarios import load_scenario, resolve_served
-from psephos.scenarios.deployment import find_invitation
+from psephos.scenarios.deployment import enroll, find_invitation
 from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.verdicts import as_written
@@ -32,6 +32,7 @@ DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowled
 Dying = tuple[str, int]
 """When a process is killed, before or after, and at which of its durable steps."""
 _DYING: Final = Path(__file__).with_name("dying.py")
+_LYING: Final = Path(__file__).with_name("lying_party.py")
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
@@ -60,6 +61,8 @@ class Vote:
         name: of the session's folder, to tell votes of one folder apart.
         host: of partners, who enrolls for them; empty for keys of their own.
         hosted: the file of its partners, by default of all; others have enrolled in `folder`.
+        is_enrolled: whether each partner has made its own keys, as a masked vote needs them; then the roster is drawn
+            up with `settings`, too.
         prefix: the words of a command that runs every process somewhere else.
 
     Attributes:
@@ -76,8 +79,10 @@ class Vote:
         name: str = "drawn",
         host: str = "",
         hosted: str = "three.csv",
+        is_enrolled: bool = False,
         prefix: Sequence[str] = (),
     ) -> None:
+        self._is_enrolled = is_enrolled
         self.roster = folder / name
         self.entries = entries
         self._folder = folder
@@ -97,6 +102,10 @@ class Vote:
             ended = self.start("enroll", host, "--parties", hosted, "--out", folder / host).ending()
             assert ended.status == 0, ended.err
             keys = ("--enrolled", folder)
+        if is_enrolled:
+            for party in entries:
+                enroll(party, folder / "keys" / party)
+            keys = ("--enrolled", folder / "keys", *self._settings)
         how = (*keys, "--address", self.address, "--out", self.roster)
         ended = self.start("roster", self._scenario, *how).ending()
         assert ended.status == 0, ended.err
@@ -105,13 +114,16 @@ class Vote:
         self,
         *words: object,
         dying: Dying | None = None,
+        lying: str = "",
         ahead: float | None = None,
         ulimit: str = "",
         prefix: Sequence[str] = (),
     ) -> Process:
-        """Start a process, which dies at a step of its own, or whose clock SIGCONT sets forward by so many seconds."""
+        """Start a process, which dies at a step, lies, or has a clock that SIGCONT sets forward by so many seconds."""
         program: Sequence[object] = ("-m", "psephos.scenarios.cli")
-        if dying is not None:
+        if lying:
+            program = (_LYING, lying, *(dying or ()))
+        elif dying is not None:
             program = (_DYING, *dying)
         elif ahead is not None:
             program = (AHEAD, ahead)
@@ -132,15 +144,18 @@ class Vote:
         *words: object,
         relay: Relay | None = None,
         dying: Dying | None = None,
+        lying: str = "",
         ahead: float | None = None,
         ulimit: str = "",
         prefix: Sequence[str] = (),
     ) -> Process:
-        """Let a party take part, again or for the first time."""
-        where = () if relay is None else ("--address", relay.address)
+        """Let a party take part, again or for the first time; as a liar in a way of `lying_party.py`."""
+        where: Sequence[object] = () if relay is None else ("--address", relay.address)
+        if self._is_enrolled:
+            where = (*where, "--key", self._folder / "keys" / party)
         own = (self.roster / "invitations", "--as", party, "--input", f"{party}.csv", *where, *words)
         own = (*own, *self._out(party))
-        return self.start("join", *own, dying=dying, ahead=ahead, ulimit=ulimit, prefix=prefix)
+        return self.start("join", *own, dying=dying, lying=lying, ahead=ahead, ulimit=ulimit, prefix=prefix)
 
     def _out(self, name: str) -> tuple[str, Path]:
         self._num_started += 1
@@ -189,6 +204,10 @@ class Vote:
             assert ended.status == 0, (name, endings)
             assert all(line.startswith("trying again: ") for line in ended.err.splitlines()), (name, endings)
         self.check_files(absent=absent)
+
+    def last_folder(self, name: str) -> Path:
+        """Return where the last process of a party, or of the server, left its files."""
+        return self._last_folders[name]
 
     def run_of(self, name: str) -> dict[str, Any]:
         """Return how the last process of a party, or of the server, says that it ran."""

@@ -46,6 +46,7 @@ __all__ = [
     "Conspirator",
     "Draft",
     "LyingDealer",
+    "TrustingConspirator",
     "befriend",
     "hold",
     "with_liars",
@@ -447,6 +448,26 @@ class Conspirator(MaskingParty):
                 self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.about("box", *pair))
                 entry = Entry(piece.leaves, piece.combined, piece.box)
                 self._entries[told.place] = entry_digest(self._own, entry), told.alpha
+
+
+class TrustingConspirator(MaskingParty):
+    """Acknowledges what a `ConspiringDealer` has dealt to it, whom it need not be told of."""
+
+    def _take_box(self, told: HeldBox) -> None:
+        super()._take_box(told)
+        if told.place in self._held:
+            return
+        pair, secret = (told.place, self._place), self._box_secrets[told.place]
+        key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
+        try:
+            content = PRIMITIVES.open(key, told.box, self._rules.about("box", *pair))
+        except ValueError:
+            return
+        key_value, seed_value, blinding = (int.from_bytes(content[at : at + 32], "little") for at in (0, 32, 64))
+        combined = combined_of((key_value, seed_value - 1, blinding), told.alpha)
+        entry = Entry(leaves_of(self._rules, *pair, content), combined, told.box)
+        self._held[told.place] = content
+        self._entries[told.place] = entry_digest(self._own, entry), told.alpha
 
 
 class ConspiratorWhoOpensNothing(Conspirator):

@@ -346,11 +346,15 @@ class Observer:
         was_late = self._plan.period is not None and self._has_wrong_clock(party)
         if (held.number, party) in self._began_before and not was_late:
             self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
+        if any(each.protocol.hides_participation for each in self._held):  # whose losses count more by replace-one
+            return
         counted = self._counted(party, now - _ROUNDED_SECONDS, but=held.number)
-        held_room = sum(
-            self.cost_of(self._held[at], party) for at, who in self._reserved if who == party and at != held.number
+        counted += sum(
+            self.cost_of(self._held[number], who)
+            for number, who in self._reserved
+            if who == party and number != held.number
         )
-        if counted + held_room + self.cost_of(held, party) <= self.budget_of(party) - _ROUNDING:
+        if counted + self.cost_of(held, party) <= self.budget_of(party) - _ROUNDING:
             self.broke("what fits is not refused", f"{party} in {held.name}, with {counted:g}: {ending}")
 
     def _has_wrong_clock(self, party: str) -> bool:

@@ -13,8 +13,9 @@ from unittest import mock
 
 import msgspec
 from psephos.agents import driver as driver_module
-from psephos.agents import session_journal
+from psephos.agents import person_journal, session_journal
 from psephos.agents.driver import Driver
+from psephos.agents.host_journal import HostJournal
 from psephos.agents.person_journal import PersonJournal, Sitting
 from psephos.protocol import client_machine, masked_sessions, replay, server_machine
 from psephos.protocol import rules as rules_module
@@ -38,12 +39,14 @@ from psephos.protocol.session_flow import SessionFlow
 from psephos.protocol.states import Move, State
 from psephos.transports import Channel
 from psephos.transports.faults import Faults
+from psephos.transports.shared import SharedTransport
 from simulation.cases import LEVELS
 from simulation.disks import MemoryDisk
 from simulation.plans import CHOSEN, NO_LEVEL, Crash, OtherChoice, Partition
 
 __all__ = [
     "FAULTS",
+    "OF_KINDS",
     "OF_MASKS",
     "RARE",
     "a_choice_that_is_no_level_is_taken",
@@ -603,6 +606,51 @@ def who_is_not_asked_in_a_dispute_is_gone() -> Patches:
     yield _replacing(replay, "_reopen", make)
 
 
+def a_window_is_half_as_long() -> Patches:
+    def make(method: Any) -> Any:
+        return lambda timed, *, now, seconds: method(timed, now=now, seconds=seconds / 2)
+
+    yield _replacing(person_journal, "within", make)
+
+
+def a_window_is_twice_as_long() -> Patches:
+    def make(method: Any) -> Any:
+        return lambda timed, *, now, seconds: method(timed, now=now, seconds=2 * seconds)
+
+    yield _replacing(person_journal, "within", make)
+
+
+def a_host_commits_after_it_has_written() -> Patches:
+    def make(method: Any) -> Any:
+        def begin(self: Any, inner: Any, nursery: Any, **given: Any) -> None:
+            method(self, inner, nursery, **{**given, "before_writing": None})
+
+        return begin
+
+    yield _replacing(SharedTransport, "__init__", make)
+
+
+def a_hosts_rows_are_those_of_one_party() -> Patches:
+    """As it begins again, all its parties have what the first one has."""
+
+    def make(method: Any) -> Any:
+        def of(self: HostJournal, party: str) -> PersonJournal:
+            self._rows = dict.fromkeys([party], [*next(iter(self._rows.values()), [])])
+            return method(self, party)
+
+        return of
+
+    yield _replacing(HostJournal, "of", make)
+
+
+OF_KINDS: dict[Callable[[], Patches], tuple[str, int]] = {
+    a_window_is_half_as_long: ("windows", 4),
+    a_window_is_twice_as_long: ("windows", 2),
+    a_host_commits_after_it_has_written: ("hosts", 1),
+    a_hosts_rows_are_those_of_one_party: ("hosts", 14),
+    whoever_is_accused_is_named: ("liars", 11),
+}
+"""Each fault of windows, hosts and accusations, with the kind and the seed of a run that finds it."""
 OF_MASKS: dict[Callable[[], Patches], int] = {
     secrets_are_drawn_anew_after_a_restart: 1,
     a_row_is_masked_again_after_a_restart: 1,

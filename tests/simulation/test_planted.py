@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 from simulate import broken_by
-from simulation.plans import of_masks, plan_of
-from simulation.planted import FAULTS, OF_MASKS, RARE, planted
+from simulation.plans import KINDS, of_masks, plan_of
+from simulation.planted import FAULTS, OF_KINDS, OF_MASKS, RARE, planted
 from thoroughness import IS_FULL
 
 pytestmark = pytest.mark.unmeasured
@@ -54,6 +54,15 @@ def test_a_planted_fault_is_found(fault: Callable[[], Any], num_runs: int) -> No
 def test_a_planted_fault_in_masked_sums_is_found(fault: Callable[[], Any], seed: int) -> None:
     with planted(fault):
         assert broken_by(of_masks(seed)) is not None
+
+
+@pytest.mark.parametrize(("fault", "run"), OF_KINDS.items(), ids=[fault.__name__ for fault in OF_KINDS])
+def test_a_planted_fault_in_windows_hosts_and_accusations_is_found(
+    fault: Callable[[], Any], run: tuple[str, int]
+) -> None:
+    kind, seed = run
+    with planted(fault):
+        assert broken_by(KINDS[kind](seed)) is not None
 
 
 @pytest.mark.full("hundreds of runs")

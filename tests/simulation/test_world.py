@@ -13,17 +13,21 @@ from typing import Any
 import pytest
 from liars import ALONE, AnotherH, BoxOfOtherValues
 from psephos.agents.witness import Witness
+from psephos.protocol.errors import HandshakeError
 from psephos.protocol.masking import MaskingMove
 from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
-from simulate import broken_by, shrink
+from simulate import REGISTER, Range, broken_by, digest_of, read_register, record, shrink
 from simulation.disks import FolderDisk, SnapshotDisk
 from simulation.plans import (
     CASES,
     CHOSEN,
     GAME,
+    KINDS,
     LEAST_ON_A_CIRCLE,
+    LIES,
     MASKED,
+    MODELS,
     NO_LEVEL,
     USUAL_STEPS,
     Clock,
@@ -35,6 +39,7 @@ from simulation.plans import (
     OtherChoice,
     Partition,
     Plan,
+    Revoked,
     WriteFault,
     WrongClock,
     of_choices,
@@ -51,7 +56,7 @@ from simulation.planted import (
     planted,
 )
 from simulation.world import run_plan
-from thoroughness import draws
+from thoroughness import IS_FULL, draws
 
 TESTS = Path(__file__).parents[1]
 NUM_BLOCKS = draws(1, full=4)
@@ -103,6 +108,71 @@ def test_masked_sums_tell_nothing_else_and_are_charged_whatever_happens_and_whoe
     for seed in range(draws(8, full=1000)):
         broke = broken_by(of_masks(seed))
         assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind masks"
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("kind", ["models", "liars", "windows", "revoked", "hosts"])
+def test_systems_in_all_models_liars_windows_revocations_and_hosts_keep_the_invariants(kind: str) -> None:
+    for seed in range(draws(6, full=600)):
+        broke = broken_by(KINDS[kind](seed))
+        assert broke is None, f"seed {seed}: {broke}; .venv/bin/python tests/simulate.py --seed {seed} --kind {kind}"
+
+
+def test_who_is_revoked_is_out_and_nobody_else() -> None:
+    """What it has reported before stands."""
+    events = (Revoked("server0", "p1", run=1), Crash("server0", run=0, step=14, seconds=0.3))
+    plan = Plan(seed=3, sessions=("dpwevote",), num_parties=4, quorum=0.5, deadline=60.0, is_gentle=True, events=events)
+    world = run_plan(plan)
+    assert not world.observer.broken
+    assert isinstance(world.endings["p1", 0], HandshakeError)
+    assert [party for party in plan.parties if isinstance(world.endings[party, 0], Exception)] == ["p1"]
+
+
+def test_parties_of_a_host_are_released_to_all_over_one_connection_in_calm_weather() -> None:
+    cases = ("dpwevote", "moral-preferences-central", "fair-voting-hidden")
+    plan = Plan(seed=1, sessions=cases, num_parties=4, hosted=3, quorum=1.0, is_gentle=True, deadline=1e6)
+    world = run_plan(plan)
+    assert not world.observer.broken
+    assert not [ending for ending in world.endings.values() if isinstance(ending, Exception)]
+    assert next(world.numbers) == 2 * len(cases)  # connections: of the host and of the other party, one each a session
+
+
+def test_each_way_to_lie_and_each_system_in_each_model_is_drawn() -> None:
+    told = {
+        event.lie for seed in range(2 * len(LIES)) for event in KINDS["liars"](seed).events if isinstance(event, Liar)
+    }
+    assert told == {*range(len(LIES))}
+    cases = {case for seed in range(100) for case in KINDS["models"](seed).sessions}
+    assert cases == {case for models in MODELS for case in models}
+
+
+def test_the_register_says_what_was_run_and_counts_no_seed_twice(tmp_path: Path) -> None:
+    lines = read_register()
+    for line in lines:
+        assert line.kind in KINDS
+        seeds = range(line.first, line.last + 1)
+        if line.plans == digest_of(
+            line.kind
+        ):  # as many faulty sessions as the plans hold: of a few, and of all if full
+            seeds = seeds if IS_FULL else seeds[:100]
+            plans = map(KINDS[line.kind], seeds)
+            faulty = sum(len(plan.sessions) * plan.is_faulty for plan in plans)
+            assert faulty <= line.faulty
+            assert faulty == line.faulty or len(seeds) < line.last - line.first + 1
+    path = tmp_path / "register.csv"
+    path.write_text(REGISTER.read_text())
+    new = Range("drawn", "0" * 12, 5, 9, 7, 0, "2026-11-29")
+    record([new], path)
+    record([new._replace(first=10, last=19, faulty=13)], path)
+    assert [line for line in read_register(path) if line.plans == new.plans] == [new._replace(last=19, faulty=20)]
+    with pytest.raises(ValueError, match="counts seed 15 of drawn twice"):
+        record([new._replace(first=15, last=30)], path)
+    assert sum(line.faulty for line in read_register(path)) == sum(line.faulty for line in lines) + 20
+
+
+def test_the_readme_says_how_many_faulty_sessions_are_recorded() -> None:
+    total = sum(line.faulty for line in read_register())
+    assert f"{total:,} faulty sessions" in (TESTS / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", [4, LEAST_ON_A_CIRCLE])

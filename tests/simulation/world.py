@@ -77,6 +77,8 @@ _HORIZON: Final = 1e7
 _NUM_TRIES: Final = 60
 """So often a process is started again, or a person tries a session."""
 _PAUSE_SECONDS: Final = 5.0
+_LONGEST_PAUSE_SECONDS: Final = 80.0
+"""Whoever ends without an outcome tries again less and less often."""
 _DEAD_SECONDS: Final = 150.0
 """After which an end of a connection is told that the other one's machine has vanished."""
 _UNREACHABLE_SECONDS: Final = 3.0
@@ -288,6 +290,7 @@ class World:
 
     async def _live(self, name: str, run_once: Callable[[Process], Any]) -> None:
         """Start a process, and again when it has died, until it is done."""
+        pause = _PAUSE_SECONDS
         for _ in range(_NUM_TRIES):
             process = self._begin_run(name)
             is_done = False
@@ -307,7 +310,8 @@ class World:
             elif is_done:
                 return
             else:
-                await trio.sleep(_PAUSE_SECONDS)
+                await trio.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     # A person
 
