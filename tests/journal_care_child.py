@@ -32,7 +32,7 @@ from psephos.scenarios.deployment import journal_care
 __all__: list[str] = []
 
 MOST_TRIES: Final = 3
-OF_SYSTEM: Final = {"open", "mkdir", "pwrite", "fsync", "rename", "unlink", "fchmod"}
+OF_SYSTEM: Final = {"open", "mkdir", "pwrite", "fsync", "rename", "replace", "unlink", "fchmod"}
 WRITING: Final = OF_SYSTEM | {"execute", "executemany", "backup", "close"}
 
 

@@ -635,7 +635,8 @@ def a_hosts_rows_are_those_of_one_party() -> Patches:
 
     def make(method: Any) -> Any:
         def of(self: HostJournal, party: str) -> PersonJournal:
-            self._rows = dict.fromkeys([party], [*next(iter(self._rows.values()), [])])
+            first = next(iter(self._rows.values()), [])
+            self._rows = {party: [*first]}
             return method(self, party)
 
         return of
