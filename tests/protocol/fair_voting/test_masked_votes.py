@@ -7,7 +7,8 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.estimators.noise_tails import NoisePart, tail_of_noise
 from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, MaskedRankings, Parameters
-from psephos.protocol.mechanisms import VectorLaplace
+from psephos.protocol.fair_voting.utility_noise import UtilityNoise
+from psephos.protocol.mechanisms import PolyaShare, VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import NeighboringRelation
@@ -49,6 +50,18 @@ def test_with_as_many_shares_as_planned_the_noise_has_the_law_of_laplace() -> No
     noise = np.arange(50, dtype=np.int64)[:, None]
     assert np.log(law[:50]) == pytest.approx(laplace.log_likelihoods(noise, np.zeros((1, 1), dtype=np.int64))[:, 0])
     assert vote(threshold=5, colluders=0).losses[0].proven == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("number", [8, 9, 20])
+def test_the_noise_of_estimates_is_of_all_shares_that_are_in_the_sum(number: int) -> None:
+    """Eight are planned; each voter adds one."""
+    noise = UtilityNoise.of_shares(PolyaShare(400.0, 2, 1, 8), number, 1.0, (1,))
+    masses = share_masses(scale=400.0, planned=8, num_shares=number)
+    assert noise.sums is not None
+    for reach in (400, 1_200, 2_400):
+        exact = float(masses[reach:].sum())
+        (found,) = noise.sums.tails(np.array([[[1.0, 0.0]]]), float(reach)).tolist()
+        assert exact <= found <= 1.1 * exact
 
 
 @pytest.mark.parametrize("number", [8, 9, 11, 20, 33])
