@@ -404,20 +404,22 @@ class MaskingServer:
         rules, primitives, deal = self._rules, self._primitives, self._deals[dealer]
         point = deal.deal.seed if is_of_seed else self._keys(dealer).of_masks
         secret = self._put_together(dealer, shares)
-        if is_secret_of(secret, point, primitives):
+        is_right = is_secret_of(secret, point, primitives)
+        if is_right and len(shares) == rules.needed:
             return secret
-        right: dict[int, bytes] = {}
-        for holder, share in shares.items():
-            leaves = deal.pieces[holder].leaves
+        # Where the first ones tell the secret, the others alone are looked at.
+        right = dict[int, bytes]()
+        ordered = sorted(shares, key=lambda holder: rules.graph.number_of(dealer, holder))
+        for holder in ordered[rules.needed * is_right :]:
+            leaves, share = deal.pieces[holder].leaves, shares[holder]
             if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
                 right[holder] = share
             elif holder in self.parties:  # else it is named
                 said = cast("Shares", self._said[MaskingMove.UNMASK][holder])
                 self._name(WrongShare(**self._acknowledged(holder, dealer), shares=said))
-        secret = self._put_together(dealer, right)
-        if is_secret_of(secret, point, primitives):
+        if is_right or is_secret_of(secret := self._put_together(dealer, right), point, primitives):
             return secret
-        first = sorted(right, key=lambda holder: rules.graph.number_of(dealer, holder))[: rules.needed]
+        first = [*right][: rules.needed]
         evidence = NoSecret(
             place=dealer,
             keys=self._keys(dealer),

@@ -77,6 +77,14 @@ def test_who_lies_alone_is_named_and_all_others_stay(kind: type[MaskingParty], d
     check(dealer, [1], out=[1], lost=[] if kind in TELLERS else [1])
 
 
+@pytest.mark.parametrize("kind", TELLERS, ids=lambda kind: kind.__name__)
+def test_who_tells_wrong_shares_that_nobody_needs_is_named(kind: type[MaskingParty], dealer: Dealer) -> None:
+    last = NUMBER - 1  # on the complete graph no secret needs its share
+    named = hold(with_liars(dealer, {last: kind}), ROWS, liars=[last])
+    assert {place: [*map(type, evidence)] for place, evidence in named.items()} == {last: [WrongShare]}
+    check(dealer, [last], out=[last])
+
+
 @pytest.mark.parametrize("kind", [*UNSIGNED, SilentAccuser], ids=lambda kind: kind.__name__)
 def test_who_signs_nothing_or_is_silent_is_out_and_not_named(kind: type[MaskingParty], dealer: Dealer) -> None:
     assert not hold(with_liars(dealer, {1: kind}), ROWS, liars=[1])
