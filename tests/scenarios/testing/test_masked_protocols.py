@@ -8,13 +8,14 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 import pytest
+from psephos.agents.adversaries import Deviation
 from psephos.protocol import Column, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Entries, MaskedSums, MechanismGroups
 from psephos.scenarios.audit import AuditVerdict, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol
-from psephos.scenarios.testing import check_protocol
+from psephos.scenarios.testing import check_protocol, released
 from psephos.scenarios.testing.protocols import PROTOCOL_PROMISES
 from thoroughness import IS_FULL
 
@@ -114,6 +115,22 @@ def test_masked_sums_with_too_little_noise_are_found() -> None:
     totals = TooLittle(Sizes(3))
     with pytest.raises(AssertionError, match="are told apart by"):
         check_protocol(totals, totals.parties(), promises=[AUDITED])
+
+
+class Honest(Deviation):
+    """A party that is to lie, and does not."""
+
+    def __init__(self, *given: object) -> None:
+        del given
+
+
+def test_a_session_in_which_nobody_is_named_who_was_to_lie_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(released, "MaskedLiar", Honest)
+    (paths,) = [promise for promise in PROTOCOL_PROMISES if "in memory" in promise]
+    totals = Totals(Sizes(3))
+    assert totals.facts.threshold < totals.facts.number
+    with pytest.raises(AssertionError, match="it alone is to be named"):
+        check_protocol(totals, totals.parties(), promises=[paths])
 
 
 def test_an_audit_of_a_strangers_masked_protocol_asks_for_no_session() -> None:
