@@ -3,6 +3,8 @@
 import hashlib
 
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from psephos.agents.masking import Cryptography, signer_of
 from psephos.protocol.masking.scalars import ORDER
 
@@ -114,3 +116,23 @@ def test_a_signature_is_of_its_key_and_its_message_alone() -> None:
         (b"", signature, b""),
     ):
         assert not PRIMITIVES.verify(key, signed, message)
+
+
+@pytest.mark.parametrize("small", ["0", "of order 2", "of order 4", "of order 8"])
+@pytest.mark.parametrize("drawn", [0, 7])
+def test_a_signature_whose_owner_means_to_divide_judges_is_judged_alike(small: str, drawn: int) -> None:
+    """PyNaCl, `cryptography` and so `examples/verdict.py`: what one of them takes, evidence is."""
+    secret, encode, point = 12, lambda number: (number % ORDER).to_bytes(32, "little"), OUTSIDE[small] or b""
+    key = PRIMITIVES.base(encode(secret))
+    for public, first in (
+        (key, PRIMITIVES.plus(PRIMITIVES.base(encode(drawn)), point) if drawn else point),
+        (PRIMITIVES.plus(key, point), PRIMITIVES.base(encode(drawn or 1))),
+    ):
+        challenge = int.from_bytes(hashlib.sha512(first + public + b"word").digest(), "little")
+        signature = first + encode((drawn or (public != key)) + challenge * secret)
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(signature, b"word")
+            is_taken = True
+        except InvalidSignature:
+            is_taken = False
+        assert PRIMITIVES.verify(public, signature, b"word") == is_taken
