@@ -333,13 +333,11 @@ class JointVariant(TwoReports):
         means, absent = self._means, [-self._fraction * debiased for debiased in self._debiased]
         if self._parameters.public_weights:
             absent = []
-        return (
-            ExactSums([*self._flat_rows(self._deciding, Fraction(0)), *(0 for _ in absent)]),
-            *(
-                ExactSums([*self._flat_rows(own, self._fraction), *absent], -self._fixed_quota)
-                for own in (self._debiased, means)
-            ),
+        unbiased, printed = (
+            ExactSums([*self._flat_rows(own, self._fraction), *absent], -self._fixed_quota)
+            for own in (self._debiased, means)
         )
+        return ExactSums([*self._flat_rows(self._deciding, Fraction(0)), *(0 for _ in absent)]), unbiased, printed
 
     def _flat_rows(self, weights: Sequence[Fraction], fraction: Fraction) -> list[Fraction]:
         return list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
