@@ -193,6 +193,7 @@ def test_report_of_another_game_or_law_is_refused(name: str) -> None:
 
 
 def test_a_law_that_has_more_fields_or_fewer_is_another_one() -> None:
+    assert SCOPE is not None
     fewer = Scope(kind=SCOPE.kind, name=SCOPE.name, law=SCOPE.law[:-1])
     for ours, kept in ((SCOPE, fewer), (fewer, SCOPE)):
         with pytest.raises(ConfigurationError) as caught:
