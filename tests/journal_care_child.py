@@ -126,7 +126,7 @@ class Place:
         journal_care.restore(self._backup, self._path, accepts_unknown_losses=True, witness=self._witness)
 
 
-def in_a_process(limit: Callable[[], None], act: Callable[[], None]) -> tuple[bool, str]:
+def in_a_process(limit: Callable[[], None], act: Callable[[], object]) -> tuple[bool, str]:
     """Return whether a process was killed in an act, and what was said to it."""
     reading, writing = os.pipe()
     if (process := os.fork()) == 0:

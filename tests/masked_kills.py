@@ -130,7 +130,8 @@ def kill(folder: Path, parties: Mapping[str, str], who: str, *, most: int | None
             server = vote.serve()
             server.address()
             clients = {party: vote.enter(party) for party in parties if party != who}
-        for number, dying in enumerate(lives):  # noqa: B007  how many of them were killed is returned
+        number, ended = 0, Ending(0, "", "")
+        for number, dying in enumerate(lives):
             process = vote.serve(dying=dying) if who == "server" else vote.enter(who, dying=dying)
             if who == "server" and not clients:
                 process.address()

@@ -20,6 +20,7 @@ import datetime as dt
 import functools
 import gc
 import hashlib
+import itertools
 import multiprocessing
 import os
 import sys
@@ -76,8 +77,8 @@ def read_register(path: Path = REGISTER) -> list[Range]:
     """
     with path.open(encoding="utf-8", newline="") as file:
         lines = [
-            Range(row["kind"], row["plans"], *(int(row[name]) for name in Range._fields[2:6]), row["date"])
-            for row in csv.DictReader(file)
+            Range(kind, plans, int(first), int(last), int(faulty), int(failed), date)
+            for kind, plans, first, last, faulty, failed, date in itertools.islice(csv.reader(file), 1, None)
         ]
     for earlier, later in zip(ordered := sorted(lines), ordered[1:], strict=False):
         if earlier[:2] == later[:2] and later.first <= earlier.last:

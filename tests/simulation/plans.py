@@ -571,7 +571,7 @@ def of_hosts(seed: int) -> Plan:
     plan = dataclasses.replace(plan, sessions=sessions, faults=dataclasses.replace(plan.faults, duplication=0.0))
     names = plan.parties[:hosted]
     events = tuple(
-        dataclasses.replace(event, process=HOST) if getattr(event, "process", "") in names else event
+        event if isinstance(event, Clock) or event.process not in names else dataclasses.replace(event, process=HOST)
         for event in plan.events
     )
     return dataclasses.replace(plan, hosted=hosted, events=events)

@@ -1,5 +1,6 @@
-"""Masked votes over TLS of which a process is killed at every durable step; and windows and revocations under kills."""
+"""Masked votes over TLS, one process of which is killed at every durable step; windows and revocations under kills."""
 
+import functools
 import itertools
 import signal
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from deployments import ENTRIES
+from deployments import ENTRIES, Ending
 from durable_votes import DURABLE_STEPS, Vote, check_ended
 from journal_care_child import die_at, in_a_process
 from masked_kills import CALM, DISPUTE, EVERYWHERE, KILLED, kill
@@ -69,7 +70,7 @@ def test_a_revocation_that_is_cut_off_at_any_call_is_there_or_not_and_the_next_o
     while is_cut:
         number += 1
         (folder / "revoked.json").unlink(missing_ok=True)
-        is_cut, said = in_a_process(lambda number=number: die_at(number), lambda: revoke(folder, "ann"))
+        is_cut, said = in_a_process(functools.partial(die_at, number), functools.partial(revoke, folder, "ann"))
         assert not said
         had.add(len(read_opening(folder, fingerprints=())[1].peers))
         revoke(folder, "ann")
@@ -89,7 +90,7 @@ def test_a_server_that_is_killed_at_every_durable_step_lets_whoever_is_revoked_i
         clients = {party: vote.join(party) for party in ENTRIES}
         assert server.ending().status == -signal.SIGKILL
         assert psephos("revoke", "ann", "--roster", vote.roster).status == 0
-        num_killed = 0
+        num_killed, ended = 0, Ending(0, "", "")
         for dying in itertools.cycle(EVERYWHERE):
             server = vote.serve(dying=dying)
             ended = server.ending()
