@@ -130,8 +130,8 @@ def kill(folder: Path, parties: Mapping[str, str], who: str, *, most: int | None
             server = vote.serve()
             server.address()
             clients = {party: vote.enter(party) for party in parties if party != who}
-        number, ended = 0, Ending(0, "", "")
-        for number, dying in enumerate(lives):
+        num_killed, ended = 0, Ending(0, "", "")
+        for dying in lives:
             process = vote.serve(dying=dying) if who == "server" else vote.enter(who, dying=dying)
             if who == "server" and not clients:
                 process.address()
@@ -143,11 +143,12 @@ def kill(folder: Path, parties: Mapping[str, str], who: str, *, most: int | None
             ended = process.ending()
             if ended.status != -signal.SIGKILL:
                 break
+            num_killed += 1
         endings = {party: client.ending() for party, client in clients.items()} | {who: ended}
         if server is not None:
             endings["server"] = server.ending()
         vote.check_masked(endings)
-    return number
+    return num_killed
 
 
 def main() -> None:
