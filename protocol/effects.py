@@ -40,11 +40,13 @@ class Named(msgspec.Struct, frozen=True):
     Args:
         deed: what it has done, as a phrase.
         evidence: what proves that to whoever knows the session's rules, as JSON.
+        is_known: whether it was told before the server was begun anew.
     """
 
     party: str
     deed: str
     evidence: bytes
+    is_known: bool = False
 
 
 class Presence(enum.Enum):

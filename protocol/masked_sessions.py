@@ -139,7 +139,7 @@ class ServerMasking:
             signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
         self._rules = masking_rules(protocol, phase, signing, mode, seed=seed)
         self._server = MaskingServer(self._rules, primitives)
-        self._num_named = 0  # of whom has been told
+        self._num_named = self._num_known = 0  # of whom has been told, and was told before a restart
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own: Mapping[int, msgspec.Raw] = {}
@@ -168,16 +168,21 @@ class ServerMasking:
 
     def take_named(self) -> list[Named]:
         """Return who was found to have lied since this was asked last."""
-        new, self._num_named = self._server.named[self._num_named :], len(self._server.named)
+        first, self._num_named = self._num_named, len(self._server.named)
         rules = self._rules.described()
         return [
             Named(
                 self._rules.names[place],
                 DEEDS[type(evidence)],
                 msgspec.json.encode({"rules": rules, "evidence": evidence}),
+                number < self._num_known,
             )
-            for place, evidence in new
+            for number, (place, evidence) in enumerate(self._server.named[first:], start=first)
         ]
+
+    def note_named(self) -> None:
+        """Take note, as records are read, that all who were named so far have been told of."""
+        self._num_known = len(self._server.named)
 
     def close(self) -> tuple[IntArray, IntArray] | None:
         """Close the open step; return after the last whose rows were added up, by their places, and the sum.

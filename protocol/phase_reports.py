@@ -204,6 +204,11 @@ class PhaseReports:
         """Return which parties were found to have lied since this was asked last."""
         return [] if self._masking is None else self._masking.take_named()
 
+    def note_named(self) -> None:
+        """Take note that all who were named so far have been told of, before a restart."""
+        if self._masking is not None:
+            self._masking.note_named()
+
     def requests_to(self, seats: Collection[Seat]) -> list[tuple[Request, Collection[Seat]]]:
         """Return what these are asked in the open step: all the same, but where something is for one alone."""
         if not self._own:

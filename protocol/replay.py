@@ -136,6 +136,7 @@ def replay_server(
 def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
     if record.step != phase_reports.next_step:
         raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
+    phase_reports.note_named()
     asked = [phase_reports.seats.at(place) for place in record.places]
     for seat in phase_reports.seats:
         seat.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open

@@ -2,10 +2,11 @@
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
+import structlog
 import trio
 from exchanges import SESSION_NAME
 from liars import (
@@ -21,14 +22,25 @@ from liars import (
     befriend,
 )
 from masked_sums import MaskedSession, make_session, tally_of
+from psephos.agents.events import log_effect
 from psephos.agents.masking import Cryptography
 from psephos.agents.modes import Simulation
 from psephos.protocol import QuorumError, masked_sessions
-from psephos.protocol.effects import Closed
+from psephos.protocol.effects import Closed, Effect, Keep, Named
 from psephos.protocol.masked_sessions import masking_rules
-from psephos.protocol.masking import DEEDS, LEAST_FOR_CIRCLE, Evidence, MaskingParty, MaskingRules, graph, verdict
+from psephos.protocol.masking import (
+    DEEDS,
+    LEAST_FOR_CIRCLE,
+    Evidence,
+    MaskingMove,
+    MaskingParty,
+    MaskingRules,
+    graph,
+    verdict,
+)
 from psephos.protocol.messages import Abort, decode
 from psephos.protocol.phases import masked_phase
+from psephos.protocol.records import PhaseClosed, ServerRecord
 from psephos.scenarios.running.session import run_agents
 from psephos.transports.memory import MemoryTransport
 from psephos.transports.tcp import TCPTransport
@@ -176,3 +188,34 @@ def test_who_is_named_is_told_why_and_says_nothing_more(lying: dict[str, type[Ma
         wire.deliver(wire.available()[0])
     told = decode(wire.down["p1"][-1])
     assert told == Abort("'p1' has signed a deal that is not of its keys")
+
+
+class Keeping(Wire):
+    """A wire whose server keeps records."""
+
+    def __init__(self, session: MaskedSession) -> None:
+        super().__init__(session)
+        self.server = session.server(records=[])
+        self.records: list[ServerRecord] = []
+
+    def _act_for_server(self, sender: str | None, effects: Sequence[Effect]) -> None:
+        self.records += [effect.record for effect in effects if isinstance(effect, Keep)]  # type: ignore[misc]  a server's
+        super()._act_for_server(sender, [effect for effect in effects if not isinstance(effect, Keep)])
+
+
+def test_who_was_named_before_a_restart_is_told_of_again_and_logged_once(lying: dict[str, type[MaskingParty]]) -> None:
+    """So `run.json` has all; a server that stopped before it had told of somebody logs it when it begins anew."""
+    lying["p1"] = BoxOfOtherValues
+    session = make_session(5, threshold=4)
+    wire = Keeping(session)
+    wire.start()
+    wire.run()
+    closed = {record.step: place for place, record in enumerate(wire.records) if isinstance(record, PhaseClosed)}
+    steps = [step.move for step in session.protocol.steps]
+    for move, is_known in ((MaskingMove.ACCUSE, False), (MaskingMove.MASKED, True)):
+        effects = session.server(records=wire.records[: closed[steps.index(move)] + 1]).start()
+        (named,) = [effect for effect in effects if isinstance(effect, Named)]
+        assert (named.party, named.is_known) == ("p1", is_known)
+        with structlog.testing.capture_logs() as events:
+            log_effect(structlog.get_logger(), session="s", party="server", effect=named)
+        assert len(events) == (not is_known)
