@@ -31,6 +31,7 @@ _MEGABYTE: Final = 1_000_000
 _SCENARIO: Final = """
 protocol = "dpwevote"
 name = "large"
+noise = "simulated"
 seed = 3
 [parameters]
 candidates = ["roof"]

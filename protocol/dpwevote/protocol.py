@@ -33,6 +33,7 @@ OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
 )
 """Words for an opinion, in small letters; beside them stand 1 and 0."""
 OPINION_WORDS: Final = "yes or no (y/n, true/false, 1/0)"
+_AT_ONCE: Final = 1 << 18  # rows of a table that are encoded together: copies of millions count
 _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
@@ -121,14 +122,30 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return (weight, *self._own_levels.columns, *opinions)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
-        parameters = self.parameters
         self.check_columns(table)
+        number = len(table["weight"])
+        if number <= _AT_ONCE or any(len(column) != number for column in table.values()):
+            return self._encoded(table)
+        whole: Inputs | None = None
+        for start in range(0, number, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            try:
+                part = self._encoded({name: column[some] for name, column in table.items()})
+            except ConfigurationError:
+                return self._encoded(table)  # which says in which row
+            if whole is None:
+                whole = Inputs(*(np.empty((number, own.shape[1]), np.int64) for own in (part.private, part.public)))
+            whole.private[some], whole.public[some] = part.private, part.public
+        assert whole is not None  # noqa: S101  there are rows
+        return whole
+
+    def _encoded(self, table: Mapping[str, Entries]) -> Inputs:
+        parameters = self.parameters
         places = _places(table["weight"], parameters.weights, field="weight", within=parameters.rounding)
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
         holdings = Holdings(places, np.stack(opinions, axis=1))
-        del opinions  # of millions each copy counts
         rows = self._variant.encode(holdings)
         levels = self._own_levels.encode(table, num_parties=len(places))
         return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows

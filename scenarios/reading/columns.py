@@ -36,6 +36,8 @@ _MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)
 """To keep so many of a word's first bytes."""
 _NOT_PLAIN: Final = b'"'  # in place of a line without an end
 _NAMES_AT_ONCE: Final = 1 << 16
+_FIRST_LETTER, _LAST_LETTER, _CASE = np.frombuffer(b"AZ ", dtype=np.uint8)
+"""Large letters of ASCII, and the bit that makes small ones of them."""
 _FAULT: Final = ("{name} line {first}", "{name}", "well-formed CSV ({error})")
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # by which words are mixed to one: nearly half of its bits are set
 
@@ -67,10 +69,25 @@ class NameColumn(Sequence[str]):
     @functools.cached_property
     def are_distinct(self) -> bool:
         """Whether no two are the same, for sure: if not, numbers that stand for two may agree by chance."""
+        return self._differ(are_folded=False)
+
+    @property
+    def are_unlike(self) -> bool:
+        """Whether no two of them, of ASCII, are the same but for large letters, for sure likewise."""
+        return self._differ(are_folded=True)
+
+    def _differ(self, *, are_folded: bool) -> bool:
         numbers = np.zeros(len(self), dtype=np.uint64)
-        for word in self.words.T:
-            numbers ^= word
-            numbers *= _ODD
+        for start in range(0, len(self), _NAMES_AT_ONCE):
+            own = self.words[start : start + _NAMES_AT_ONCE]
+            if are_folded:
+                codes = own.view(np.uint8)
+                is_large = (codes >= _FIRST_LETTER) & (codes <= _LAST_LETTER)
+                own = (codes | is_large * _CASE).view(np.uint64)
+            mixed = numbers[start : start + _NAMES_AT_ONCE]
+            for word in own.T:
+                mixed ^= word
+                mixed *= _ODD
         numbers.sort()
         return bool((numbers[1:] != numbers[:-1]).all())
 
@@ -294,16 +311,23 @@ class _Coding:
         return CodedColumn([text.decode() for text in self.texts], codes)
 
 
-class _Naming(list[NDArray[np.uint64]]):
-    """The same of entries that differ as a rule."""
+class _Naming:
+    """The same of entries that differ as a rule: one array that grows in its place, since of millions a copy counts."""
 
-    add = list[NDArray[np.uint64]].append
+    def __init__(self) -> None:
+        self._words = np.zeros((0, 1), dtype=np.uint64)
+
+    def add(self, words: NDArray[np.uint64]) -> None:
+        """Take up the entries of a block's rows."""
+        first, width = self._words.shape
+        if words.shape[1] > width:
+            self._words = np.pad(self._words, ((0, 0), (0, words.shape[1] - width)))
+        self._words.resize((first + len(words), self._words.shape[1]), refcheck=False)  # nobody has it yet
+        self._words[first:, : words.shape[1]] = words
 
     def made(self) -> NameColumn:
         """Return the column."""
-        width = max((words.shape[1] for words in self), default=0) or 1
-        padded = [np.pad(words, ((0, 0), (0, width - words.shape[1]))) for words in self]
-        return NameColumn(np.concatenate(padded or [np.empty((0, width), dtype=np.uint64)]))
+        return NameColumn(self._words)
 
 
 def _are_plain(texts: NDArray[np.bytes_]) -> bool:

@@ -124,13 +124,15 @@ def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
 
     least, most = np.uint64(0), np.uint64(np.iinfo(np.uint64).max)
     while True:
-        last, parts = most, list[NDArray[np.uint64]]()
+        last, kept = most, np.zeros(0, dtype=np.uint64)
         for _, _, own in hashes():
-            parts.append(own[(own >= least) & (own <= last)])
-            while sum(map(len, parts)) > _MOST_NAMES and last > least:
+            some, first = own[(own >= least) & (own <= last)], len(kept)
+            kept.resize(first + len(some), refcheck=False)  # in its place: of millions of names each copy counts
+            kept[first:] = some
+            while len(kept) > _MOST_NAMES and last > least:
                 last = least + (last - least) // np.uint64(2)
-                parts = [part[part <= last] for part in parts]
-        kept = np.sort(np.concatenate(parts))
+                kept = kept[kept <= last]
+        kept.sort()
         again = kept[1:][kept[1:] == kept[:-1]]
         if len(again):
             _refuse_second(hashes, np.unique(again), files.naming, role)

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-
 from ...protocol.columns import alike, first_alike
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
@@ -232,7 +230,4 @@ def one_row_each(read: PartiesTable, role: str, which: str) -> PartiesTable:
 
 def _may_be_alike(names: Sequence[str]) -> bool:
     """Return whether two names may be alike: not, for sure, if not so."""
-    if not isinstance(names, NameColumn):
-        return True
-    codes = names.words.view(np.uint8)
-    return not NameColumn((codes | ((codes > 64) & (codes < 91)) << 5).view(np.uint64)).are_distinct  # noqa: PLR2004  A-Z
+    return not (isinstance(names, NameColumn) and names.are_unlike)

@@ -117,7 +117,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return read  # of names, and no opinion: whoever holds the rest says it
     _check_without_weights(read, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
-    table = {_WEIGHT: np.ones(len(read.names)), **table}
+    table = {_WEIGHT: np.broadcast_to(1.0, len(read.names)), **table}
     return dataclasses.replace(read, table=table, parameters=_ONE_VOTE).noting(note)
 
 
