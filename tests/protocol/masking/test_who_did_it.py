@@ -122,13 +122,6 @@ def test_a_liar_is_named_once_whoever_proves_it() -> None:
     check(dealer, [1, 4], out=[1, 4], lost=[1])
 
 
-def test_a_wrong_share_that_nobody_needs_changes_nothing() -> None:
-    """Seven shares of ten tell a secret: what the last says is not looked at where they do."""
-    dealer = Dealer(NUMBER, 7)
-    assert not hold(with_liars(dealer, {9: TellerOfAnotherShare}), ROWS, liars=[9])
-    check(dealer, [9], out=[])
-
-
 @pytest.mark.parametrize("more", [[], [9]])
 def test_liars_and_leavers_count_together_and_with_one_more_than_may_leave_nothing_opens(more: list[int]) -> None:
     dealer = Dealer(NUMBER, 7)
