@@ -205,7 +205,8 @@ class JointVariant(TwoReports):
     ) -> list[Verdict]:
         if weights is not None:
             return self._judged(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
-        numbers = list(map(tuple, self.voters_by_weight(opinions).tolist()))
+        voters: list[list[int]] = self.voters_by_weight(opinions).tolist()
+        numbers = [tuple(own) for own in voters]
         told = totals[:, :, self._told_yes].tolist()
         yes = [sum(map(operator.mul, self.lattice[1], row)) for row in told]
         keys = zip((margins > 0).tolist(), yes, numbers, strict=True)

@@ -85,9 +85,10 @@ def _key() -> bytes:
                 os.ftruncate(file.fileno(), os.pwrite(file.fileno(), key, 0))
             return key
     except OSError:
-        return _key_of_this_process()
+        return key_of_this_process()
 
 
 @functools.cache
-def _key_of_this_process() -> bytes:
+def key_of_this_process() -> bytes:
+    """Return a key that nobody keeps."""
     return secrets.token_bytes(_KEY_BYTES)

@@ -250,7 +250,7 @@ def test_where_no_key_can_be_kept_the_run_itself_has_its_pictures_on_its_page(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "full"))
     assert psephos("run", "consortium", "--set", "count=20", "--out", "out").status == 0
     assert b"<svg " in Path("out", REPORT).read_bytes()
-    seals._key_of_this_process.cache_clear()
+    seals.key_of_this_process.cache_clear()
     assert pictures_of(tmp_path / "out") == (0, 1)
 
 
