@@ -1,5 +1,6 @@
 """What a fair and private vote releases to all voters."""
 
+import math
 from collections.abc import Sequence
 from typing import Self
 
@@ -11,6 +12,8 @@ from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
 from .features import Feature
+from .objective import Utilities, joined, welfare_of
+from .parameters import Parameters
 
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,3 +145,43 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def features(self) -> tuple[Feature, ...]:
         """The features of which the groups are the crossings; none where the groups are compared themselves."""
         return self.details.features if isinstance(self.details, Details) else ()
+
+
+def alternatives_told(
+    parameters: Parameters, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]
+) -> tuple[AlternativeOutcome, ...]:
+    """Return what is released of each alternative, of the groups' mean utilities and what is told of these."""
+    sizes, objective = parameters.group_sizes, parameters.make_objective()
+    told: list[AlternativeOutcome] = []
+    for place, alternative in enumerate(parameters.alternatives):
+        of_groups = [own[place] for own in estimates]
+        errors = [own.standard_error * size for own, size in zip(of_groups, sizes, strict=True)]
+        features = tuple(_of_feature(own, sizes, utilities, estimates, place) for own in parameters.features or ())
+        told.append(
+            AlternativeOutcome(
+                name=alternative,
+                utilities=tuple(of_groups),
+                welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
+                disparity=float(objective.disparity(utilities, sizes, place)),
+                features=features or msgspec.UNSET,
+            )
+        )
+    return tuple(told)
+
+
+def _of_feature(
+    feature: Feature,
+    sizes: Sequence[int],
+    utilities: Utilities,
+    estimates: Sequence[Sequence[Estimate]],
+    place: int,
+) -> FeatureOutcome:
+    """Return the mean utilities of an alternative to a feature's groups: no two share a crossing, or its noise."""
+    partition = feature.partition
+    values = joined(utilities, sizes, partition, place)
+    errors = (
+        math.hypot(*(estimates[own][place].standard_error * sizes[own] for own in places)) / size
+        for places, size in zip(partition, feature.sizes(sizes), strict=True)
+    )
+    told = tuple(Estimate(float(value), error) for value, error in zip(values, errors, strict=True))
+    return FeatureOutcome(utilities=told, disparity=float(max(values) - min(values)))

@@ -30,8 +30,8 @@ from .confirmation import Confirming
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .features import Feature
 from .lots import draw_lot, key_of, lot_of
-from .objective import OBJECTIVES, Objective, ObjectiveFunction, Utilities, joined, welfare_of
-from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome
+from .objective import OBJECTIVES, Objective, ObjectiveFunction, Utilities
+from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome, alternatives_told
 from .pairwise import (
     MAX_KEMENY,
     PAIRWISE,
@@ -105,10 +105,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     @property
     def objective(self) -> Objective:
-        """What is elected.
-
-        ConfigurationError: it is somebody's own, and nobody has said what it is (`use_function`).
-        """
+        """What is elected; ConfigurationError where it is somebody's own, and nobody has said what it is."""
         function = self.function_of("objective")
         is_private = self.parameters.model.trusts_server
         return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=is_private)
@@ -509,7 +506,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     ) -> Outcome:
         winner = self._winner(utilities, tally.totals)
         assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
-        return self._release(winner, self._told(utilities, estimates), assurance, name=name, counts=counts)
+        return self._release(
+            winner, alternatives_told(self.parameters, utilities, estimates), assurance, name=name, counts=counts
+        )
 
     def _of_pairs(self, tally: Tally, noise: VectorLaplace) -> Outcome:
         """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
@@ -528,7 +527,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             ranking=tuple(parameters.alternatives[place] for place in order),
         )
         assurance = assurance_of_test(parameters, p_value)
-        told = self._told([utilities], [estimates])
+        told = alternatives_told(parameters, [utilities], [estimates])
         return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
 
     def _by_pairs(self, totals: IntArray, noise: VectorLaplace) -> tuple[int, list[int], float]:
@@ -542,41 +541,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         winner = order[0] if is_first else draw_lot(best_by_pairs("copeland", table), lot)
         return winner, order, p_value_of_pairs(table, winner, noise)
 
-    def _told(self, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]) -> tuple[AlternativeOutcome, ...]:
-        sizes = self.parameters.group_sizes
-        objective = self.parameters.make_objective()
-        told: list[AlternativeOutcome] = []
-        for place, alternative in enumerate(self.parameters.alternatives):
-            of_groups = [own[place] for own in estimates]
-            errors = [own.standard_error * size for own, size in zip(of_groups, sizes, strict=True)]
-            told.append(
-                AlternativeOutcome(
-                    name=alternative,
-                    utilities=tuple(of_groups),
-                    welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
-                    disparity=float(objective.disparity(utilities, sizes, place)),
-                    features=tuple(self._of_feature(own, utilities, estimates, place) for own in self._features)
-                    or msgspec.UNSET,
-                )
-            )
-        return tuple(told)
-
     @property
     def _features(self) -> tuple[Feature, ...]:
         return self.parameters.features or ()
-
-    def _of_feature(
-        self, feature: Feature, utilities: Utilities, estimates: Sequence[Sequence[Estimate]], place: int
-    ) -> FeatureOutcome:
-        """Return the mean utilities of an alternative to a feature's groups: no two share a crossing, or its noise."""
-        sizes, partition = self.parameters.group_sizes, feature.partition
-        values = joined(utilities, sizes, partition, place)
-        errors = (
-            math.hypot(*(estimates[own][place].standard_error * sizes[own] for own in places)) / size
-            for places, size in zip(partition, feature.sizes(sizes), strict=True)
-        )
-        told = tuple(Estimate(float(value), error) for value, error in zip(values, errors, strict=True))
-        return FeatureOutcome(utilities=told, disparity=float(max(values) - min(values)))
 
     @functools.cached_property
     def _assurance(self) -> Assurance:

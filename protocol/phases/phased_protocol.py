@@ -10,8 +10,8 @@ import functools
 import hashlib
 import itertools
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -26,6 +26,7 @@ from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line
 from ..tally import Decisions, Tally, TallyBlock
 from .masked_phase import MaskedPhase
+from .named_functions import NamedFunctions, ParametersT
 from .phase import Phase, Step
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
@@ -36,7 +37,6 @@ _MOST_TABLES_HELD: Final = 16
 _MOST_COMPARED: Final = 256  # rows of a table, in the time that drawing some thousand takes
 _COMPARED_AT_ONCE: Final = 64
 
-ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 PhaseT = TypeVar("PhaseT", bound=Phase)
 
@@ -68,7 +68,7 @@ class Inputs:
         return len(self.private)
 
 
-class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
+class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, OutcomeT]):
     """A private collective decision: parameters, phases, and what is released at the end.
 
     Instances are immutable and may be shared by any number of machines. Where a method takes `public`, that is a
@@ -95,11 +95,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
     False where that takes long, and tests hold the protocol to it instead.
     """
-    named_functions: ClassVar[Mapping[str, Collection[str]]] = {}
-    """Parameters that name a function, each with the names that are the protocol's own.
-
-    Any other name is one that somebody registers, of a parameter `weight` as `psephos.weights`: see `use_function`.
-    """
 
     def __init__(self, parameters: ParametersT) -> None:
         # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
@@ -113,60 +108,6 @@ class PhasedProtocol(abc.ABC, Generic[ParametersT, OutcomeT]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({exact_line(self.parameters)})"
-
-    @property
-    def foreign_functions(self) -> dict[str, str]:
-        """By parameter, the names of functions that are not the protocol's own, and that `use_function` is given."""
-        named = {field: getattr(self.parameters, field) for field in self.named_functions}
-        return {
-            field: name
-            for field, name in named.items()
-            if isinstance(name, str) and name not in self.named_functions[field]
-        }
-
-    def use_function(self, field: str, function: Callable[..., Any]) -> None:
-        """Say what a parameter's name stands for. Only who computes the outcome needs it.
-
-        Args:
-            field: the parameter, of `named_functions`.
-
-        Raises:
-            ConfigurationError: the parameter names none, or one of the protocol's own; or see `check_function`.
-        """
-        allowed = f"named by the parameters, and not as {' or '.join(self.named_functions.get(field, ()))}"
-        require(field in self.foreign_functions, field, function, allowed)
-        self.check_function(field, function)
-        self._functions[field] = function
-
-    def check_function(self, field: str, function: Callable[..., Any]) -> None:
-        """Raise ConfigurationError for a function that is none of its parameter's kind. Any is, by default."""
-        del field, function
-
-    def function_of(self, field: str) -> Callable[..., Any] | None:
-        """Return what a parameter's name stands for; None where it is the protocol's own.
-
-        Raises:
-            ConfigurationError: it is somebody's, and nobody has said what it is.
-        """
-        name = self.foreign_functions.get(field)
-        if name is not None and field not in self._functions:
-            own = ", ".join(self.named_functions[field])
-            allowed = f"one of {own}; or {type(self).__name__}(parameters, {field}=...) says what it is"
-            raise ConfigurationError(field=field, value=name, allowed=allowed)
-        return self._functions.get(field)
-
-    @functools.cached_property
-    def _functions(self) -> dict[str, Callable[..., Any]]:
-        """What names of `foreign_functions` stand for, by parameter."""
-        return {}
-
-    def with_parameters(self, parameters: ParametersT) -> Self:
-        """Return the same protocol with other parameters, and with the functions that they name alike."""
-        made, own = type(self)(parameters), self.foreign_functions
-        for field, name in made.foreign_functions.items():
-            if own.get(field) == name and field in self._functions:
-                made.use_function(field, self._functions[field])
-        return made
 
     @functools.cached_property
     def phases(self) -> tuple[Phase, ...]:
