@@ -19,7 +19,7 @@ from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import evaluate_channel
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences
+from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences, said_in
 from ...experiments.judging import (
     agree,
     all_above,
@@ -58,6 +58,7 @@ _SKEWED_EPSILON: Final = 2.0
 _YES, _NO = 300, 200
 _PARTNERS: Final = 10
 _found: Final = found_in(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
+_said: Final = said_in(__name__)
 
 
 def findings_on_paper(reproduction: Reproduction) -> Iterator[Finding]:
@@ -85,14 +86,16 @@ def _reproduces(cells: Sequence[PublishedCell], table: int, what: str, by_chance
     relative = _mean_ratio(cells)
     greatest = max(cells, key=lambda cell: abs(cell.difference))
     listed = "".join(f"; n = {cell.num_partners}, ε = {cell.epsilon:g}: {cell.difference:+.1f}" for cell in far)
-    return Finding(
-        claim=f"{what[0].upper()}{what[1:]} come out as published.",
-        source=f"Table {table}, readings W1 and W3; on average to {100 * margin:g} % of a number",
-        judgement=agree(differences, relative, margin, trials=trials),
-        numbers=f"{len(far)} of {len(cells)} cells are farther off than chance has it{listed}; the greatest difference "
+    return _said(
+        "numbers",
+        agree(differences, relative, margin, trials=trials),
+        f"{len(far)} of {len(cells)} cells are farther off than chance has it{listed}; the greatest difference "
         f"is {greatest.difference:+.1f} joint standard errors (n = {greatest.num_partners}, "
         f"ε = {greatest.epsilon:g}), the mean square {mean_square(differences):.2f} where {by_chance}. On average a "
         f"number is off by {100 * relative.value:+.1f} ± {100 * relative.standard_error:.1f} %.",
+        what=f"{what[0].upper()}{what[1:]}",
+        table=table,
+        margin=100 * margin,
     )
 
 
@@ -132,13 +135,13 @@ def _runs(reproduction: Reproduction) -> Finding:
         f"decisions, and scatter about the normal law by {scatter[variant]:.4f}"
         for variant, number in decisions.items()
     ]
-    return Finding(
-        claim=f"The published numbers rest on at least {RUNS:,} runs.",
-        source="Section 5.1.1",
-        judgement=judged(holds=all(is_small) and all(number >= RUNS for number in decisions.values())),
-        numbers=f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter "
+    return _said(
+        "runs",
+        judged(holds=all(is_small) and all(number >= RUNS for number in decisions.values())),
+        f"{'; '.join(parts)}; of {RUNS:,} decisions they would scatter by {of_runs:.4f}. The MSE_q scatter "
         f"about their expectations {math.sqrt(errors):.2f} times as much as {RUNS:,} runs would. The differences above "
         f"take the accuracies as of so many decisions, and the MSE_q as of {RUNS:,} runs.",
+        runs=RUNS,
     )
 
 
@@ -149,11 +152,10 @@ def _beats_baseline(reproduction: Reproduction) -> Finding:
     expected = min(printed.normal_law - laplace.normal_law for printed, laplace in pairs)
     leads = [difference_of_shares(a.accuracy, b.accuracy, reproduction.trials) for a, b in pairs]
     drawn = all_above(leads, trials=reproduction.trials)
-    return Finding(
-        claim="DPWeVote is more accurate than the Laplace baseline at every ε, on the paper's own data.",
-        source="Sections 5.2.3 and 5.3",
-        judgement=unless_contradicted(drawn, holds=expected > 0),
-        numbers=f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
+    return _said(
+        "beats",
+        unless_contradicted(drawn, holds=expected > 0),
+        f"By the normal law its lead is {expected:.4f} at least over ε from {epsilons[0]:g} to "
         f"{epsilons[-1]:g}; it is ahead in {sum(lead.value > 0 for lead in leads)} of {len(leads)} "
         "simulated cells.",
     )
@@ -165,11 +167,10 @@ def _linear(reproduction: Reproduction) -> Finding:
     line = linear_regression(epsilons, accuracies)
     explained = correlation(epsilons, accuracies) ** 2
     off = max(abs(a - line.intercept - line.slope * e) for e, a in zip(epsilons, accuracies, strict=True))
-    return Finding(
-        claim="Accuracy grows linearly with ε.",
-        source="Section 5.2.1",
-        judgement=judged(holds=explained >= _LINEAR),
-        numbers=f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
+    return _said(
+        "linear",
+        judged(holds=explained >= _LINEAR),
+        f"A line explains {100 * explained:.1f} % of the normal law's variation from ε = {epsilons[0]:g} to "
         f"{epsilons[-1]:g}, and is off by {off:.3f} at most; its slope is {line.slope:.3f}.",
     )
 
@@ -182,13 +183,13 @@ def _number_of_partners(reproduction: Reproduction) -> Finding:
     each = [difference_of_shares(many.accuracy, few.accuracy, trials) for few, many in gains]
     mean = average(each)
     deviations = [one.value / one.standard_error for one in each]
-    return Finding(
-        claim="On uniform votes the number of partners does not matter for the accuracy.",
-        source=f'Section 5.2.2: "unclear"; reading W9; on average to {100 * _MARGIN:g} points',
-        judgement=agree(deviations, mean, _MARGIN, trials=trials),
-        numbers=f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean.value:+.1f} ± "
+    return _said(
+        "partners",
+        agree(deviations, mean, _MARGIN, trials=trials),
+        f"From {gains[0][0].num_partners} to {most} partners accuracy changes by {100 * mean.value:+.1f} ± "
         f"{100 * mean.standard_error:.1f} percentage points on average over ε; the mean square of the changes in joint "
         f"standard errors is {mean_square(deviations):.2f}.",
+        margin=100 * _MARGIN,
     )
 
 
@@ -199,11 +200,10 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
         for few, many in _by_partners(cells)
         for a, b in zip(_measured(few), _measured(many), strict=True)
     ]
-    yield Finding(
-        claim="More partners make all three mean squared errors smaller.",
-        source="Section 5.2.2",
-        judgement=all_above(falls, trials=reproduction.trials),
-        numbers=f"They do in {sum(fall.value > 0 for fall in falls)} of {len(falls)} comparisons at the same ε.",
+    yield _said(
+        "errors",
+        all_above(falls, trials=reproduction.trials),
+        f"They do in {sum(fall.value > 0 for fall in falls)} of {len(falls)} comparisons at the same ε.",
     )
     few, many = min(c.num_partners for c in cells), max(c.num_partners for c in cells)
     errors = {
@@ -215,10 +215,9 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
     ratios = {epsilon: [a.value / b.value for a, b in errors[epsilon]] for epsilon in (1.0, most)}
     by_number = many / few
     stay = all(_LEAST_RATIO < ratio / by_number < 1 / _LEAST_RATIO for own in ratios.values() for ratio in own)
-    yield Finding(
-        claim="The differences between numbers of partners become less obvious above ε = 1.",
-        source="Section 5.2.2, of a figure with linear axes",
-        judgement=all_above(
+    yield _said(
+        "less-obvious",
+        all_above(
             (
                 difference(at_one, gap)
                 for epsilon, found in gaps.items()
@@ -227,7 +226,7 @@ def _errors_by_partners(reproduction: Reproduction) -> Iterator[Finding]:
             ),
             trials=reproduction.trials,
         ),
-        numbers=f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by "
+        f"Between {few} and {many} partners, MSE_w, MSE_q and MSE_φ differ by "
         f"{_listed(_values(gaps[1.0]), '.2g')} at ε = 1, and by {_listed(_values(gaps[most]), '.2g')} at ε = {most:g}. "
         f"Their ratios {'stay near' if stay else 'do not stay near'} {by_number:g}: "
         f"{_listed(ratios[1.0], '.0f')} at ε = 1, "
@@ -263,11 +262,10 @@ def _same_trend(reproduction: Reproduction) -> Finding:
     _, quotas, opinions = zip(*(_values(_measured(cell)) for cell in cells), strict=True)
     alike = correlation(list(map(math.log, quotas)), list(map(math.log, opinions)))
     ratios = [quota / opinion for quota, opinion in zip(quotas, opinions, strict=True)]
-    return Finding(
-        claim="MSE_q and MSE_φ vary alike with ε.",
-        source="Section 5.2.2",
-        judgement=judged(holds=alike >= _SAME_TREND),
-        numbers=f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
+    return _said(
+        "alike",
+        judged(holds=alike >= _SAME_TREND),
+        f"Their logarithms have a correlation of {alike:.4f} over ε at n = 100; MSE_q is {min(ratios):.2f} to "
         f"{max(ratios):.2f} times MSE_φ.",
     )
 
