@@ -37,6 +37,7 @@ import solvers
 import startup
 import survey_scale
 import tcp
+import trial_blocks
 from record import Record
 from table import Row, to_text
 
@@ -66,6 +67,7 @@ _TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
     "solvers": solvers.measure,
     "rankings": rankings.measure,
     "elections": elections.measure,
+    "trial_blocks": trial_blocks.measure,
     "attacks": attacks.measure,
     "audit": audit.measure,
 }

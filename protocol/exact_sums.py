@@ -1,5 +1,6 @@
 """Exact sums of fractions, of many sessions at once, rounded once: so a tie is a tie, and bits depend on no order."""
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -30,8 +31,9 @@ class ExactSums:
 
         Their signs are those of the sums.
         """
-        numerators, constant = self._numerators, self._constant
-        return [constant + sum(map(operator.mul, row, numerators)) for row in counts.tolist()]
+        constant, used = self._constant, counts.any(axis=0)  # who is absent from a vote is nobody in trials
+        numerators = list(itertools.compress(self._numerators, used.tolist()))
+        return [sum(map(operator.mul, row, numerators), constant) for row in counts[:, used].tolist()]
 
     def rounded(self, counts: IntArray) -> FloatArray:
         """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large."""

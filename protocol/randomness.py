@@ -35,6 +35,7 @@ _ROWS = {tuple, list}
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
 _WORD = (1 << 64) - 1
 _PERSON = b"psephos-stream-1"
+_KEY_BYTES = 16
 
 
 class NoiseSource(Protocol):
@@ -75,7 +76,7 @@ def stream_key(*, seed: int, session: str, round_number: int, protocol: str, pha
     BLAKE2b with 16 bytes of digest and the personalization "psephos-stream-1", over the six fields in this order,
     each as UTF-8 text (numbers in decimal) behind its length in bytes as eight big-endian bytes.
     """
-    digest = hashlib.blake2b(_fields(str(seed), session), digest_size=16, person=_PERSON)
+    digest = hashlib.blake2b(_fields(str(seed), session), digest_size=_KEY_BYTES, person=_PERSON)
     digest.update(_fields(str(round_number), protocol, phase, purpose))
     return int.from_bytes(digest.digest(), "big")
 
@@ -102,22 +103,27 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
 
 def philox_tables(keys: Sequence[int], *, start: int, stop: int, slots: int) -> FloatArray:
-    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots).
+    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots)."""
+    return _tables_of(b"".join([key.to_bytes(_KEY_BYTES, "big") for key in keys]), start=start, stop=stop, slots=slots)
+
+
+def _tables_of(keys: bytes, *, start: int, stop: int, slots: int) -> FloatArray:
+    """Return `philox_tables` of keys as big-endian bytes, one after another.
 
     There is one generator, whose state is set for each key: to make one takes five times as long.
     """
+    words = np.frombuffer(keys, dtype=">u8").reshape(-1, 2)[:, ::-1].astype(np.uint64)
     first = start * slots
     skip, counter = first % _NUMBERS_PER_COUNTER, first // _NUMBERS_PER_COUNTER
-    uniforms = np.empty((len(keys), skip + (stop - start) * slots))
+    uniforms = np.empty((len(words), skip + (stop - start) * slots))
     philox = np.random.Philox(key=0)
     generator, state = np.random.Generator(philox), cast("Any", philox.state)
     state["state"]["counter"] = np.array([counter >> shift & _WORD for shift in range(0, 256, 64)], dtype=np.uint64)
-    words = np.array([[key & _WORD, key >> 64] for key in keys], dtype=np.uint64)
     for own, row in zip(words, uniforms, strict=True):
         state["state"]["key"] = own
         philox.state = state
         generator.random(out=row)
-    return uniforms[:, skip:].reshape(len(keys), stop - start, slots)
+    return uniforms[:, skip:].reshape(len(words), stop - start, slots)
 
 
 class SimulatedNoise:
@@ -242,14 +248,14 @@ class SimulatedRounds:
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
         """Return `SimulatedNoise.uniforms` of each round: float64, shape (rounds, stop − start, slots)."""
-        common = hashlib.blake2b(_fields(str(self._seed), self._session), digest_size=16, person=_PERSON)
+        common = hashlib.blake2b(_fields(str(self._seed), self._session), digest_size=_KEY_BYTES, person=_PERSON)
         behind = _fields(protocol, phase, "report")
-        keys: list[int] = []
+        keys: list[bytes] = []
         for number in self._rounds:
-            digest = common.copy()
-            digest.update(_fields(str(number)) + behind)
-            keys.append(int.from_bytes(digest.digest(), "big"))
-        return philox_tables(keys, start=start, stop=stop, slots=slots)
+            digest, text = common.copy(), b"%d" % number
+            digest.update(len(text).to_bytes(8, "big") + text + behind)
+            keys.append(digest.digest())
+        return _tables_of(b"".join(keys), start=start, stop=stop, slots=slots)
 
 
 class _Block:

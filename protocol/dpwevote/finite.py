@@ -176,7 +176,13 @@ class JointVariant(TwoReports):
             return super().weight_counts(tallies)
         rounds = tallies[::2] if self._is_per_candidate else tallies[:1]
         pooled = functools.reduce(operator.add, (tally.totals for tally in rounds))
-        return np.stack([own.rounded(pooled) for own in self._exact_counts], axis=1) / len(rounds)
+        if isinstance(self._weight, FiniteChannel):
+            return np.stack([own.rounded(pooled) for own in self._exact_counts], axis=1) / len(rounds)
+        # Of k-RR all others count alike, so that equal numbers have equal estimates.
+        numbers, places = np.unique(pooled, return_inverse=True)
+        both = np.stack([numbers, sum(tally.num_reports for tally in rounds) - numbers], axis=1)
+        estimates = ExactSums(inverse_matrix(self._weight)[0][:2]).rounded(both) / len(rounds)
+        return estimates[places].reshape(pooled.shape)
 
     @functools.cached_property
     def _exact_total(self) -> ExactSums:
@@ -318,8 +324,9 @@ class JointVariant(TwoReports):
         if weights is not None:
             # Whoever reported a weight and then no opinion counts in the quota alone.
             counts = np.concatenate([counts, weights.totals - totals.sum(axis=2)], axis=1)
-        support, unbiased, printed = (own.rounded(counts) for own in self._exact_sums)
-        return support, printed if self.is_biased else unbiased, unbiased
+        support, unbiased, printed = self._exact_sums
+        margin = unbiased.rounded(counts)
+        return support.rounded(counts), printed.rounded(counts) if self.is_biased else margin, margin
 
     def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()

@@ -43,7 +43,7 @@ class Bench:
         self._own = _Session(resolved)
         self._cell = cell
         self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
-        self._traffic_of_kind: dict[bytes, tuple[tuple[PhaseTraffic, ...], Mapping[str, float]]] = {}
+        self._traffic_of_kind: dict[bytes, tuple[tuple[PhaseTraffic, ...], list[float]]] = {}
         self.num_parties = len(resolved.names)
         self.losses = tuple(resolved.protocol.losses)
         self.at_once = 0
@@ -90,19 +90,17 @@ class Bench:
     def _trials_of(self, numbers: range, found: Mapping[str, FloatArray], kinds: Sequence[bytes]) -> Iterator[Trial]:
         """Yield the trials of a block: whole sessions where a kind is new, which have to say the same."""
         rows = np.stack(list(found.values()), axis=1).tolist()
+        names = (*found, *(() if self._own.traffic is None else (MESSAGES.name, BYTES.name)))
         for number, row, kind in zip(numbers, rows, kinds, strict=True):
-            measured = dict(zip(found, row, strict=True))
-            if kind in self._traffic_of_kind:
-                traffic, of_traffic = self._traffic_of_kind[kind]
-                yield Trial(measured | of_traffic, traffic)
-                continue
-            whole = self.whole(number)
-            of_traffic = {name: own for name, own in whole.measures.items() if name not in found}
-            if whole.measures != measured | of_traffic:
-                reason = "many sessions at once have other numbers than one of them by itself"
-                raise PluginError(plugin=plugin_of(self._own.resolved.protocol), step="decisions", reason=reason)
-            self._traffic_of_kind[kind] = whole.traffic, of_traffic
-            yield whole
+            if kind not in self._traffic_of_kind:
+                whole = self.whole(number)
+                said = [own for name, own in whole.measures.items() if name not in found]
+                self._traffic_of_kind[kind] = whole.traffic, said
+                if whole.measures != dict(zip(names, row + said, strict=False)):
+                    reason = "many sessions at once have other numbers than one of them by itself"
+                    raise PluginError(plugin=plugin_of(self._own.resolved.protocol), step="decisions", reason=reason)
+            traffic, said = self._traffic_of_kind[kind]
+            yield Trial(dict(zip(names, row + said, strict=False)), traffic)
 
     def _inputs_of(self, numbers: range) -> InputBlock | None:
         """Return what the parties hold in these trials; None where other draws have another session."""

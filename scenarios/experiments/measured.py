@@ -28,7 +28,7 @@ BYTES: Final = Measure(name="bytes", about="that one party sends and receives, o
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 
 
-class Trial(msgspec.Struct, frozen=True):
+class Trial(msgspec.Struct, frozen=True, gc=False):
     """What one trial gave: its measures by name, and how much all parties said, phase by phase."""
 
     measures: dict[str, float]
