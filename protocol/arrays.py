@@ -1,5 +1,6 @@
 """The array types of this room, exact integer sums, and linear systems whose bits do not depend on the processor."""
 
+import functools
 import math
 from typing import Any, TypeAlias
 
@@ -53,9 +54,14 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     if not rows.size:  # all rows without columns are the same
         return rows[:1], np.full(len(rows[:1]), len(rows), dtype=np.int64)
     # Along columns a maximum is many times as fast as over narrow rows; of millions a copy of some at a time is enough.
-    parts = [rows[start : start + _ROWS_COUNTED] for start in range(0, len(rows), _ROWS_COUNTED)]
+    is_small = len(rows) <= _ROWS_COUNTED
+    parts = [
+        np.asfortranarray(rows) if is_small else rows[start : start + _ROWS_COUNTED]
+        for start in range(0, len(rows), _ROWS_COUNTED)
+    ]
     ends = [(columns.min(axis=1), columns.max(axis=1)) for columns in (np.ascontiguousarray(part.T) for part in parts)]
-    least, sizes = np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0) + 1
+    least = functools.reduce(np.minimum, [low for low, _ in ends])
+    sizes = functools.reduce(np.maximum, [high for _, high in ends]) + 1
     if np.array_equal(least, sizes - 1):
         return rows[:1], np.array([len(rows)])
     if least.min() < 0 or np.prod(sizes.astype(np.float64)) > _MOST_COUNTED:

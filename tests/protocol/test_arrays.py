@@ -110,3 +110,14 @@ def test_distinct_rows_are_those_of_numpy_with_their_numbers(
     assert np.repeat(found, numbers, axis=0).tolist() == sorted(rows.tolist())
     assert len({tuple(each) for each in found.tolist()}) == len(found)
     assert found.dtype == numbers.dtype == np.int64
+
+
+@pytest.mark.parametrize("number", [2**17 - 1, 2**17, 2**17 + 1, 2**18 + 1])
+@pytest.mark.parametrize("greatest", [1, 3, 1000])
+def test_distinct_rows_of_many_are_counted_part_by_part(number: int, greatest: int) -> None:
+    rows = np.random.default_rng(number).integers(0, greatest, (number, 2))
+    rows[-1] = 0, greatest
+    found, numbers = distinct_rows(rows)
+    expected, counted = np.unique(rows, axis=0, return_counts=True)
+    assert np.array_equal(found, expected)
+    assert np.array_equal(numbers, counted)

@@ -359,3 +359,19 @@ def test_a_tie_of_weights_as_they_are_written_is_one(
         truth = vote.truth(inputs)
         assert truth["a"] == truth["quota"]
         assert vote.should_pass(inputs) == {"a": passes == "at_least"}
+
+
+@pytest.mark.parametrize("given", [{}, {"public_weights": True}, {"variant": "laplace"}])
+def test_a_long_table_is_encoded_as_a_short_one_is(given: dict[str, Any]) -> None:
+    """Part by part, and a wrong entry far down is named with its row in the whole table."""
+    draw, number = np.random.default_rng(1), 2**18 + 3
+    table = {"weight": draw.integers(1, 4, number), "a": draw.integers(0, 2, number), "b": draw.integers(0, 2, number)}
+    protocol = vote(**given)
+    whole = protocol.encode(table)
+    for rows in (slice(0, 5), slice(number - 5, number)):
+        part = protocol.encode({name: column[rows] for name, column in table.items()})
+        assert np.array_equal(whole.private[rows], part.private)
+        assert np.array_equal(whole.public[rows], part.public)
+    table["b"][-1] = 7
+    with pytest.raises(ConfigurationError, match=f"b in row {number}"):
+        protocol.encode(table)

@@ -263,6 +263,23 @@ def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: 
     assert allowed in caught.value.allowed
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "are_alike"), [("zoe", "ZOE", True), ("Az", "aZ", True), ("@[", "`{", False)]
+)
+def test_names_of_a_large_file_that_differ_in_large_letters_alone_are_refused(
+    read: Read, monkeypatch: pytest.MonkeyPatch, first: str, second: str, *, are_alike: bool
+) -> None:
+    monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(columns, "_NAMES_AT_ONCE", 3)
+    names = [first, *(f"p{place}" for place in range(7)), second]
+    text = "\n".join(["partner,weight,merger", *(f"{name},1,yes" for name in names), ""])
+    if not are_alike:
+        assert list(read(text).names) == names
+        return
+    with pytest.raises(ConfigurationError, match="but for case and blanks"):
+        read(text)
+
+
 def test_a_large_plain_file_is_read_by_columns_and_names_wait(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of some lines each, where words of names become more on the way; a fault is named with its line."""
     monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
