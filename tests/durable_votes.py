@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -161,6 +162,18 @@ class Vote:
         self._num_started += 1
         self._last_folders[name] = self._folder / f"{self.roster.name}-{name}-{self._num_started}"
         return "--out", self._last_folders[name]
+
+    def attend(self, process: Process, server: Process) -> Process:
+        """Wait until a process ends, and return the server.
+
+        A released session waits for half a minute for who was killed, and a machine may have more to do than that: a
+        server that has gone begins again.
+        """
+        while process.is_running:
+            if not server.is_running:
+                server = self.serve()
+            threading.Event().wait(0.1)
+        return server
 
     # What journals hold
 

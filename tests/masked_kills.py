@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -136,10 +135,8 @@ def kill(folder: Path, parties: Mapping[str, str], who: str, *, most: int | None
             if who == "server" and not clients:
                 process.address()
                 clients = {party: vote.enter(party) for party in parties}
-            while server is not None and process.is_running:
-                if not server.is_running:  # it has waited for half a minute, and this machine has much to do
-                    server = vote.serve()
-                threading.Event().wait(0.1)
+            if server is not None:
+                server = vote.attend(process, server)
             ended = process.ending()
             if ended.status != -signal.SIGKILL:
                 break

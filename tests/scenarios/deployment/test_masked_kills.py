@@ -48,9 +48,10 @@ def test_a_party_with_a_budget_by_windows_that_is_killed_at_every_durable_step_p
         server = vote.serve()
         server.address()
         clients = {party: vote.join(party) for party in ("bob", "cid")}
-        num_killed = 0
+        num_killed, ended = 0, Ending(0, "", "")
         for dying in itertools.cycle(EVERYWHERE):
             clients["ann"] = vote.join("ann", *budget, dying=dying)
+            server = vote.attend(clients["ann"], server)
             ended = clients["ann"].ending()
             if ended.status != -signal.SIGKILL:
                 break
