@@ -62,7 +62,7 @@ def rows_beside(
     Args:
         play: plays the phase as it is now.
         most: how many times as much each may be.
-        trials: how often both play, one after the other; what else a machine does only adds to CPU, so the least counts.
+        trials: how often both play, one after the other; what else a machine does adds to CPU, so the least counts.
     """
     names = ("CPU of the server", "CPU of a party", "a party's bytes")
     titles = [f"{what}: {name}, beside deals that nobody checks" for name in names]
