@@ -151,7 +151,7 @@ class Codes:
         if len(public) != len(row) + 1:
             raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
         ranges, tasks = self._range_of_task, public[1:]
-        are_tasks = not tasks or (min(tasks) >= NO_TASK and max(tasks) < len(ranges))
+        are_tasks = not len(tasks) or (min(tasks) >= NO_TASK and max(tasks) < len(ranges))
         if are_tasks and all(map(operator.contains, map(self.values_of_task.__getitem__, tasks), row)):
             return
         for answer, task in zip(row, tasks, strict=True):  # to say which of them is none

@@ -445,3 +445,39 @@ def test_a_session_in_which_nobody_is_asked_anything_is_refused() -> None:
         PROTOCOL.check_roster(nobody)
     assert caught.value.field == "tasks"
     PROTOCOL.check_roster(PROTOCOL.encode_public({"tasks": ["", "door"]}, num_parties=2))
+
+
+@CHECKED
+@given(st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 6)), max_size=6), st.integers(-1, 1))
+def test_a_row_is_checked_as_by_a_plain_loop(pairs: list[tuple[int, int]], longer: int) -> None:
+    """Tasks and answers that there are, that there are not, and that do not fit; and rows of other lengths."""
+    tasks, row = [task for task, _ in pairs], [answer for _, answer in pairs]
+    allowed = [{-1, 0, 1}, {-1, 2, 3, 4}, {-1, 0, 1}, {-1, 2, 3, 4}, {-1}]  # of each task, and of none
+    fits = longer == 0 and all(-1 <= task <= 3 and answer in allowed[task] for task, answer in pairs)
+    public = [7, *tasks, *[NO_TASK] * max(longer, 0)][: len(tasks) + 1 + longer]
+    try:
+        CODES.check_row(row, public)
+    except ValueError:
+        assert not fits
+    else:
+        assert fits
+
+
+def test_rows_that_do_not_fit_are_refused_each_time_and_others_asked_about_once() -> None:
+    row, public = (1, 4, NO_ANSWER), (0, 0, 1, NO_TASK)
+    asked: list[tuple[int, ...]] = []
+
+    class Asked(TruthDiscovery):
+        def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
+            asked.append(tuple(row))
+            super().check_row(row, public)
+
+    protocol = Asked(PARAMETERS)
+    for _ in range(2):
+        protocol.check_fit(row, public)
+        for wrong in ((1, 0, NO_ANSWER), (1, 4, 0)):
+            with pytest.raises(ValueError, match="answer"):
+                protocol.check_fit(wrong, public)
+        with pytest.raises(ConfigurationError, match="distinct tasks"):
+            protocol.check_fit(row, (0, 0, 0, NO_TASK))
+    assert asked == [row, (1, 0, NO_ANSWER), (1, 4, 0), (1, 0, NO_ANSWER), (1, 4, 0)]
