@@ -4,7 +4,7 @@
     $ make simulate SECONDS=600 RECORD=1                  # from the first seed that is not recorded; and record them
     $ .venv/bin/python tests/simulate.py --seed 65        # one run again, message by message
 
-A seed is a plan of each kind (`simulation/plans.py`), and the same plan is the same run. On a failure the smallest plan
+A seed is a plan of each kind (`simulation/kinds.py`), and the same plan is the same run. On a failure the smallest plan
 that breaks the same invariant is printed, to be kept by name in `simulation/test_world.py`. What was run is recorded in
 `simulation/register.csv`, a line for each range of seeds of a kind.
 """
@@ -30,7 +30,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from simulation.invariants import Broke
-from simulation.plans import KINDS, Plan, smaller
+from simulation.kinds import KINDS
+from simulation.plans import Plan, smaller
 from simulation.world import run_plan
 
 __all__ = ["REGISTER", "Range", "broken_by", "digest_of", "main", "read_register", "record", "shrink"]

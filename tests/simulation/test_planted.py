@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from simulate import broken_by
-from simulation.plans import KINDS, of_masks, plan_of
+from simulation.kinds import KINDS, of_masks, plan_of
 from simulation.planted import FAULTS, OF_KINDS, OF_MASKS, RARE, planted
 from thoroughness import IS_FULL
 

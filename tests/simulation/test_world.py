@@ -19,11 +19,11 @@ from psephos.protocol.moral_preferences import Outcome
 from psephos.transports.faults import Faults
 from simulate import REGISTER, Range, broken_by, digest_of, read_register, record, shrink
 from simulation.disks import FolderDisk, SnapshotDisk
+from simulation.kinds import KINDS, of_choices, of_game, of_masks, of_storm, plan_of
 from simulation.plans import (
     CASES,
     CHOSEN,
     GAME,
-    KINDS,
     LEAST_ON_A_CIRCLE,
     LIES,
     MASKED,
@@ -42,11 +42,6 @@ from simulation.plans import (
     Revoked,
     WriteFault,
     WrongClock,
-    of_choices,
-    of_game,
-    of_masks,
-    of_storm,
-    plan_of,
 )
 from simulation.planted import (
     a_choice_that_is_no_level_is_taken,
@@ -283,7 +278,7 @@ def test_a_plan_is_the_same_run_each_time_and_in_each_process() -> None:
     """However strings hash there."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from simulation.plans import plan_of; from simulation.world import run_plan; "
+        "from simulation.kinds import plan_of; from simulation.world import run_plan; "
         "print([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(3)])"
     )
     here = str([run_plan(plan_of(seed)).trace.hexdigest() for seed in range(3)])
