@@ -55,7 +55,7 @@ from psephos.protocol.records import (
 )
 from psephos.protocol.tally import Tally
 from simulation.cases import LEVELS
-from simulation.plans import HOST, WrongClock
+from simulation.plans import HOST, OtherChoice, WrongClock
 
 if TYPE_CHECKING:
     from simulation.plans import Plan
@@ -343,10 +343,11 @@ class Observer:
             self.broke("nobody else is refused for a certificate", f"{party} in {held.name}: {ending}")
         if not isinstance(ending, BudgetExceededError):
             return
-        was_late = self._plan.period is not None and self._has_wrong_clock(party)
+        was_late = self._plan.period is not None and self._has(WrongClock, party)
         if (held.number, party) in self._began_before and not was_late:
             self.broke("a session that has begun is not refused for its budget", f"{party} in {held.name}: {ending}")
-        if any(each.protocol.hides_participation for each in self._held):  # whose losses count more by replace-one
+        # Losses where participation is private count more by replace-one, and other choices cost something else.
+        if any(each.protocol.hides_participation for each in self._held) or self._has(OtherChoice, party):
             return
         counted = self._counted(party, now - _ROUNDED_SECONDS, but=held.number)
         counted += sum(
@@ -357,8 +358,8 @@ class Observer:
         if counted + self.cost_of(held, party) <= self.budget_of(party) - _ROUNDING:
             self.broke("what fits is not refused", f"{party} in {held.name}, with {counted:g}: {ending}")
 
-    def _has_wrong_clock(self, party: str) -> bool:
-        return any(isinstance(event, WrongClock) and event.process == party for event in self._plan.events)
+    def _has(self, kind: type[WrongClock | OtherChoice], party: str) -> bool:
+        return any(isinstance(event, kind) and event.process == party for event in self._plan.events)
 
     def budget_of(self, party: str) -> float:
         """Return what a person allows, for all sessions together, or in any window of the plan's length."""
