@@ -17,7 +17,7 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences
+from ...experiments.findings import BoundedFinding, Certainty, Finding, found_in, in_sentences, said_in
 from ...experiments.judging import ahead_somewhere, all_above, between, difference, errors_of
 from ...experiments.measurements import Measurement, mean_square
 from ...experiments.sheets import where
@@ -40,6 +40,7 @@ _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _DELTA: Final = 1e-3
 _TABLE_SIZES: Final = (500, 1_000)
 _found: Final = found_in(__name__, paper="Fair and private voting: Mohsin (project report)")
+_said: Final = said_in(__name__)
 
 
 def in_turn(pairs: Iterable[tuple[PricedT, PricedT]], cell: Callable[[PricedT], str]) -> str:
@@ -93,11 +94,10 @@ def _laplace_rows(reproduction: Reproduction) -> Finding:
         )
     small = where(reproduction.equal_losses, society=FITTED.name, objective="parity", mechanism="laplace")
     words = ", ".join(f"{100 * row.agreement.value:.0f} % at {row.epsilon_proven:g}" for row in small)
-    return Finding(
-        claim="Algorithm 1's rows are the same for all ε and all sizes.",
-        source="Experimental Results; Table 1, to two decimals",
-        judgement=alike[FITTED.name],
-        numbers=f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
+    return _said(
+        "laplace-rows",
+        alike[FITTED.name],
+        f"{'; '.join(parts)}. In the first society the fairest alternative leads so far that noise hardly ever "
         f"hides it: with {SIZES[0][0]:,} and {SIZES[0][1]:,} voters it wins in {words} (ε proven for replacing a "
         "ranking). It is below the paper's ε that privacy costs anything.",
     )
@@ -115,13 +115,12 @@ def _sampling_rows(reproduction: Reproduction) -> Finding:
             f"{setting.title}: off by {distance(rows):.3f} (root mean square), {far[setting.name]} of {len(offs)} "
             f"numbers by more than {errors:.1f} joint standard errors, the farthest by {max(offs, key=abs):+.1f}"
         )
-    return Finding(
-        claim="Algorithm 2's rows come out as published.",
-        source="Table 1, for the societies that were found; the unbiased scale, from the group",
+    return _said(
+        "sampling-rows",
         # A society that is fitted to the table cannot refute it.
-        judgement=Judgement.OPEN if far[FITTED.name] else Judgement.HOLDS,
+        Judgement.OPEN if far[FITTED.name] else Judgement.HOLDS,
+        f"{'; '.join(parts)}.{_FITTED * bool(far[FITTED.name])}",
         on_stand_in=True,
-        numbers=f"{'; '.join(parts)}.{_FITTED * bool(far[FITTED.name])}",
     )
 
 
@@ -142,13 +141,12 @@ def _line_17(reproduction: Reproduction) -> Finding:
         nearest[setting.name] = min(distances, key=distances.__getitem__)
         words = ", ".join(f"{value:.3f} ({scale}, from the {reading})" for (reading, scale), value in distances.items())
         parts.append(f"{setting.title}: {words}")
-    return Finding(
-        claim="W̃_k = S_k/n_k, as line 17 says, is what the published column was computed with.",
-        source="Algorithm 2, line 17; reading F3",
-        judgement=Judgement.HOLDS if all(scale == "printed" for _, scale in nearest.values()) else Judgement.OPEN,
-        on_stand_in=True,
-        numbers=f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
+    return _said(
+        "line-17",
+        Judgement.HOLDS if all(scale == "printed" for _, scale in nearest.values()) else Judgement.OPEN,
+        f"The root of the mean squared difference from the published column is, {'; '.join(parts)}. S_k/n_k "
         f"compares counts of as many voters after dividing them by different sizes.{_FITTED}",
+        on_stand_in=True,
     )
 
 
@@ -170,16 +168,15 @@ def _thousand_elections(reproduction: Reproduction) -> Finding:
                         f"for {other.size_1:,} (ours {one.disparity.value:.3f} and {other.disparity.value:.3f})"
                     )
                     worst = off, words
-    return Finding(
-        claim="Each value is the average of 1,000 elections that are drawn independently.",
-        source="Experimental Results",
+    return _said(
+        "elections",
         # That they are drawn independently, for each value, is our reading of the sentence.
-        judgement=Judgement.OPEN,
-        on_stand_in=True,
-        numbers="Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
+        Judgement.OPEN,
+        "Algorithm 2 has the same n_s for all sizes, and in large groups the same law, so that a column's rows "
         f"differ by chance alone: {worst[1]}, {abs(worst[0]):.1f} standard errors apart if elections scatter as "
         "ours. A profile that is drawn once for each size, and not for each election, would explain it. But that "
         '"independently" is our word.',
+        on_stand_in=True,
     )
 
 
@@ -191,11 +188,10 @@ def _fairer_when_private(reproduction: Reproduction) -> Finding:
             rows = where(reproduction.table_1, society=setting.name, mechanism="sampling", sizes=sizes)
             rises.append(difference(rows[-1].disparity, rows[0].disparity))
             parts.append(", ".join(f"{row.disparity.value:.2f}" for row in rows))
-    return Finding(
-        claim="Algorithm 2 is fairer at a smaller label ε.",
-        source="Experimental Results; Table 1, the least label against the greatest",
-        judgement=all_above(rises, trials=reproduction.trials),
-        numbers=f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is "
+    return _said(
+        "fairer",
+        all_above(rises, trials=reproduction.trials),
+        f"ΔW at labels {', '.join(f'{epsilon:g}' for epsilon in EPSILONS)}: {'; '.join(parts)}. But that is "
         "the accuracy of more samples, and costs more privacy, not less.",
     )
 
@@ -209,11 +205,10 @@ def _laplace_is_fairer(reproduction: Reproduction) -> Finding:
         leads += [difference(sampling.disparity, laplace.disparity) for laplace, sampling in pairs]
         words = in_turn(pairs, lambda row: f"{row.disparity.value:.2f}")
         parts.append(f"{setting.title}: {words}")
-    return Finding(
-        claim="Algorithm 1 is fairer than Algorithm 2, at some proven losses, and at none less fair.",
-        source="Conclusion; there at equal labels",
-        judgement=ahead_somewhere(leads, trials=reproduction.trials),
-        numbers=f"ΔW of Algorithms 1 and 2, the latter with the γ and n_s that suit it best: {'; '.join(parts)}.",
+    return _said(
+        "laplace-fairer",
+        ahead_somewhere(leads, trials=reproduction.trials),
+        f"ΔW of Algorithms 1 and 2, the latter with the γ and n_s that suit it best: {'; '.join(parts)}.",
     )
 
 
