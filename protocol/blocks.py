@@ -5,7 +5,6 @@ there, its values, its reports' range and its phases' losses, is checked here of
 tallies of halves add up, and whether outcomes travel. Whoever runs blocks holds whole sessions beside them for that.
 """
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,7 +13,7 @@ import numpy as np
 
 from .arrays import IntArray
 from .mechanisms import RowMechanism
-from .phases import CentralPhase, DrawBlock, Inputs, Phase, PhasedProtocol
+from .phases import DrawBlock, InputBlock, Phase, PhasedProtocol
 from .plugin_checks import check_reports
 from .population import BATCH_ROWS, discloses, draw_for_release, randomized, release_streams, released_tally
 from .randomness import SimulatedRounds
@@ -22,39 +21,6 @@ from .tally import Decisions, TallyBlock
 
 _MOST_SESSIONS: Final = 512
 _MOST_UNIFORMS: Final = 1 << 20  # of one phase: 8 MB
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class InputBlock:
-    """The same parties' inputs in many sessions.
-
-    Args:
-        private: int64, shape (sessions, n, private columns); of one session where all have the same.
-        public: int64, shape (n, public columns): the same in all.
-    """
-
-    private: IntArray
-    public: IntArray
-
-    @classmethod
-    def of(cls, inputs: Inputs) -> "InputBlock":
-        """Return what all sessions have alike."""
-        return cls(inputs.private[None], inputs.public)
-
-    @property
-    def num_parties(self) -> int:
-        """How many parties each session has."""
-        return len(self.public)
-
-    def inputs(self, number: int) -> Inputs:
-        """Return one session's inputs."""
-        return Inputs(self.private[number], self.public)
-
-    def flat(self, num_sessions: int) -> Inputs:
-        """Return the rows of all parties of so many sessions, one session after another."""
-        shape = (num_sessions, *self.private.shape[1:])
-        private = np.broadcast_to(self.private, shape).reshape(num_sessions * self.num_parties, -1)
-        return Inputs(private, np.tile(self.public, (num_sessions, 1)))
 
 
 def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
@@ -96,9 +62,8 @@ def decide_sessions(
         ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed at
             once. Held one by one, the sessions say which, and what.
     """
-    if any(type(phase).rows_of is not Phase.rows_of for phase in protocol.phases):
-        for own in range(len(inputs.private)):
-            protocol.check_rows(inputs.inputs(own))
+    for own in range(len(inputs.private)):
+        protocol.check_rows(inputs.inputs(own))
     once = inputs.flat(len(inputs.private))
     protocol.check_inputs(once)
     all_rows = functools.cache(lambda: inputs.flat(len(noise)))
@@ -136,9 +101,9 @@ def _released(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protoco
     """Return the tallies that a phase leaves, of each of the sessions."""
     totals = np.broadcast_to(tallies.totals, (len(noise), *tallies.totals.shape[1:]))
     tallies = TallyBlock(tallies.num_reports, totals)
-    if isinstance(phase, CentralPhase) and goes_with(type(phase), "randomize_tallies", "randomize_tally"):
+    if goes_with(type(phase), "randomize_tallies", "randomize_tally"):
         tallies = phase.randomize_tallies(tallies, _draw_for_releases(noise, protocol=protocol, phase=phase))
-    elif phase.tally_mechanism is not None:
+    else:
         draws = (draw_for_release(own, protocol=protocol, phase=phase) for own in noise)
         return TallyBlock.of([released_tally(phase, tallies.tally(place), draw) for place, draw in enumerate(draws)])
     return TallyBlock(0, tallies.totals) if phase.hides_participation else tallies

@@ -107,6 +107,7 @@ ORDER = (
     "effects",
     "faults",
     "population",
+    "blocks",
     "roster",
     "masked_sessions",
     "rules",

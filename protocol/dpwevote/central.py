@@ -28,11 +28,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..arrays import ExactSums, FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
-from ..exact_sums import ExactSums
 from ..guard import Values
 from ..mechanisms import VectorLaplace
 from ..phases import CentralPhase, Draw, DrawBlock, Inputs, Phase

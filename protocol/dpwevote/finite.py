@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, counts_of_rows
+from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows
 from ..elementary import square
 from ..estimators import Estimate, LinearEstimator, Verdict, estimate_counts, project_to_simplex
 from ..estimators.frequencies import Invertible, debiased_values, inverse_matrix
 from ..estimators.linear import is_nearly_singular
 from ..estimators.sum_tests import Alike
-from ..exact_sums import ExactSums
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse
 from ..phases import Phase
 from ..privacy import local_loss
@@ -262,7 +261,7 @@ class JointVariant(TwoReports):
     def _known_verdicts(self) -> dict[tuple[bool, int, tuple[int, ...]], Verdict | None]:
         return {}
 
-    def _find_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001
+    def _find_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None

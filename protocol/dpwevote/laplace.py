@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, exact_column_sums
+from ..arrays import ExactSums, FloatArray, IntArray, exact_column_sums
 from ..elementary import power_of_two_above, power_of_two_below, quotient_up, square
 from ..estimators import Verdict
 from ..estimators.noise_tails import NoisePart, reach_of_noise
 from ..estimators.sum_tests import reach_of_products
-from ..exact_sums import ExactSums
 from ..mechanisms import CLAMP_IN_SCALES, DiscreteLaplace
 from ..phases import Phase
 from ..privacy import local_loss

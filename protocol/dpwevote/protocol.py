@@ -12,13 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray, IntArray, counts_of_rows, distinct_rows
-from ..blocks import InputBlock
+from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows, distinct_rows
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
-from ..exact_sums import ExactSums
 from ..own_levels import OwnLevels, check_alone
-from ..phases import Column, Entries, Inputs, Phase, PhasedProtocol
+from ..phases import Column, Entries, InputBlock, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..tally import Tally, TallyBlock
 from .choice import decide

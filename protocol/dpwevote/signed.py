@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, ClassVar, Final
 import msgspec
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, counts_of_rows
+from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows
 from ..errors import require
 from ..estimators import LinearEstimator, Verdict, binomial_bounds
 from ..estimators.frequencies import inverse_matrix
 from ..estimators.sum_tests import least_probability
-from ..exact_sums import ExactSums
 from ..mechanisms import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,

@@ -11,9 +11,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import ExactSums, FloatArray, IntArray
 from ..estimators import Estimate, Verdict
-from ..exact_sums import ExactSums
 from ..kept_reports import Scope
 from ..mechanisms import RowMechanism
 from ..phases import Inputs, Phase

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 import numpy as np
@@ -43,6 +43,7 @@ from .pairwise import (
     table_of_pairs,
 )
 from .parameters import SEPARATOR, Parameters
+from .phase_estimates import FairPhase, mean_utilities, noise_of, numbers_of, rounded_utilities, utilities_of
 from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from .posteriors import DIFFERENCES, clear_winners
 from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
@@ -54,9 +55,6 @@ from .utility_noise import UtilityNoise
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
 _MOST_KEPT: Final = 16
-
-
-FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings | JointRankings
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -309,7 +307,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             ]
             return ElectionDecisions(winners=np.array([winner for winner, *_ in found]), kinds=np.array(kinds))
         objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
-        utilities = functools.cache(lambda place: self._utilities(block.tally(place)))
+        utilities = functools.cache(lambda place: utilities_of(phase, block.tally(place), self.parameters.group_sizes))
         if objective.function is not None:  # somebody's own: no test is for it, and nobody is confirmed
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
             return ElectionDecisions(winners=winners, kinds=winners[:, None])
@@ -317,13 +315,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         def exactly(place: int) -> FloatArray:
             return np.array([[float(value) for value in row] for row in utilities(place)])
 
-        rounded = self._rounded_utilities(block)
+        rounded = rounded_utilities(phase, block, self.parameters.group_sizes)
         if rounded is None:
             rounded = np.array([exactly(place) for place in range(len(block))])
         winners = clear_winners(rounded, objective, sizes)
         for place in np.flatnonzero(winners < 0).tolist():
             winners[place] = self._winner(utilities(place), block.totals[place])
-        confirming = self._confirming(self._numbers_of(block.tally(0)))
+        confirming = self._confirming(numbers_of(phase, block.tally(0)))
         return ElectionDecisions(
             winners=winners,
             kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exactly)], axis=1).astype(np.int64),
@@ -337,8 +335,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
         if self.parameters.kind.counts_pairs:
             return self._of_pairs(tally, cast("VectorLaplace", phase.tally_mechanism))
-        by_level = self._numbers_of(tally)
-        utilities, noise = self._utilities(tally), self._noise_of(by_level)
+        by_level, sizes = numbers_of(phase, tally), self.parameters.group_sizes
+        utilities, noise = utilities_of(phase, tally, sizes), noise_of(phase, by_level, sizes)
         if isinstance(phase, JointRankings):
             _, estimates = phase.report.utilities(tally.totals, tally.num_reports)
             return self._outcome(
@@ -354,45 +352,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         estimates = [[Estimate(float(value), own) for value in row] for row, own in zip(utilities, errors, strict=True)]
         return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
 
-    def _utilities(self, tally: Tally) -> Utilities:
-        """Return the groups' mean utilities by a tally of sums or reports, exactly."""
-        phase = self.phase
-        if isinstance(phase, JointRankings):
-            return phase.report.utilities(tally.totals, tally.num_reports)[0]
-        if isinstance(phase, RandomizedRankings):
-            return [utilities_by_level(phase.reports, rows)[0] for rows in phase.by_group(tally.totals)]
-        return self.mean_utilities(tally.totals.reshape(len(self.parameters.groups), -1), phase.scoring)
-
-    def _rounded_utilities(self, tallies: TallyBlock) -> FloatArray | None:
-        """Return `_utilities` of many tallies but for rounding, shape (sessions, G, m); None of reports' tallies."""
-        phase = self.phase
-        if isinstance(phase, (JointRankings, RandomizedRankings)):
-            return None
-        sizes = np.array(self.parameters.group_sizes, dtype=np.float64)[:, None]
-        sums = tallies.totals.reshape(len(tallies), len(sizes), -1)
-        return (sums / sizes + phase.scoring.center) * phase.scoring.step
-
     def _winner(self, utilities: Utilities, totals: IntArray) -> int:
         """Return the best, of several by the totals' lot."""
         return draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(totals))
-
-    def _numbers_of(self, tally: Tally) -> tuple[tuple[int, ...], ...]:
-        """Return how many reported: group by group those of each level, where that is told, or all."""
-        if not isinstance(self.phase, RandomizedRankings):
-            return ((tally.num_reports,),)
-        return tuple(tuple(count for count, *_ in rows) for rows in self.phase.by_group(tally.totals))
-
-    def _noise_of(self, numbers: tuple[tuple[int, ...], ...]) -> UtilityNoise | None:
-        """Return the noise of mean utilities where so many have reported; None where nothing is known of it."""
-        phase, number = self.phase, numbers[0][0]
-        if isinstance(phase, JointRankings):
-            return UtilityNoise.of_joint_reports(phase.report, number) if number else None
-        if isinstance(phase, RandomizedRankings):
-            return UtilityNoise.of_reports(phase.reports, numbers) if all(map(sum, numbers)) else None
-        sizes, step = self.parameters.group_sizes, phase.scoring.step
-        if isinstance(phase, MaskedRankings):
-            return UtilityNoise.of_shares(phase.share, number, step, sizes)
-        return UtilityNoise.of_sums(cast("VectorLaplace", phase.tally_mechanism), step, sizes)
 
     @functools.cached_property
     def _confirming(self) -> Callable[[tuple[tuple[int, ...], ...]], Confirming]:
@@ -401,7 +363,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         objective = self.parameters.make_objective()
         given: dict[str, Any] = {"num_alternatives": len(self.parameters.alternatives), "level": self.parameters.level}
         return functools.lru_cache(maxsize=_MOST_KEPT)(
-            lambda numbers: Confirming(self._noise_of(numbers), objective, sizes, **given)
+            lambda numbers: Confirming(
+                noise_of(self.phase, numbers, self.parameters.group_sizes), objective, sizes, **given
+            )
         )
 
     def largest_outcome(self, num_parties: int) -> Outcome:
@@ -487,12 +451,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
         """Return the groups' mean utilities in units of the scores, of sums in steps from the center, shape (G, m)."""
-        step = Fraction(scoring.step)
-        rows: list[list[int]] = sums.tolist()
-        return [
-            [(Fraction(total, size) + scoring.center) * step for total in row]
-            for row, size in zip(rows, self.parameters.group_sizes, strict=True)
-        ]
+        return mean_utilities(sums, scoring, self.parameters.group_sizes)
 
     def _outcome(
         self,

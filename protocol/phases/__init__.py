@@ -11,11 +11,11 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 
 from ..columns import Column, Entries, missing_column
 from ..guard import Draw
-from .central_phase import CentralPhase, DrawBlock
+from .central_phase import CentralPhase
 from .leveled_phase import LeveledPhase, places_by
 from .masked_phase import MOST_PARTIES, MaskedPhase, MaskedSums, check_sizes, law_of, sizes_of
-from .phase import MAX_VALUES_IN_REPORT, Codec, MechanismGroups, Phase, Step
-from .phased_protocol import Inputs, OnePhaseProtocol, PhasedProtocol, Truth
+from .phase import MAX_VALUES_IN_REPORT, Codec, DrawBlock, InputBlock, Inputs, MechanismGroups, Phase, Step
+from .phased_protocol import OnePhaseProtocol, PhasedProtocol, Truth
 
 __all__ = [
     "MAX_VALUES_IN_REPORT",
@@ -26,6 +26,7 @@ __all__ = [
     "Draw",
     "DrawBlock",
     "Entries",
+    "InputBlock",
     "Inputs",
     "LeveledPhase",
     "MaskedPhase",

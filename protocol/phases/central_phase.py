@@ -3,20 +3,16 @@
 Whatever is published after such a phase is computed from the noisy tally. The clear one is dropped.
 """
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import IntArray
 from ..guard import Draw, GuardedRelease
 from ..mechanisms import Disclosure, RowMechanism
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally, TallyBlock
-from .phase import Phase
-
-DrawBlock: TypeAlias = Callable[[RowMechanism, IntArray], IntArray]
-"""Applies a mechanism to the row of each of many sessions, each with the randomness of its own server."""
+from .phase import DrawBlock, Phase
 
 
 class CentralPhase(GuardedRelease, Phase):
@@ -67,9 +63,5 @@ class CentralPhase(GuardedRelease, Phase):
         return Tally(tally.num_reports, np.array(totals, dtype=np.int64).reshape(tally.totals.shape))
 
     def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
-        """Return what `randomize_tally` makes of many sessions' tallies, bit for bit.
-
-        It is not asked where `randomize_tally` is a subclass's.
-        """
         totals = draw(self.tally_mechanism, tallies.totals.reshape(len(tallies), -1))
         return TallyBlock(tallies.num_reports, totals.reshape(tallies.totals.shape))

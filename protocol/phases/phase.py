@@ -8,10 +8,11 @@ import abc
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, cast, get_type_hints
 
 import msgspec
+import numpy as np
 
 from ..arguments import NAMES, integer_of, is_name
 from ..arrays import IntArray
@@ -27,6 +28,9 @@ from ..tally import Tally, TallyBlock
 
 MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
 """Local randomizers, each with the places of the persons who use it."""
+
+DrawBlock: TypeAlias = Callable[[RowMechanism, IntArray], IntArray]
+"""Applies a mechanism to the row of each of many sessions, each with the randomness of its own server."""
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
@@ -80,6 +84,66 @@ def parts_of(num_parts: Any) -> int:
     num_parts = integer_of(num_parts, "num_parts")
     require(1 <= num_parts < _MOST_PARTS, "num_parts", num_parts, f"at least 1 and less than {_MOST_PARTS:,}")
     return num_parts
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inputs:
+    """All parties' inputs, one row each, in roster order.
+
+    Args:
+        private: int64, shape (n, private columns): known to its owner alone.
+        public: int64, shape (n, public columns): known to the server as well.
+    """
+
+    private: IntArray
+    public: IntArray
+
+    def __post_init__(self) -> None:
+        if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
+            # A float would leave its party with its low bits in clear.
+            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
+        if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
+            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
+
+    def of_range(self, start: int, stop: int) -> "Inputs":
+        """Return the rows of the parties from `start` up to `stop`."""
+        return Inputs(self.private[start:stop], self.public[start:stop])
+
+    def __len__(self) -> int:
+        return len(self.private)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InputBlock:
+    """The same parties' inputs in many sessions.
+
+    Args:
+        private: int64, shape (sessions, n, private columns); of one session where all have the same.
+        public: int64, shape (n, public columns): the same in all.
+    """
+
+    private: IntArray
+    public: IntArray
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "InputBlock":
+        """Return what all sessions have alike."""
+        return cls(inputs.private[None], inputs.public)
+
+    @property
+    def num_parties(self) -> int:
+        """How many parties each session has."""
+        return len(self.public)
+
+    def inputs(self, number: int) -> Inputs:
+        """Return one session's inputs."""
+        return Inputs(self.private[number], self.public)
+
+    def flat(self, num_sessions: int) -> Inputs:
+        """Return the rows of all parties of so many sessions, one session after another."""
+        shape = (num_sessions, *self.private.shape[1:])
+        private = np.broadcast_to(self.private, shape).reshape(num_sessions * self.num_parties, -1)
+        return Inputs(private, np.tile(self.public, (num_sessions, 1)))
 
 
 class Phase(Guarded):
@@ -269,6 +333,14 @@ class Phase(Guarded):
                 for number, own in enumerate(reports)
             ]
         )
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        """Run where many sessions are tried: return what `randomize_tally` makes of their tallies, bit for bit.
+
+        It is not asked where `randomize_tally` is a subclass's.
+        """
+        del draw
+        return tallies
 
     def outcome(self, tallies: Sequence[Tally]) -> msgspec.Struct | None:
         """Run by the server: what closing this phase publishes in the next request, from the tallies so far."""

@@ -5,7 +5,6 @@ else. Each method says who runs it.
 """
 
 import abc
-import dataclasses
 import functools
 import hashlib
 import itertools
@@ -27,7 +26,7 @@ from ..shown import exact_line
 from ..tally import Decisions, Tally, TallyBlock
 from .masked_phase import MaskedPhase
 from .named_functions import NamedFunctions, ParametersT
-from .phase import Phase, Step
+from .phase import Inputs, Phase, Step
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
 """What an outcome estimates, by name: numbers, labels, or both."""
@@ -39,33 +38,6 @@ _COMPARED_AT_ONCE: Final = 64
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 PhaseT = TypeVar("PhaseT", bound=Phase)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Inputs:
-    """All parties' inputs, one row each, in roster order.
-
-    Args:
-        private: int64, shape (n, private columns): known to its owner alone.
-        public: int64, shape (n, public columns): known to the server as well.
-    """
-
-    private: IntArray
-    public: IntArray
-
-    def __post_init__(self) -> None:
-        if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
-            # A float would leave its party with its low bits in clear.
-            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
-        if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
-            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
-
-    def of_range(self, start: int, stop: int) -> "Inputs":
-        """Return the rows of the parties from `start` up to `stop`."""
-        return Inputs(self.private[start:stop], self.public[start:stop])
-
-    def __len__(self) -> int:
-        return len(self.private)
 
 
 class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, OutcomeT]):

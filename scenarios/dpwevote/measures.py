@@ -12,13 +12,12 @@ import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock
 from ...protocol.dpwevote import DPWeVote, Outcome
 from ...protocol.dpwevote.protocol import VoteTruths
 from ...protocol.dpwevote.variant import Sums, VoteDecisions
 from ...protocol.estimators import Estimate, debiased_values
 from ...protocol.mechanisms import GeneralizedRandomizedResponse
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import POSITIVE, Measure, Measures
 

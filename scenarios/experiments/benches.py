@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock, decide_sessions, decides_in_blocks, sessions_at_once
+from ...protocol.blocks import decide_sessions, decides_in_blocks, sessions_at_once
 from ...protocol.errors import PluginError
+from ...protocol.phases import InputBlock
 from ...protocol.plugin_faults import plugin_of
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.traffic import PhaseTraffic

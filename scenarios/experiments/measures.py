@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock, goes_with
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.blocks import goes_with
+from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import checked_truth
 from ...protocol.tally import Decisions, Tally, TallyBlock
 from ..outcomes import estimates_in

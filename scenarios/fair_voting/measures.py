@@ -14,11 +14,10 @@ import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock
 from ...protocol.fair_voting import FairVoting, Feature, Outcome, welfare_of
 from ...protocol.fair_voting.objective import Utilities, disparity_of, joined
 from ...protocol.fair_voting.protocol import ElectionDecisions
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import Measure, Measures
 

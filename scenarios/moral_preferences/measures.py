@@ -15,10 +15,9 @@ import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import InputBlock
 from ...protocol.moral_preferences import MoralPreferences, Outcome
 from ...protocol.moral_preferences.protocol import PreferenceDecisions
-from ...protocol.phases import Inputs, PhasedProtocol
+from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ..experiments.measures import POSITIVE, Measure, Measures
 from .agreement import agreement_of

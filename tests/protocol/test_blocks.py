@@ -10,10 +10,10 @@ from helpers import Session
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import SimulatedNoise, Tally
-from psephos.protocol.arrays import IntArray, counts_of_rows
-from psephos.protocol.blocks import InputBlock, decide_sessions, decides_in_blocks, goes_with, sessions_at_once
+from psephos.protocol.arrays import ExactSums, IntArray, counts_of_rows
+from psephos.protocol.blocks import decide_sessions, decides_in_blocks, goes_with, sessions_at_once
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.exact_sums import ExactSums
+from psephos.protocol.phases import InputBlock
 from psephos.protocol.population import run_population
 from psephos.protocol.tally import TallyBlock
 from psephos.scenarios.experiments.measures import Measures
