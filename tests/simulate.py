@@ -37,7 +37,7 @@ from simulation.world import run_plan
 __all__ = ["REGISTER", "Range", "broken_by", "digest_of", "main", "read_register", "record", "shrink"]
 
 REGISTER: Final = Path(__file__).with_name("simulation") / "register.csv"
-_SEEDS_A_BLOCK: Final = 10
+_SEEDS_A_BLOCK: Final = 2
 """That a worker runs before it says how they ended."""
 _SEEDS_OF_DIGEST: Final = range(200)
 _SECONDS_A_LINE: Final = 60.0
@@ -191,7 +191,7 @@ def _run(kinds: Sequence[str], *, first: int, seconds: float, workers: int, is_r
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         while True:
-            while len(waiting) < 2 * workers and time.monotonic() - begun < seconds:
+            while len(waiting) <= workers and time.monotonic() - begun < seconds:
                 waiting.append(pool.submit(_run_block, kinds, range(seed, seed + _SEEDS_A_BLOCK)))
                 seed += _SEEDS_A_BLOCK
             if not waiting:
