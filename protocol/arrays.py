@@ -1,7 +1,6 @@
 """The array types of this room, exact sums, and linear systems whose bits do not depend on the processor."""
 
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -67,8 +66,8 @@ class ExactSums:
 
         Their signs are those of the sums.
         """
-        constant, used = self._constant, counts.any(axis=0)  # who is absent from a vote is nobody in trials
-        numerators = list(itertools.compress(self._numerators, used.tolist()))
+        used: list[int] = np.flatnonzero(counts.any(axis=0)).tolist()  # who is absent from a vote is nobody in trials
+        constant, numerators = self._constant, [self._numerators[place] for place in used]
         return [sum(map(operator.mul, row, numerators), constant) for row in counts[:, used].tolist()]
 
     def rounded(self, counts: IntArray) -> FloatArray:

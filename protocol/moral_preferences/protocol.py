@@ -211,17 +211,13 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         found: list[tuple[float, ...]] = []
         kinds: list[list[bool]] = []
         for number in range(len(block)):
-            means = self._means_of(block.tally(number))
-            released = [mean and self._released(mean) for mean in means]
-            found += [own[0] for own in released[:1] if own]
-            # Of the whole and each society, what there is of errors and a ball.
-            pairs = [
-                (own[1], self._ball_of(mean, own[1])) for mean, own in zip(means, released, strict=True) if mean and own
-            ]
-            kinds.append([mean is None for mean in means] + [each is None for pair in pairs for each in pair])
-        width = max(map(len, kinds))
-        told = [[*own, *[False] * (width - len(own))] for own in kinds]
-        return PreferenceDecisions(preferences=np.array(found), kinds=np.array(told, dtype=np.int64))
+            # Who has reported is the same in all sessions, so that a society has a mean in all of them or in none.
+            means = [mean for mean in self._means_of(block.tally(number)) if mean is not None]
+            released = [self._released(mean) for mean in means]
+            found.append(released[0][0])
+            told = [(errors, self._ball_of(mean, errors)) for mean, (_, errors) in zip(means, released, strict=True)]
+            kinds.append([each is None for pair in told for each in pair])
+        return PreferenceDecisions(preferences=np.array(found), kinds=np.array(kinds, dtype=np.int64))
 
     def _means_alike(self, tallies: TallyBlock) -> FloatArray | None:
         """Return the means of many sessions, shape (sessions, numbers), of one society and one ε; else None."""
