@@ -139,11 +139,18 @@ def kill(folder: Path, parties: Mapping[str, str], who: str, *, most: int | None
                 server = vote.attend(process, server)
             ended = process.ending()
             if ended.status != -signal.SIGKILL:
+                server = server or process
                 break
             num_killed += 1
-        endings = {party: client.ending() for party, client in clients.items()} | {who: ended}
-        if server is not None:
-            endings["server"] = server.ending()
+        assert server is not None
+        endings = {who: ended}
+        for party, client in clients.items():
+            if parties[party]:
+                client.kill()  # a liar that was not told so would wait for an hour
+            else:
+                server = vote.attend(client, server)
+                endings[party] = client.ending()
+        endings["server"] = server.ending()
         vote.check_masked(endings)
     return num_killed
 
