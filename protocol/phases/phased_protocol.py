@@ -217,7 +217,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         """
         width = inputs.public.shape[1]
         for number, phase in enumerate(self.phases):
-            if phase.model is TrustModel.LOCAL and type(phase).rows_of is Guarded.rows_of:
+            if not phase.model.bounds_release and type(phase).rows_of is Guarded.rows_of:
                 continue  # it says of no rows that they are nobody's
             table = np.concatenate([inputs.public, inputs.private[:, phase.columns]], axis=1)
             table = some_distinct(table, most=_MOST_COMPARED, sized_by=slice(width, None))
