@@ -48,7 +48,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [
-        ("eu-council", "dpwevote", False, 238),
+        ("eu-council", "dpwevote", False, 240),
         ("crowd", "truth_discovery", True, 258),
         ("moral-synthetic", "moral_preferences", True, 264),
         ("two-societies", "fair_voting", True, 262),

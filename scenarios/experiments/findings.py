@@ -17,7 +17,6 @@ import msgspec
 
 from ..system import load_each
 from ..verdicts import Judgement
-from .paper_files import rows_beside
 
 READINGS: Final = "docs/readings.md"
 """The page of the manual that explains every reading by its identifier."""
@@ -228,6 +227,8 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
 
     Each is a sentence of the paper: where it stands, some of its own words, and the claim.
     """
+    from .paper_files import rows_beside  # noqa: PLC0415  a run has no claims
+
     rows = rows_beside(module, "claims.csv")
     return {key: row for row in rows for key in row.pop("keys").split()}
 
