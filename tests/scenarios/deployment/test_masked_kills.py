@@ -19,11 +19,11 @@ LEAST_KILLED: Final = {
     # Reserved, six or eight reports each with its acknowledgement, and left: before and after each. A server keeps what
     # opens and closes each step, and the reports of all, several at once where they come so.
     (len(CALM), "ann"): 28,
-    (len(CALM), "server"): 20,
+    (len(CALM), "server"): 24,
     (len(DISPUTE), "p1"): 36,
-    (len(DISPUTE), "p2"): 12,
-    (len(DISPUTE), "p3"): 20,
-    (len(DISPUTE), "server"): 28,
+    (len(DISPUTE), "p2"): 14,
+    (len(DISPUTE), "p3"): 26,
+    (len(DISPUTE), "server"): 50,
 }
 
 
