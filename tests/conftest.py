@@ -31,6 +31,7 @@ os.environ["TERM"] = "xterm"  # one that is dumb has 80 columns for rich, howeve
 
 
 LONGEST: Final = (
+    "scenarios/deployment/test_masked_kills.py",
     "test_manual.py",
     "conformance/test_mechanisms.py",
     "conformance/test_protocols.py",
