@@ -49,9 +49,9 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
     ("scenario", "system", "needs_scipy", "number"),
     [
         ("eu-council", "dpwevote", False, 240),
-        ("crowd", "truth_discovery", True, 258),
+        ("crowd", "truth_discovery", True, 259),
         ("moral-synthetic", "moral_preferences", True, 264),
-        ("two-societies", "fair_voting", True, 262),
+        ("two-societies", "fair_voting", True, 265),
     ],
 )
 def test_a_run_imports_its_own_system_and_no_attack(

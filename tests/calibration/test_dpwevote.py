@@ -8,8 +8,8 @@ import pytest
 from calibration import dpwevote as calibration
 from calibration.dpwevote import CALIBRATION, matrices_of
 from calibration.engine import Case, hold
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import Parameters
-from psephos.protocol.dpwevote.outcome import DecisionVerdict
 from psephos.protocol.dpwevote.variant import Variant
 from psephos.protocol.estimators import Verdict
 
@@ -92,7 +92,7 @@ def test_verdicts_are_asked_for_where_they_turn_and_are_those_of_every_session()
 
 
 def test_a_verdict_that_is_too_bold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Variant, "judge_reach", _bold)
+    monkeypatch.setattr(Variant, "judged", _bold)
     cell = hold(
         "dpwevote", STATEMENTS["verdict: laplace"], {**PLAIN, "variant": "laplace"}, 40, np.random.default_rng(3)
     )
@@ -100,9 +100,9 @@ def test_a_verdict_that_is_too_bold_is_caught(monkeypatch: pytest.MonkeyPatch) -
     assert not cell.holds
 
 
-def _bold(variant: Variant, margin: float, reach: float, **_given: Any) -> Any:
-    del variant, reach
-    return DecisionVerdict(Verdict.PASSES if margin > 0 else Verdict.FAILS, 0.05)
+def _bold(variant: Variant, margins: FloatArray, *_given: Any, **_named: Any) -> list[Verdict]:
+    del variant
+    return [Verdict.PASSES if margin > 0 else Verdict.FAILS for margin in margins.tolist()]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
