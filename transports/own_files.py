@@ -33,6 +33,8 @@ def replace_private(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(handle)  # or a loss of power could leave an empty file under the name
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
