@@ -309,6 +309,20 @@ def test_what_raises_is_broken_as_well() -> None:
 # Failures of the past
 
 NAMED: dict[str, Plan] = {
+    "a party leaves for the silence of a server whose lie it cannot see yet, and comes back": Plan(
+        seed=2542027988,
+        sessions=("dpwevote-masked",),
+        num_parties=5,
+        quorum=0.5,
+        deadline=300.0,
+        commit_seconds=0.5,
+        faults=Faults(loss=0.0, delay=0.0, duplication=0.0, partition=0.02),
+        events=(
+            Crash(process="p3", run=0, step=17, seconds=0.3, is_silent=False),
+            WriteFault(process="p0", commit=1, is_durable=True),
+            Lie(process="server0", party="p1", step=2),
+        ),
+    ),
     "an acknowledgement for a lost connection was told to the next one, before its welcome": Plan(
         seed=2613703787,
         quorum=1.0,

@@ -244,7 +244,8 @@ class World:
             self.observer.note_told(link.held, party, message, is_revoked=link.is_revoked)
         else:
             self.observer.note_left(link.held, party, message, payload)
-            if isinstance(message, Abort) and link.heard_lie:
+            # Who has heard a lie that a later step brings to light may leave before, for the server's silence.
+            if isinstance(message, Abort) and link.heard_lie and "has said nothing" not in message.reason:
                 self.observer.note_fault(link.held, party)
 
     # Who there is
