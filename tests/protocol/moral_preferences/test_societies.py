@@ -118,7 +118,7 @@ def test_a_voter_changes_the_sums_of_its_own_society_alone() -> None:
 @pytest.mark.parametrize("number", [0, 1, 2, 5, 70, 20_000])
 @pytest.mark.parametrize("num_levels", [1, 2, 100])
 def test_local_tallies_are_what_a_loop_over_reports_adds_up(num_levels: int, number: int, size: int) -> None:
-    """Also where sums that do not fit into 64 bits could be: each cell's does, since there signs take turns."""
+    """Also where sums of so many might not fit into 64 bits, though signs take turns; those that do not are refused."""
     levels = tuple(0.5 + level / 32 for level in range(num_levels))
     phase = make_societies(paradigm=Paradigm.VLDP, epsilons=levels).phase
     assert isinstance(phase, PerturbedPhase)
@@ -133,7 +133,11 @@ def test_local_tallies_are_what_a_loop_over_reports_adds_up(num_levels: int, num
         cell[0] += 1
         cell[1] += sum(min(abs((each + (1 << shift >> 1)) >> shift), 1 << 15) ** 2 for each in report)
         cell[2:] = [total + each for total, each in zip(cell[2:], report, strict=True)]
-    assert phase.tally(reports, earlier=[], public=public).totals.tolist() == expected
+    if max(abs(total) for cell in expected for total in cell) >= 1 << 63:
+        with pytest.raises(OverflowError, match="does not fit into 64 bits"):
+            phase.tally(reports, earlier=[], public=public)
+    else:
+        assert phase.tally(reports, earlier=[], public=public).totals.tolist() == expected
 
 
 class CountedTwice(SocietiesPhase):
