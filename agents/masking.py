@@ -82,6 +82,8 @@ class Cryptography:
 
     def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
         """Return whether a signature is the key's owner's (Ed25519)."""
+        if len(key) != bindings.crypto_sign_PUBLICKEYBYTES:
+            return False  # the binding does not look
         try:
             if bindings.crypto_sign_open(signature + message, key) == message:  # in half the time that the other takes
                 return True

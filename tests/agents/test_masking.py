@@ -114,6 +114,10 @@ def test_a_signature_is_of_its_key_and_its_message_alone() -> None:
         (public, bytes(64), b""),
         (public, b"", b""),
         (b"", signature, b""),
+        (public[:-1], signature, b""),
+        (public + b"x", signature, b""),
+        (public, signature[:-1], b"x"),
+        (public, signature + b"x", b""),
     ):
         assert not PRIMITIVES.verify(key, signed, message)
 
