@@ -73,8 +73,10 @@ def decide_sessions(
         if discloses(phase, inputs.public):  # the same in all sessions whose parties hold the same
             rows, uniforms = once, np.broadcast_to(np.float64(0.0), (len(once), slots))
         else:
-            address = {"protocol": protocol.name, "phase": phase.name, "start": 0, "stop": inputs.num_parties}
-            rows, uniforms = all_rows(), noise.uniforms(**address, slots=slots).reshape(-1, slots)
+            drawn = noise.uniforms(
+                protocol=protocol.name, phase=phase.name, start=0, stop=inputs.num_parties, slots=slots
+            )
+            rows, uniforms = all_rows(), drawn.reshape(-1, slots)
         drawn = randomized(phase, rows, uniforms)
         check_reports(protocol, phase, drawn, rows.public)
         tallies.append(_released(phase, _tallied(protocol, phase, drawn, reports, inputs.public), noise, protocol.name))

@@ -24,7 +24,7 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -415,10 +415,10 @@ class CentralVariant(Variant):
         size = len(self._parameters.candidates)
         of_margin, spent = self._levels
         reach = self.reach_in_steps(tally.num_reports, of_margin)
-        beside = [0] * len(tally)
+        beside: list[tuple[int, ...]] = [()] * len(tally)
         if spent or self._parameters.public_weights:
-            beside = list(map(tuple, tally.totals[:, size:].tolist()))
-        known = dict[Any, tuple[int, int]]()
+            beside = [(*row,) for row in tally.totals[:, size:].tolist()]
+        known = dict[tuple[int, ...], tuple[int, int]]()
         found: list[Verdict] = []
         for steps, key, row in zip(tally.totals[:, number].tolist(), beside, tally.totals, strict=True):
             if key not in known:

@@ -258,9 +258,11 @@ class LaplaceVariant(TwoReports):
     def verdicts_on(
         self, margins: FloatArray, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
     ) -> list[Verdict]:
-        numbers = [(weights.num_reports,)] * len(margins) if weights is not None else []
-        if weights is None:
-            numbers = list(map(tuple, self.voters_by_weight(opinions).tolist()))
+        numbers: list[tuple[int, ...]]
+        if weights is not None:
+            numbers = [(weights.num_reports,)] * len(margins)
+        else:
+            numbers = [(*row,) for row in self.voters_by_weight(opinions).tolist()]
 
         def reach(key: Sequence[int], sign: float) -> float:
             del sign

@@ -392,7 +392,7 @@ class Variant(abc.ABC):
         return CandidateOutcome(
             name=self._parameters.candidates[number],
             leans_yes=bool(decisions.leans_yes[0, number]),
-            verdict=DecisionVerdict(VERDICTS[decisions.verdicts[0, number]], self._parameters.level),
+            verdict=DecisionVerdict(VERDICTS[int(decisions.verdicts[0, number])], self._parameters.level),
             support=None if sums.support is None else Estimate(float(sums.support[0]), errors.support),
             quota=None if sums.quota is None else Estimate(float(sums.quota[0]), errors.quota),
             margin=Estimate(margin, errors.margin),

@@ -35,7 +35,6 @@ from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome, alter
 from .pairwise import (
     MAX_KEMENY,
     PAIRWISE,
-    PairwiseName,
     best_by_pairs,
     copeland_scores,
     kemeny_orders,
@@ -307,7 +306,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             ]
             return ElectionDecisions(winners=np.array([winner for winner, *_ in found]), kinds=np.array(kinds))
         objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
-        utilities = functools.cache(lambda place: utilities_of(phase, block.tally(place), self.parameters.group_sizes))
+
+        @functools.cache
+        def utilities(place: int) -> Sequence[Sequence[Fraction]]:
+            return utilities_of(phase, block.tally(place), self.parameters.group_sizes)
+
         if objective.function is not None:  # somebody's own: no test is for it, and nobody is confirmed
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
             return ElectionDecisions(winners=winners, kinds=winners[:, None])
@@ -362,11 +365,12 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
         objective = self.parameters.make_objective()
         given: dict[str, Any] = {"num_alternatives": len(self.parameters.alternatives), "level": self.parameters.level}
-        return functools.lru_cache(maxsize=_MOST_KEPT)(
-            lambda numbers: Confirming(
-                noise_of(self.phase, numbers, self.parameters.group_sizes), objective, sizes, **given
-            )
-        )
+
+        @functools.lru_cache(maxsize=_MOST_KEPT)
+        def confirming(numbers: tuple[tuple[int, ...], ...]) -> Confirming:
+            return Confirming(noise_of(self.phase, numbers, self.parameters.group_sizes), objective, sizes, **given)
+
+        return confirming
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         estimate = Estimate(0.1, 0.1)
@@ -444,9 +448,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         objective = self.parameters.objective
         if objective in PAIRWISE:
             groups, positions = self.members_of(inputs)
-            return best_by_pairs(
-                cast("PairwiseName", objective), table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist())
-            )
+            return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
         return self.objective.best(self.utilities_in(inputs), self.parameters.group_sizes)
 
     def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:

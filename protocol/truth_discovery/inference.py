@@ -1,7 +1,7 @@
 """How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 import numpy as np
@@ -90,7 +90,7 @@ def infer_by(
     """
     plugin = f"estimator {name!r}"
     with blaming_function(plugin, estimator):
-        found: object = estimator(answers, noise, ties=ties, max_iterations=max_iterations)
+        found = cast("object", estimator(answers, noise, ties=ties, max_iterations=max_iterations))
     if not isinstance(found, Inference):
         raise PluginError(plugin=plugin, step="its call", reason=f"it returned a {type(found).__name__}, no Inference")
     is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0

@@ -235,7 +235,11 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
 
 def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
     """Return what makes findings on a paper's claims: they are given their key, and all but what the table has."""
-    return lambda **given: BoundedFinding(paper=paper, **_claims_of(module)[given["key"]], **given)
+
+    def find(*, key: str, **given: Any) -> BoundedFinding:
+        return BoundedFinding(paper=paper, key=key, **_claims_of(module)[key], **given)
+
+    return find
 
 
 def said_in(module: str) -> Callable[..., Finding]:

@@ -17,7 +17,7 @@ import numpy as np
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.fair_voting import FairVoting, MaskedRankings, Parameters
 from ...protocol.fair_voting.joint_reports import make_joint_report
-from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL, MECHANISMS
+from ...protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL, MECHANISMS, MechanismName
 from ...protocol.fair_voting.objective import OBJECTIVES
 from ...protocol.fair_voting.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.fair_voting.reports import make_reports
@@ -31,7 +31,7 @@ from ..verdicts import round_up
 from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
 
-_NAMES: Final = tuple(
+_NAMES: Final[Sequence[MechanismName]] = tuple(
     name for name, each in MECHANISMS.items() if not each.is_joint and not each.is_choice and not each.counts_pairs
 )
 _NOTE: Final = (

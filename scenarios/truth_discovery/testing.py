@@ -49,10 +49,8 @@ def check_estimator(estimator: EstimatorFunction, *, seed: int = 1) -> None:
     tasks = tuple(f"task-{number}" for number in range(6))
     for size in (2, 3):
         labels = _LABELS[:size]
-        rows = {
-            f"worker-{number}": (tasks, [labels[code] for code in generator.integers(0, size, len(tasks)).tolist()])
-            for number in range(9)
-        }
+        answers: list[list[int]] = generator.integers(0, size, (9, len(tasks))).tolist()
+        rows = {f"worker-{number}": (tasks, [labels[code] for code in codes]) for number, codes in enumerate(answers)}
         parameters = Parameters(tasks=tasks, answer_sets=(labels,), max_answers=len(tasks), estimator=_NAME)
         check_protocol(TruthDiscovery(parameters, estimator=estimator), rows, seed=seed)
 

@@ -126,7 +126,11 @@ def test_a_signature_is_of_its_key_and_its_message_alone() -> None:
 @pytest.mark.parametrize("drawn", [0, 7])
 def test_a_signature_whose_owner_means_to_divide_judges_is_judged_alike(small: str, drawn: int) -> None:
     """PyNaCl, `cryptography` and so `examples/verdict.py`: what one of them takes, evidence is."""
-    secret, encode, point = 12, lambda number: (number % ORDER).to_bytes(32, "little"), OUTSIDE[small] or b""
+
+    def encode(number: int) -> bytes:
+        return (number % ORDER).to_bytes(32, "little")
+
+    secret, point = 12, OUTSIDE[small] or b""
     key = PRIMITIVES.base(encode(secret))
     for public, first in (
         (key, PRIMITIVES.plus(PRIMITIVES.base(encode(drawn)), point) if drawn else point),

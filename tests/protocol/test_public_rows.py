@@ -258,7 +258,11 @@ def test_the_clients_own_row_is_checked_against_its_answers_too() -> None:
 def test_what_a_party_holds_is_held_against_the_row_in_each_phase(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     vote = make_vote()
     phase = vote.phases[number]
-    monkeypatch.setattr(phase, "values_of", lambda _: [()] * phase.num_values)
+
+    def fitting_none(_: object) -> list[tuple[()]]:
+        return [()] * phase.num_values
+
+    monkeypatch.setattr(phase, "values_of", fitting_none)
     client = Session(vote, make_inputs(vote, 1)).client("p0")
     client.start()
     effects = client.receive(SERVER, Welcome.of(vote, public=()))

@@ -155,7 +155,7 @@ def test_uniforms_are_those_of_the_stated_stream() -> None:
 
 @pytest.mark.parametrize(("start", "stop", "slots"), [(0, 5, 1), (3, 7, 3), (2, 3, 2), (4, 4, 1)])
 def test_many_rounds_have_the_uniforms_of_each(start: int, stop: int, slots: int) -> None:
-    asked = {"protocol": "p", "phase": "q", "start": start, "stop": stop, "slots": slots}
+    asked: dict[str, Any] = {"protocol": "p", "phase": "q", "start": start, "stop": stop, "slots": slots}
     noise = SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=1)
     rounds = noise.of_rounds(range(3, 9))
     each = [SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=number) for number in range(3, 9)]

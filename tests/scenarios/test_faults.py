@@ -328,7 +328,11 @@ def test_what_a_server_s_role_says_is_left_out_where_it_may_quote_values(
     brought()
     side = resolve_served(load_scenario(str(tmp_path / "tea.toml")))
     monkeypatch.setattr(type(side.protocol), "trusts_server", is_private)
-    monkeypatch.setattr(server, "find_server_role", lambda _: _Talking)
+
+    def found(_: str) -> type[_Talking]:
+        return _Talking
+
+    monkeypatch.setattr(server, "find_server_role", found)
     serving = server.Serving(side=side, address="127.0.0.1:0", transport="tcp", mode=make_mode("tea", seed=1))
     with pytest.raises(PluginError, match="server role 'aggregator' failed in __init__: KeyError: ") as caught:
         trio.run(server.serve, serving)

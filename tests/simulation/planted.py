@@ -608,14 +608,20 @@ def who_is_not_asked_in_a_dispute_is_gone() -> Patches:
 
 def a_window_is_half_as_long() -> Patches:
     def make(method: Any) -> Any:
-        return lambda timed, *, now, seconds: method(timed, now=now, seconds=seconds / 2)
+        def within(timed: Any, *, now: float, seconds: float) -> Any:
+            return method(timed, now=now, seconds=seconds / 2)
+
+        return within
 
     yield _replacing(person_journal, "within", make)
 
 
 def a_window_is_twice_as_long() -> Patches:
     def make(method: Any) -> Any:
-        return lambda timed, *, now, seconds: method(timed, now=now, seconds=2 * seconds)
+        def within(timed: Any, *, now: float, seconds: float) -> Any:
+            return method(timed, now=now, seconds=2 * seconds)
+
+        return within
 
     yield _replacing(person_journal, "within", make)
 
@@ -634,8 +640,9 @@ def a_hosts_rows_are_those_of_one_party() -> Patches:
     """As it begins again, all its parties have what the first one has."""
 
     def make(method: Any) -> Any:
-        def of(self: HostJournal, party: str) -> PersonJournal:
-            first = next(iter(self._rows.values()), [])
+        def of(self: Any, party: str) -> PersonJournal:
+            rows: dict[str, Any] = self._rows
+            first = next(iter(rows.values()), ())
             self._rows = {party: [*first]}
             return method(self, party)
 

@@ -126,7 +126,8 @@ def test_local_tallies_are_what_a_loop_over_reports_adds_up(num_levels: int, num
     public = np.stack([draw.integers(0, len(NAMES), number), draw.integers(0, num_levels, number)], axis=1)
     reports = draw.integers(0, size, (number, 2))
     expected = [[0] * 4 for _ in range(len(NAMES) * num_levels)]
-    for place, (society, level) in enumerate(public.tolist()):
+    rows: list[list[int]] = public.tolist()
+    for place, (society, level) in enumerate(rows):
         cell, shift = expected[society * num_levels + level], phase.shifts[level]
         reports[place] *= (-1) ** cell[0]
         report: list[int] = reports[place].tolist()

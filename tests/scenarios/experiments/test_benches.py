@@ -15,6 +15,7 @@ from psephos.scenarios.experiments import benches
 from psephos.scenarios.experiments.benches import Bench
 from psephos.scenarios.experiments.measured import Cell, Trial
 from psephos.scenarios.experiments.trials import prepare
+from psephos.scenarios.running import by_arrays
 
 NUMBER = 40
 VOTES = ("consortium", "partners.count=30")
@@ -51,7 +52,7 @@ def test_trials_in_blocks_are_those_of_the_loop(
 ) -> None:
     expected = loop_of(bench_of(*words, redraw=redraw))
     held: list[int] = []
-    run_arrays = benches.run_arrays
+    run_arrays = by_arrays.run_arrays
 
     def counted(*args: Any, **given: Any) -> Any:
         held.append(1)

@@ -1,7 +1,7 @@
 """Objectives that somebody registers: found by name in scenarios, checked, and blamed."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -109,15 +109,24 @@ def test_an_objective_that_keeps_its_promises_passes() -> None:
 TURN = itertools.count()
 
 
+def _saying(what: Callable[[Sequence[Any]], object]) -> Callable[..., object]:
+    """Return an objective that says this of utilities, whatever the groups' sizes are."""
+
+    def objective(utilities: Sequence[Any], _: object) -> object:
+        return what(utilities)
+
+    return objective
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        (lambda utilities, _: [0] * (len(utilities[0]) - 1), "it must return 2 finite numbers"),
-        (lambda utilities, _: [float("nan")] * len(utilities[0]), "it must return 2 finite numbers"),
-        (lambda utilities, _: dict.fromkeys(range(len(utilities[0])), 1), "it must return 2 finite numbers"),
-        (lambda utilities, _: [next(TURN)] * len(utilities[0]), "asked twice, it says"),
-        (lambda utilities, _: list(range(len(utilities[0]))), "and at another place"),
-        (lambda utilities, _: utilities[7], "failed in its call: IndexError"),
+        (_saying(lambda utilities: [0] * (len(utilities[0]) - 1)), "it must return 2 finite numbers"),
+        (_saying(lambda utilities: [float("nan")] * len(utilities[0])), "it must return 2 finite numbers"),
+        (_saying(lambda utilities: dict.fromkeys(range(len(utilities[0])), 1)), "it must return 2 finite numbers"),
+        (_saying(lambda utilities: [next(TURN)] * len(utilities[0])), "asked twice, it says"),
+        (_saying(lambda utilities: list(range(len(utilities[0])))), "and at another place"),
+        (_saying(lambda utilities: utilities[7]), "failed in its call: IndexError"),
     ],
 )
 def test_an_objective_that_breaks_a_promise_is_told_which(objective: Any, words: str) -> None:

@@ -150,6 +150,10 @@ def _changed(**changes: Callable[[Inference], Any]) -> Callable[..., Inference]:
     return estimator
 
 
+def _nothing(*_: object, **__: object) -> None:
+    pass
+
+
 def _unlike(answers: Answers, _: object, *, ties: Any, **__: int) -> Inference:
     scores = np.ones((answers.num_tasks, answers.num_classes))
     scores[answers.tasks, answers.labels] = 0.0  # what nobody answered
@@ -177,7 +181,7 @@ def _changing(answers: Answers, _: object, *, ties: Any, **__: int) -> Inference
         (_changed(weights=lambda found: found.weights * np.random.default_rng().random()), "asked twice, weights are"),
         (_unlike, "What all of nine workers answer is the truth"),
         (_changing, "it changed labels"),
-        (lambda *_, **__: None, "returned a NoneType, no Inference"),
+        (_nothing, "returned a NoneType, no Inference"),
     ],
 )
 def test_an_estimator_that_breaks_a_promise_is_told_which(estimator: Any, words: str) -> None:

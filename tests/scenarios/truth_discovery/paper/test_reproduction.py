@@ -265,7 +265,7 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run"
-    fewer = msgspec.structs.replace(made.GRIDS, prices=dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
+    fewer = msgspec.structs.replace(GRIDS, prices=dict.fromkeys(FEW_PRICES, (1.0, 2.0)))
     monkeypatch.setattr(made, "GRIDS", fewer)
     found = reproduce(PAPER, RunFolder(path), trials=10, pictures=False)
     assert found.table_3 == ()
