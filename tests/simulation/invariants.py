@@ -67,7 +67,7 @@ _of_person: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(Clie
 _of_server: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 _ROUNDING = 1e-6
 _ROUNDED_SECONDS = 2
-"""Times are kept in whole seconds, and a party's own is asked a little earlier than here."""
+"""Times are kept in whole seconds, rounded up."""
 
 
 def secret_of(party: str) -> bytes:
@@ -114,6 +114,7 @@ class Observer:
         self._losses: dict[str, list[tuple[int, int, float]]] = {party: [] for party in plan.parties}
         """Of each person: session, time and loss of what was drawn."""
         self._heard_at: dict[tuple[int, str], int] = {}
+        self._asked_at: dict[tuple[int, str], float] = {}
         self._accepted: dict[tuple[int, int, int], bytes] = {}
         self._closed: dict[tuple[int, int], PhaseClosed] = {}
         self._opened: set[tuple[int, int]] = set()
@@ -337,8 +338,12 @@ class Observer:
         else:
             self._began_before.discard((held.number, party))
 
-    def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception, *, now: float) -> None:
-        """Take note of how a person's part in a session ends, and when by its own clock."""
+    def note_asked(self, held: "Held", party: str, *, now: float) -> None:
+        """Take note of when, by its own clock, a person's ledger is asked what counts."""
+        self._asked_at[held.number, party] = now
+
+    def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception) -> None:
+        """Take note of how a person's part in a session ends."""
         if isinstance(ending, HandshakeError) and not self._plan.is_revoked(party, f"server{held.number}"):
             self.broke("nobody else is refused for a certificate", f"{party} in {held.name}: {ending}")
         if not isinstance(ending, BudgetExceededError):
@@ -349,7 +354,7 @@ class Observer:
         # Losses where participation is private count more by replace-one, and other choices cost something else.
         if any(each.protocol.hides_participation for each in self._held) or self._has(OtherChoice, party):
             return
-        counted = self._counted(party, now - _ROUNDED_SECONDS, but=held.number)
+        counted = self._counted(party, self._asked_at[held.number, party] - _ROUNDED_SECONDS, but=held.number)
         counted += sum(
             self.cost_of(self._held[number], who)
             for number, who in self._reserved

@@ -86,8 +86,8 @@ _DOWN_SECONDS: Final = 3.0
 """After which a server's machine itself is down, not its process alone: whoever calls hears nothing for a while."""
 _SILENT_SECONDS: Final = 20.0
 _PATIENCE_SECONDS: Final = 100.0
-_LONG_PATIENCE_SECONDS: Final = 800.0
-"""More than any server is away whose faults pass."""
+_LONG_PATIENCE_SECONDS: Final = 8000.0
+"""More than any server is away whose faults pass, and than a host's connections are lost one after another."""
 _TODAY: Final = 1.8e9
 """Of a person's clock, as the world begins."""
 _HIDDEN_SECONDS: Final = 3000.0
@@ -356,7 +356,7 @@ class World:
             ending = error
         if not process.is_alive:
             raise Death
-        self.observer.note_ending(held, party, ending, now=self._time_of(process))
+        self.observer.note_ending(held, party, ending)
         self.endings[party, held.number] = ending
 
     async def _host(self, process: Process) -> bool:
@@ -449,6 +449,7 @@ class World:
                 return unused
             recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
             ledger = journal.ledger(party, budget, session_id=held.charter.id, period_seconds=period)
+            self.observer.note_asked(held, party, now=self._time_of(process))
             kept = {phase: each.report for phase, each in recalled.items()}
             mode = self._fresh_mode(held)
             held.drawing[party] = mode.noise
