@@ -86,8 +86,9 @@ _DOWN_SECONDS: Final = 3.0
 """After which a server's machine itself is down, not its process alone: whoever calls hears nothing for a while."""
 _SILENT_SECONDS: Final = 20.0
 _PATIENCE_SECONDS: Final = 100.0
-_LONG_PATIENCE_SECONDS: Final = 8000.0
-"""More than any server is away whose faults pass, and than a host's connections are lost one after another."""
+_LONG_PATIENCE_SECONDS: Final = 2400.0
+"""More than any server is away whose faults pass, or all connections of a host are lost by chance; less than a phase
+waits that hides who takes part (`_HIDDEN_SECONDS`)."""
 _TODAY: Final = 1.8e9
 """Of a person's clock, as the world begins."""
 _HIDDEN_SECONDS: Final = 3000.0
