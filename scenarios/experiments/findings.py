@@ -229,8 +229,9 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
     """
     from .paper_files import rows_beside  # noqa: PLC0415  a run has no claims
 
+    told = ("place", "words", "claim")
     rows = rows_beside(module, "claims.csv")
-    return {key: row for row in rows for key in row.pop("keys").split()}
+    return {key: {name: row[name] for name in told} for row in rows for key in row["keys"].split()}
 
 
 def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:

@@ -27,14 +27,18 @@ class Measurement(msgspec.Struct, frozen=True):
         return f"{times * self.value:{form}} ± {times * self.standard_error:{form.removeprefix('+')}}"
 
 
-def share_of(successes: NDArray[np.bool_]) -> Measurement:
+class Share(Measurement, frozen=True):
+    """A share of independent trials, with its binomial standard error."""
+
+
+def share_of(successes: NDArray[np.bool_]) -> Share:
     """Return the share of successes, one for each independent trial, with its binomial standard error."""
     return share_in(int(np.count_nonzero(successes)) / len(successes), len(successes))
 
 
-def share_in(share: float, number: int) -> Measurement:
+def share_in(share: float, number: int) -> Share:
     """Return a share of so many independent trials, with its binomial standard error."""
-    return Measurement(share, math.sqrt(share * (1 - share) / number))
+    return Share(share, math.sqrt(share * (1 - share) / number))
 
 
 def as_published(value: float, ours: Measurement, *, trials: int, runs: int) -> Measurement:

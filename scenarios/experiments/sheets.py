@@ -6,7 +6,7 @@ stands for None, and that `%` is a share in percent without the sign, which a he
 """
 
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypedDict, TypeVar, Unpack
 
 import msgspec
@@ -86,7 +86,24 @@ def stacked(tables: Sequence[Table], **told: Unpack[_Told]) -> Table:
 
 def flat(rows: Iterable[Row]) -> Rows:
     """Return rows by column; a measurement's standard error gets a column of its own, and empty ones stay empty."""
-    return [dict(row) if isinstance(row, Mapping) else _flattened(row) for row in rows]
+    given = list(rows)
+    measured = {
+        name
+        for row in given
+        if isinstance(row, Mapping)
+        for name, value in row.items()
+        if isinstance(value, Measurement)
+    }
+    return [_columns_of(row, measured) if isinstance(row, Mapping) else _flattened(row) for row in given]
+
+
+def _columns_of(row: Mapping[str, Any], measured: Collection[str]) -> dict[str, object]:
+    columns: dict[str, object] = {}
+    for name, value in row.items():
+        columns[name] = value.value if isinstance(value, Measurement) else value
+        if name in measured:
+            columns[f"{name}_standard_error"] = value.standard_error if isinstance(value, Measurement) else None
+    return columns
 
 
 def _flattened(row: msgspec.Struct) -> dict[str, object]:

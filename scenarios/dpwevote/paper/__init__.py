@@ -15,7 +15,7 @@ PAPER: Final = Paper(
     The run's folder gets a CSV for each table, a PNG and an SVG for each figure, summary.md, which says which claims
     hold, and reproduction.json with every number. It takes less than a minute.
     """,
-    experiments=f"{__name__}.declaration:EXPERIMENTS",
+    experiments=f"{__name__}.runs:EXPERIMENTS",
     trials=2_000,
     about_trials="How many votes for each cell; the paper has 2,000.",
     least_trials=100,

@@ -6,6 +6,7 @@ A pair is a number: 2·(the weight's place in the public set) + (1 for yes, 0 fo
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -70,6 +71,12 @@ class Workload:
         return np.searchsorted(ends, uniforms, side="right").astype(np.int64)
 
 
+def votes_of(name: str, yes: float) -> Workload:
+    """Return fixed pairs with this share of yes votes, of all weights alike ("even") or of weight 3 ("threes")."""
+    weights = {"even": (1 / 3, 1 / 3, 1 / 3), "threes": (0.0, 0.0, 1.0)}[name]
+    return Workload(f"{name}-{yes:.4f}", _spread(weights, (yes, yes, yes)), is_drawn=False)
+
+
 def _spread(weights: Sequence[float], yes: Sequence[float]) -> tuple[float, ...]:
     """Return the shares of all pairs from those of the weights and of the yes votes among each."""
     return tuple(
@@ -77,20 +84,10 @@ def _spread(weights: Sequence[float], yes: Sequence[float]) -> tuple[float, ...]
     )
 
 
-def even_weights(yes: float) -> Workload:
-    """Return fixed pairs: a third of the partners with each weight, and this share of yes votes among each."""
-    return Workload(f"even-{yes:.4f}", _spread((1 / 3, 1 / 3, 1 / 3), (yes, yes, yes)), is_drawn=False)
-
-
-def one_weight(yes: float) -> Workload:
-    """Return fixed pairs: all partners with weight 3, and this share of yes votes."""
-    return Workload(f"threes-{yes:.4f}", _spread((0, 0, 1), (0, 0, yes)), is_drawn=False)
-
-
-UNIFORM = Workload("uniform", (1 / 6,) * 6, is_drawn=True)
+UNIFORM: Final = Workload("uniform", (1 / 6,) * 6, is_drawn=True)
 """Section 5.1.1, reading W1: weights and opinions independent."""
-ALL_HEAVY = Workload("all-heavy", one_weight(0.6).shares, is_drawn=False)
-"""Reading W2: all weights 3, 60 % yes."""
-FEW_HEAVY = Workload("few-heavy", _spread((0.9, 0, 0.1), (0.4, 0, 0.4)), is_drawn=False)
-"""Many small partners and a few large ones, as most electorates are: nine in ten weigh 1, one in ten 3; 40 % yes."""
-SKEWED = (ALL_HEAVY, FEW_HEAVY)
+FIXED: Final = (
+    Workload("all-heavy", votes_of("threes", 0.6).shares, is_drawn=False),
+    Workload("few-heavy", _spread((0.9, 0.0, 0.1), (0.4, 0.0, 0.4)), is_drawn=False),
+)
+"""Reading W2: all weights 3, 60 % yes; and many small partners with a few large ones, as most electorates are."""

@@ -1,0 +1,217 @@
+"""A paper as data: what of it is run again and how it is told, from the files of its package.
+
+- `paper.toml`: the page's words, the grids that are run, tables and figures (`Page`).
+- `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how
+  rows decide it (`comparing`); where no rows do, a law does, by the key.
+- `additions.csv`: what is claimed beside the paper, in the same way.
+- `published.csv`: its numbers.
+
+Python is left what draws, and the laws.
+"""
+
+import csv
+import importlib.resources
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..tables import Table
+from ..verdicts import Judgement
+from .comparing import Line, Row, Tables, compare, select
+from .figures import Figure, figure_of, has_rows
+from .findings import BoundedFinding, Finding, in_sentences
+from .reproductions import Asked, Experiments, PaperReproduction, Part
+from .sheets import listing, pivoting
+
+GridsT = TypeVar("GridsT")
+
+
+class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Rows of a table, and what they have on their line (`sheets.pivoting`)."""
+
+    rows: str
+    cells: str
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table as people read it.
+
+    Args:
+        caption: above it; fields are those of its first row.
+        lines: headers and labels; where there are no blocks, all columns of `rows`.
+        note: below it.
+        rows: of a table with a line for each row.
+        blocks: of one whose rows stand side by side.
+        each: a field: each of its values has a table of its own.
+        labels: columns at the left that are no numbers.
+        missing: what stands where there is no row.
+    """
+
+    caption: str
+    lines: str
+    note: str = ""
+    rows: str = ""
+    blocks: Sequence[Block] = ()
+    each: str = ""
+    labels: int = 1
+    missing: str = ""
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `paper.toml` says.
+
+    Args:
+        title, introduction, cells, remarks: as `reproductions.Experiments` has them.
+        tables: of rows, by name, and what each is of; in the order of their files.
+        axes: what fields are called that tell rows apart.
+        grids: what is run; the paper's own code says what it has to be.
+        words: what values of fields are called, by field.
+        colors: of values, by field.
+        sheets, figures: in the order in which they are read.
+    """
+
+    title: str
+    introduction: str
+    cells: str
+    remarks: Sequence[str]
+    tables: Mapping[str, str]
+    axes: Mapping[str, str]
+    grids: msgspec.Raw | dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    words: Mapping[str, Mapping[str, str]] = {}
+    colors: Mapping[str, Mapping[str, str]] = {}
+    sheets: Sequence[Sheet] = ()
+    figures: Sequence[Figure] = ()
+
+    def called(self, field: str, value: str) -> str:
+        """Return what a value is called in a legend: by its word, or a number by its field's letter."""
+        is_number = value.replace(".", "").isdecimal()
+        return self.words.get(field, {}).get(value, f"{self.axes[field]} = {value}" if is_number else value)
+
+
+def experiments_of(
+    module: str,
+    *,
+    parts: Callable[[Asked], Iterable[Part]],
+    laws: Callable[[], Iterable[BoundedFinding]],
+    steps: int = 0,
+    data: str = "",
+) -> Experiments[Any]:
+    """Return what of a paper is run again, by the files of a module's package.
+
+    Args:
+        module: whose package it is.
+        parts: makes the rows, of the tables that the page names.
+        laws: finds what laws say of the paper's claims.
+        steps: as `Experiments` has it.
+        data: the page's file where all is somebody's own data, on which laws say nothing.
+    """
+    page = page_of(module, data or "paper.toml")
+    found = msgspec.defstruct(
+        "Rows",
+        [(name, tuple[Mapping[str, Any], ...]) for name in page.tables],
+        bases=(PaperReproduction,),
+        kw_only=True,
+    )
+
+    def tables_of(run: Any) -> Tables:
+        return {name: getattr(run, name) for name in page.tables}
+
+    def judged(file: str) -> Callable[[Any], Iterator[Finding]]:
+        return lambda run: _judged(rows_beside(module, file), tables_of(run), run, page.axes, laws)
+
+    return Experiments(
+        found=found,
+        parts=parts,
+        steps=steps,
+        on_paper=judged("claims.csv"),
+        additions=None if data else judged("additions.csv"),
+        sheets=lambda run: _sheets(page, tables_of(run), run),
+        pictures=lambda run: {
+            figure.name: figure_of(figure, tables_of(run), page.colors, page.called, run)
+            for figure in page.figures
+            if has_rows(figure, tables_of(run))
+        },
+        captions={figure.name: figure.caption for figure in page.figures},
+        title=page.title,
+        introduction=page.introduction,
+        cells=page.cells,
+        remarks=page.remarks,
+    )
+
+
+def page_of(module: str, file: str = "paper.toml") -> Page:
+    """Return what a module's package says of its paper."""
+    return msgspec.toml.decode(_text(module, file), type=Page)
+
+
+def grids_of(module: str, kind: type[GridsT]) -> GridsT:
+    """Return which experiments are run, at which places of their axes."""
+    return msgspec.convert(page_of(module).grids, kind)
+
+
+def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
+    """Return the lines of a CSV file in a module's package, by the names of its header."""
+    return list(csv.DictReader(_text(module, file).splitlines()))
+
+
+def _text(module: str, file: str) -> str:
+    return importlib.resources.files(module.rpartition(".")[0]).joinpath(file).read_text(encoding="utf-8")
+
+
+def _judged(
+    lines: Sequence[Mapping[str, str]],
+    tables: Tables,
+    run: PaperReproduction,
+    axes: Mapping[str, str],
+    laws: Callable[[], Iterable[BoundedFinding]],
+) -> Iterator[Finding]:
+    """Yield each line's verdict: of rows, or of a law where the line has none."""
+    if not run.own:
+        keys = [key for line in lines for key in line["keys"].split()]
+        yield from in_sentences(laws(), *keys) if keys else ()
+    for line in lines:
+        if not line["rows"]:
+            continue
+        on_stand_in = bool(line.get("stand_in"))
+        how = Line(line["rows"], line["against"], line["measure"], line["judge"])
+        told = compare(how, tables, trials=run.trials, axes=axes)
+        judgement, numbers = (Judgement.NO_DATA, "Its data set is not there.") if told is None else told
+        if told is None and run.own:
+            continue
+        yield Finding(
+            claim=f"{line['claim']}.",
+            source=line["place"],
+            judgement=judgement,
+            numbers=f"{numbers} {line['remark']}".strip(),
+            on_stand_in=on_stand_in,
+        )
+
+
+def _sheets(page: Page, tables: Tables, run: PaperReproduction) -> Iterator[Table]:
+    """Yield all tables that have rows."""
+    for sheet in page.sheets:
+        blocks = [(select(tables, block.rows), block.cells) for block in sheet.blocks]
+        own = blocks[0][0] if blocks else select(tables, sheet.rows)
+        if not sheet.each:
+            if own:
+                yield _table(sheet, blocks, own, page.words, run)
+            continue
+        for value in dict.fromkeys(row[sheet.each] for row in own):
+            parts = [([row for row in rows if row[sheet.each] == value], cells) for rows, cells in blocks]
+            yield _table(sheet, parts, [row for row in own if row[sheet.each] == value], page.words, run)
+
+
+def _table(
+    sheet: Sheet,
+    blocks: Sequence[tuple[Sequence[Row], str]],
+    own: Sequence[Row],
+    words: Mapping[str, Mapping[str, str]],
+    run: PaperReproduction,
+) -> Table:
+    called = {name: words.get(name, {}).get(value, value) for name, value in own[0].items()}
+    caption, note = sheet.caption.format(run=run, **called), sheet.note.format(run=run)
+    told: dict[str, Any] = {"caption": caption, "note": note, "labels": sheet.labels, "words": words}
+    if blocks:
+        return pivoting(sheet.lines, *blocks, missing=sheet.missing, **told)
+    return listing(own, sheet.lines, **told)

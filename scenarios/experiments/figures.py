@@ -1,0 +1,202 @@
+"""A paper's figures, as `paper.toml` declares them: panels, and in each series of rows.
+
+A series draws a number of its rows (`y`) over another (`x`), one line for each value of `by`, in the style that it
+names (`STYLES`). A value has one color in all figures, and one mark.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from ..presentation.drawing import (
+    COLORS,
+    INK,
+    MARKERS,
+    MUTED,
+    Marks,
+    Picture,
+    clean,
+    draw_measured,
+    label_lines,
+    log_scale,
+    name_ticks,
+    percent_scale,
+)
+from .comparing import Row, Tables, select, written
+from .measurements import Measurement
+
+_POINT: Final[dict[str, Any]] = {"markersize": 4, "elinewidth": 0.9}
+STYLES: Final[Mapping[str, dict[str, Any]]] = {
+    "points": {**_POINT, "linestyle": "none"},
+    "curve": {**_POINT, "linewidth": 1.4},
+    "line": {"linewidth": 1.4, "marker": ""},
+    "dashed": {"linewidth": 1.4, "marker": "", "linestyle": "--"},
+    "dotted": {"linewidth": 1.4, "marker": "", "linestyle": ":"},
+    "published": {"marker": "D", "markersize": 6.5, "linestyle": "none", "mfc": "none", "mew": 0.9, "zorder": 4},
+}
+"""How a series is drawn: numbers with their errors have whiskers in `points` and in a `curve`."""
+_RULE: Final[dict[str, Any]] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one panel draws in one style.
+
+    Args:
+        rows: as `comparing.select` has them; those without the number are left out.
+        x, y: fields.
+        by: a field: each of its values is a line; all rows are one where it is empty.
+        style: of `STYLES`.
+        legend: what the style means, if it has to be said.
+        ends: whether lines have their names at their ends, in place of the legend.
+    """
+
+    rows: str
+    x: str
+    y: str
+    by: str = ""
+    style: str = "points"
+    legend: str = ""
+    ends: bool = False
+
+
+class Panel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One panel.
+
+    Args:
+        title, x, y: words above it, below it and beside it.
+        series: what is drawn in it.
+        log: which axes are logarithmic: "x", "y" or "xy".
+        percent: whether `y` is a share.
+        limits: of the vertical axis.
+        ticks: of the horizontal one.
+        marked: heights of dotted lines.
+        zero: whether there is a dotted line at x = 0.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[Series]
+    log: str = ""
+    percent: bool = False
+    limits: tuple[float, float] | None = None
+    ticks: Sequence[float] = ()
+    marked: Sequence[float] = ()
+    zero: bool = False
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One figure.
+
+    Args:
+        name: of its files.
+        title, setting: above the panels; `{run}` is what was found.
+        caption: on the page.
+        size: in inches.
+        shape: rows and columns of panels.
+        panels: in reading order.
+    """
+
+    name: str
+    title: str
+    caption: str
+    size: tuple[float, float]
+    panels: Sequence[Panel]
+    setting: str = ""
+    shape: tuple[int, int] = (1, 1)
+
+
+def figure_of(
+    figure: Figure, tables: Tables, colors: Mapping[str, Mapping[str, str]], called: Callable[[str, str], str], run: Any
+) -> Picture:
+    """Return what draws a figure.
+
+    Args:
+        figure: as it is declared.
+        tables: all rows.
+        colors: names of colors (`drawing.COLORS`) by field and value.
+        called: says what a field's value is called.
+        run: what `{run}` stands for.
+    """
+    return Picture(
+        draw=functools.partial(_draw, figure, tables, colors, called),
+        size=figure.size,
+        panels=figure.shape,
+        title=figure.title.format(run=run),
+        setting=figure.setting.format(run=run),
+    )
+
+
+def has_rows(figure: Figure, tables: Tables) -> bool:
+    """Return whether there is something to draw in each of a figure's panels."""
+    return all(any(select(tables, series.rows) for series in panel.series) for panel in figure.panels)
+
+
+def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, str], str], panels: Any) -> Marks:
+    marks: dict[str, dict[str, Any]] = {}
+    for axes, panel in zip(panels.flat, figure.panels, strict=True):
+        clean(axes, title=panel.title, x=panel.x, y=panel.y)
+        ends: dict[str, tuple[float, str]] = {}
+        for series in panel.series:
+            style = STYLES[series.style]
+            for value, mark, rows in _lines(series, tables):
+                color = _color_of(colors, series.by, value) if series.by else INK
+                drawn = {"marker": mark, **style, "mec" if style.get("mfc") else "color": color}
+                _plot(axes, rows, series, drawn)
+                name = called(series.by, value)
+                if series.ends:
+                    ends[name] = (_height(rows[-1][series.y]), color)
+                elif series.by and series.style != "published":
+                    marks.setdefault(name, drawn)
+            if series.legend:
+                grey = {"mec" if style.get("mfc") else "color": MUTED if series.by else INK}
+                marks.setdefault(series.legend, {"marker": "o", **style, **grey})
+        _scale(axes, panel)
+        label_lines(axes, ends)
+    return marks
+
+
+def _lines(series: Series, tables: Tables) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield each line's value, mark and rows."""
+    rows = [row for row in select(tables, series.rows) if row[series.y] is not None]
+    values = dict.fromkeys(written(row[series.by]) for row in rows) if series.by else [""]
+    for number, value in enumerate(values):
+        own = [row for row in rows if not series.by or written(row[series.by]) == value]
+        yield value, MARKERS[number % len(MARKERS)], own
+
+
+def _color_of(colors: Mapping[str, Mapping[str, str]], field: str, value: str) -> str:
+    named = colors.get(field, {})
+    return COLORS.get(named.get(value, ""), MUTED)
+
+
+def _height(value: Any) -> float:
+    return value.value if isinstance(value, Measurement) else value
+
+
+def _plot(axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, Any]) -> None:
+    places, heights = [row[series.x] for row in rows], [row[series.y] for row in rows]
+    if "elinewidth" in style:
+        exact = [each if isinstance(each, Measurement) else Measurement(each, 0.0) for each in heights]
+        draw_measured(axes, places, exact, **style)
+    else:
+        axes.plot(places, list(map(_height, heights)), **style)
+
+
+def _scale(axes: Any, panel: Panel) -> None:
+    if "x" in panel.log:
+        axes.set_xscale("log")
+    if "y" in panel.log:
+        log_scale(axes)
+    if panel.limits:
+        axes.set_ylim(*panel.limits)
+    if panel.ticks:
+        name_ticks(axes, panel.ticks)
+    if panel.percent:
+        percent_scale(axes)
+    for height in panel.marked:
+        axes.axhline(height, **_RULE)
+    if panel.zero:
+        axes.axvline(0, **_RULE)
