@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -186,9 +187,9 @@ def coin_fault() -> Fault:
 class _HalvedCoin(SampledChoice):
     """An election whose coin shows a random winner half as often."""
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+    def _elect(self, chances: Sequence[Sequence[Fraction]], uniforms: Sequence[float]) -> int:
         coin, *others = uniforms
-        return super().randomize_row(values, [min(2 * coin, _LAST), *others])
+        return super()._elect(chances, [min(2 * coin, _LAST), *others])
 
 
 class _NarrowSubsample(Subsample):
