@@ -173,10 +173,10 @@ def _range(pairs: Sequence[_Pair], place: Callable[[Row], str]) -> str:
     least, most = (choose(pairs, key=lambda each: each.difference.value) for choose in (min, max))
     limit = least.limit
     if limit is None:
-        ends = [f"{_said(each, each.difference.value)}{place(each.row)}" for each in (least, most)]
-        return f"The difference is {' to '.join(ends[: len(pairs)])}"
-    ends = [f"{each.difference.value + limit:.4g}{place(each.row)}" for each in (least, most)]
-    return f"The number is {' to '.join(ends[: len(pairs)])}" + (f", beside {limit:g}" if limit else "")
+        ends = (f"{_said(each, each.difference.value)}{place(each.row)}" for each in (least, most))
+        return f"The difference is {' to '.join(dict.fromkeys(ends))}"
+    ends = (f"{each.difference.value + limit:.4g}{place(each.row)}" for each in (least, most))
+    return f"The number is {' to '.join(dict.fromkeys(ends))}" + (f", beside {limit:g}" if limit else "")
 
 
 def _said(pair: _Pair, value: float) -> str:

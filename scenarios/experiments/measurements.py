@@ -22,7 +22,12 @@ class Measurement(msgspec.Struct, frozen=True):
     standard_error: float
 
     def __format__(self, spec: str) -> str:
-        """Return the number ± its error: as `.3f`, or by `%` in percent with a decimal, without the sign."""
+        """Return the number ± its error: as `.3f`, or by `%` in percent with a decimal, without the sign.
+
+        By default it has the decimals that the error's first digit has.
+        """
+        if not spec:
+            spec = f".{max(-math.floor(math.log10(self.standard_error)), 0)}f" if self.standard_error > 0 else ".4g"
         times, form = (100, spec.replace("%", ".1f")) if spec.endswith("%") else (1, spec)
         return f"{times * self.value:{form}} ± {times * self.standard_error:{form.removeprefix('+')}}"
 

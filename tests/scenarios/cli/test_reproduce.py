@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from bad_input import Psephos
 from psephos.scenarios.experiments import reproductions
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import reproduction, workloads
+from psephos.scenarios.truth_discovery.paper.published import GRIDS
 
 # Trials by default, what else there is to ask for, and how many trials there may be.
 PAPERS: dict[str, tuple[int, dict[str, Any], str]] = {
@@ -80,7 +82,8 @@ def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monke
     monkeypatch.setattr(
         workloads, "PEER_GRADING_STAND_IN", PeerGrading(groups=4, students=4, grades=2, quality=(0.8, 0))
     )
-    monkeypatch.setattr(reproduction, "_PRICES", dict.fromkeys(("claimed", "all answers", "one answer"), (1.0, 2.0)))
+    fewer = dict.fromkeys(GRIDS.prices, (1.0, 2.0))
+    monkeypatch.setattr(reproduction, "GRIDS", msgspec.structs.replace(GRIDS, prices=fewer))
     ended = psephos("reproduce", "truth-discovery", "--trials", 10, "--no-pictures", "--out", "out")
     assert ended.status == 0
     assert "Table 2: 52 cells" in ended.err

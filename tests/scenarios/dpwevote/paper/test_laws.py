@@ -6,17 +6,19 @@ import math
 import numpy as np
 import pytest
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
-from psephos.scenarios.dpwevote.paper.published import EPSILONS, TABLE_3, TABLE_4, runs_behind
-from psephos.scenarios.dpwevote.paper.theory import (
+from psephos.scenarios.dpwevote.paper import runs as module
+from psephos.scenarios.dpwevote.paper.laws import (
     chance_of_passing,
     expected_quota_error,
     law_of,
     limiting_accuracy,
     normal_accuracy,
 )
-from psephos.scenarios.dpwevote.paper.trials import Cells
-from psephos.scenarios.dpwevote.paper.workloads import ALL_HEAVY, FEW_HEAVY, UNIFORM, make_vote
+from psephos.scenarios.dpwevote.paper.runs import Cells, runs_behind
+from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, make_vote
+from psephos.scenarios.experiments.declared import rows_beside
 
+ALL_HEAVY, FEW_HEAVY = FIXED
 TRUE = [-0.5, 0.5, -1.0, 1.0, -1.5, 1.5]
 
 
@@ -90,7 +92,7 @@ def test_the_limit_is_what_many_trials_give(variant: str) -> None:
     """
     vote = make_vote(variant, epsilon=2.0)
     found = Cells(trials=6000, seed=11).run(vote, UNIFORM, num_partners=200)
-    assert float(found["is_right"].mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
+    assert float(found["accuracy"].mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
 
 
 @pytest.mark.few(most=2)
@@ -134,10 +136,14 @@ def test_the_quotas_error_is_the_readings() -> None:
 
 
 def test_the_published_tables_are_whole_and_their_decimals_tell_the_runs() -> None:
-    assert set(TABLE_3) == set(TABLE_4) == {(v, n) for v in ("laplace", "printed") for n in (10, 50, 100)}
-    assert {len(row) for row in (*TABLE_3.values(), *TABLE_4.values())} == {len(EPSILONS)}
-    assert all(a > b for row in TABLE_4.values() for a, b in itertools.pairwise(row))
-    shares = {v: [s for (of, _), row in TABLE_3.items() if of == v for s in row] for v in ("printed", "laplace")}
+    rows = rows_beside(module.__name__, "published.csv")
+    tables = {(row["table"], row["variant"], row["partners"]): list(map(float, list(row.values())[3:])) for row in rows}
+    assert set(tables) == set(itertools.product("34", ("laplace", "printed"), ("10", "50", "100")))
+    assert all(a > b for (table, *_), row in tables.items() if table == "4" for a, b in itertools.pairwise(row))
+    shares = {
+        v: [share for (table, of, _), row in tables.items() if (table, of) == ("3", v) for share in row]
+        for v in ("printed", "laplace")
+    }
     assert runs_behind(shares["printed"]) == 20_000
     assert runs_behind(shares["laplace"]) == 40_000
 

@@ -1,0 +1,109 @@
+"""Claims that rows decide: which rows are compared, what is said of them, and that each judge can say no."""
+
+import pytest
+from psephos.scenarios.experiments.comparing import JUDGES, Line, Told, compare, select
+from psephos.scenarios.experiments.measurements import Measurement, share_in
+from psephos.scenarios.verdicts import Judgement
+
+AXES = {"variant": "variant", "n": "n"}
+TRIALS = 1_000
+
+
+def rows_of(**means: list[float]) -> list[dict[str, object]]:
+    """Return a row for each variant and n, with a number that has hardly an error."""
+    return [
+        {"variant": variant, "n": n, "mse": Measurement(mean, 0.001), "law": mean, "published": Measurement(5.0, 0.001)}
+        for variant, own in means.items()
+        for n, mean in zip((10, 100), own, strict=True)
+    ]
+
+
+def told(line: Line, rows: list[dict[str, object]]) -> Told:
+    found = compare(line, {"cells": rows}, trials=TRIALS, axes=AXES)
+    assert found is not None
+    return found
+
+
+def test_rows_are_chosen_by_their_fields() -> None:
+    rows = [{"variant": "joint, best split", "epsilon": 0.5}, {"variant": "joint", "epsilon": 1.0}]
+    assert select({"cells": rows}, "cells") == rows
+    assert select({"cells": rows}, 'cells "variant=joint, best split"') == rows[:1]
+    assert select({"cells": rows}, "cells epsilon=1|2") == rows[1:]
+    with pytest.raises(KeyError):
+        select({"cells": rows}, "others")
+    with pytest.raises(KeyError):
+        select({"cells": rows}, "cells price=1")
+
+
+@pytest.mark.parametrize(
+    ("judge", "against", "holding", "failing"),
+    [
+        pytest.param("above", "variant=b", [3.0, 4.0], [1.0, 1.5], id="above"),
+        pytest.param("below", "variant=b", [1.0, 1.5], [3.0, 4.0], id="below"),
+        pytest.param("ahead", "variant=b", [3.0, 2.0], [2.0, 1.0], id="ahead"),
+        pytest.param("agree 0.1", "variant=b", [2.0, 2.0], [2.0, 3.0], id="agree"),
+        pytest.param("agree 1%", "published", [5.0, 5.0], [5.1, 5.1], id="agree, a part of a number"),
+        pytest.param("between 0 3", "", [1.0, 2.0], [1.0, 4.0], id="between"),
+        pytest.param("above", "2.5", [3.0, 4.0], [2.0, 1.0], id="above a number"),
+    ],
+)
+def test_each_judge_says_yes_and_no(judge: str, against: str, holding: list[float], failing: list[float]) -> None:
+    line = Line("cells variant=a", against, "mse", judge)
+    assert told(line, rows_of(a=holding, b=[2.0, 2.0])).judgement is Judgement.HOLDS
+    assert told(line, rows_of(a=failing, b=[2.0, 2.0])).judgement is Judgement.REFUTED
+
+
+def test_a_mean_of_differences_is_judged_with_its_least() -> None:
+    row = {"difference": Measurement(0.1, 0.01), "least": -1.0, "most": 5.0, "number": 30}
+    line = Line("cells", "", "difference", "average")
+    assert told(line, [row]).judgement is Judgement.HOLDS
+    assert told(line, [row]).numbers.startswith("On average over 30 pairs the difference is +10.0 points ± 1.0 points,")
+    assert told(line, [{**row, "least": -20.0}]).judgement is Judgement.IN_PART
+    assert told(line, [{**row, "difference": Measurement(-0.1, 0.01)}]).judgement is Judgement.REFUTED
+    assert told(line, [{**row, "difference": Measurement(0.01, 0.01)}]).judgement is Judgement.OPEN
+
+
+def test_what_differs_in_one_row_alone_holds_in_part() -> None:
+    line = Line("cells variant=a", "variant=b", "mse", "above")
+    found = told(line, rows_of(a=[3.0, 1.0], b=[2.0, 2.0]))
+    assert found.judgement is Judgement.IN_PART
+    assert found.numbers.startswith("It is so in 1 of 2. The difference is -1 (n = 100) to +1 (n = 10), ")
+
+
+def test_trials_contradict_a_law_and_do_no_more() -> None:
+    line = Line("cells variant=a", "variant=b", "mse by law", "above")
+    rows = rows_of(a=[3.0, 4.0], b=[2.0, 2.0])
+    wide = [{**row, "mse": Measurement(2.0, 10.0)} for row in rows]
+    assert told(line, wide).judgement is Judgement.HOLDS
+    assert told(line, wide).numbers.startswith("By the law the difference is +1.0000 at least. ")
+    against = [{**row, "mse": Measurement(9.0 if row["variant"] == "b" else 2.0, 0.001)} for row in rows]
+    assert told(line, against).judgement is Judgement.REFUTED
+    wrong = [{**row, "law": 2.0} for row in wide]
+    assert told(line, wrong).judgement is Judgement.REFUTED
+
+
+def test_shares_have_an_error_where_all_trials_agree() -> None:
+    """Ten trials tell two shares of 1 apart by no more than ten trials can."""
+    rows = [{"variant": name, "n": 10, "right": share_in(1.0, 10)} for name in ("a", "b")]
+    found = compare(Line("cells variant=a", "variant=b", "right", "agree 0.01"), {"cells": rows}, trials=10, axes={})
+    assert found is not None
+    assert found.judgement is Judgement.OPEN
+
+
+def test_several_numbers_are_one_claim_and_one_row_is_beside_all() -> None:
+    rows = [{"epsilon": epsilon, "w": epsilon, "q": 2 * epsilon} for epsilon in (1.0, 2.0, 3.0)]
+    line = Line("cells epsilon=2|3", "epsilon=1", "w q", "above")
+    found = compare(line, {"cells": rows}, trials=TRIALS, axes={"epsilon": "ε"})
+    assert found == Told(Judgement.HOLDS, "It is so in 4 of 4. The difference is +1 (ε = 2) to +4 (ε = 3).")
+
+
+def test_nothing_is_said_of_rows_that_are_not_there() -> None:
+    assert compare(Line("cells", "", "mse", "between 0 1"), {"cells": []}, trials=TRIALS, axes={}) is None
+    with pytest.raises(KeyError):
+        told(Line("cells", "", "mse", "better"), rows_of(a=[1.0, 1.0]))
+    with pytest.raises(ValueError, match="longer"):
+        told(
+            Line("cells variant=a", "variant=c|d|b", "mse", "above"),
+            rows_of(a=[1.0, 1.0], b=[1.0, 1.0], c=[1.0, 1.0])[:5],
+        )
+    assert set(JUDGES) == {"above", "below", "ahead", "agree", "between", "average"}
