@@ -216,9 +216,8 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
             ConfigurationError: one is told from others by more than is stated. It is not shown.
         """
         width = inputs.public.shape[1]
-        for number, phase in enumerate(self.phases):
-            if not phase.model.bounds_release and type(phase).rows_of is Guarded.rows_of:
-                continue  # it says of no rows that they are nobody's
+        for number in self.compared_phases:
+            phase = self.phases[number]
             table = np.concatenate([inputs.public, inputs.private[:, phase.columns]], axis=1)
             table = some_distinct(table, most=_MOST_COMPARED, sized_by=slice(width, None))
             key = phase.name, table.tobytes()
@@ -233,6 +232,15 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
                     phase.check_rows(together, public, earlier=self.phases[:number])
             if len(self._compared) < _MOST_TABLES_HELD:
                 self._compared.add(key)
+
+    @functools.cached_property
+    def compared_phases(self) -> Sequence[int]:
+        """The phases whose rows are compared, by their numbers: others say of no rows that they are nobody's."""
+        return [
+            number
+            for number, phase in enumerate(self.phases)
+            if phase.model.bounds_release or type(phase).rows_of is not Guarded.rows_of
+        ]
 
     @functools.cached_property
     def _compared(self) -> set[tuple[str, bytes]]:

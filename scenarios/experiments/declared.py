@@ -9,8 +9,6 @@
 Python is left what draws, and the laws.
 """
 
-import csv
-import importlib.resources
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +19,7 @@ from ..verdicts import Judgement
 from .comparing import Line, Row, Tables, compare, select
 from .figures import Figure, figure_of, has_rows
 from .findings import BoundedFinding, Finding, in_sentences
+from .paper_files import rows_beside, text_beside
 from .reproductions import Asked, Experiments, PaperReproduction, Part
 from .sheets import listing, pivoting
 
@@ -142,21 +141,12 @@ def experiments_of(
 
 def page_of(module: str, file: str = "paper.toml") -> Page:
     """Return what a module's package says of its paper."""
-    return msgspec.toml.decode(_text(module, file), type=Page)
+    return msgspec.toml.decode(text_beside(module, file), type=Page)
 
 
 def grids_of(module: str, kind: type[GridsT]) -> GridsT:
     """Return which experiments are run, at which places of their axes."""
     return msgspec.convert(page_of(module).grids, kind)
-
-
-def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
-    """Return the lines of a CSV file in a module's package, by the names of its header."""
-    return list(csv.DictReader(_text(module, file).splitlines()))
-
-
-def _text(module: str, file: str) -> str:
-    return importlib.resources.files(module.rpartition(".")[0]).joinpath(file).read_text(encoding="utf-8")
 
 
 def _judged(

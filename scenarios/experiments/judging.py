@@ -16,7 +16,7 @@ from scipy.special import chdtri, stdtrit
 
 from ...protocol.elementary import square
 from ..verdicts import Judgement
-from .measurements import Measurement, apart, mean_square
+from .measurements import Measurement, Share, apart, mean_square
 
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
@@ -56,11 +56,12 @@ def difference(one: Measurement, other: Measurement) -> Measurement:
 
 
 def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
-    """Return the same of two shares of so many trials each, whose errors are those of Wilson's intervals.
+    """Return the same of two shares, of so many trials each where they do not say it themselves.
 
-    A share of which all trials agree has an error, too. Source: Wilson (1927), and Newcombe (1998), method 10.
+    Their errors are those of Wilson's intervals: a share of which all trials agree has an error, too. Source: Wilson
+    (1927), and Newcombe (1998), method 10.
     """
-    return difference(*(_share(each, trials) for each in (one, other)))
+    return difference(*(_share(each, each.number if isinstance(each, Share) else trials) for each in (one, other)))
 
 
 def _share(share: Measurement, trials: int) -> Measurement:

@@ -35,6 +35,8 @@ class Measurement(msgspec.Struct, frozen=True):
 class Share(Measurement, frozen=True):
     """A share of independent trials, with its binomial standard error."""
 
+    number: int  # of the trials
+
 
 def share_of(successes: NDArray[np.bool_]) -> Share:
     """Return the share of successes, one for each independent trial, with its binomial standard error."""
@@ -43,7 +45,7 @@ def share_of(successes: NDArray[np.bool_]) -> Share:
 
 def share_in(share: float, number: int) -> Share:
     """Return a share of so many independent trials, with its binomial standard error."""
-    return Share(share, math.sqrt(share * (1 - share) / number))
+    return Share(share, math.sqrt(share * (1 - share) / number), number)
 
 
 def as_published(value: float, ours: Measurement, *, trials: int, runs: int) -> Measurement:

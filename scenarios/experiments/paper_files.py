@@ -12,13 +12,14 @@ GridsT = TypeVar("GridsT", bound=msgspec.Struct)
 
 def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
     """Return the lines of a CSV file in a module's package, by the names of its header."""
-    return list(csv.DictReader(_text(module, file).splitlines()))
+    return list(csv.DictReader(text_beside(module, file).splitlines()))
 
 
 def grids_beside(module: str, kind: type[GridsT]) -> GridsT:
     """Return what `grids.toml` in a module's package says: which experiments are run, at which places of their axes."""
-    return msgspec.toml.decode(_text(module, "grids.toml"), type=kind)
+    return msgspec.toml.decode(text_beside(module, "grids.toml"), type=kind)
 
 
-def _text(module: str, file: str) -> str:
+def text_beside(module: str, file: str) -> str:
+    """Return what a file in a module's package holds."""
     return importlib.resources.files(module.rpartition(".")[0]).joinpath(file).read_text(encoding="utf-8")

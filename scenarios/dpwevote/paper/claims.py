@@ -18,8 +18,8 @@ from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import evaluate_channel
 from ...audit.bounds import exact_epsilon
-from ...experiments.declared import rows_beside
 from ...experiments.findings import BoundedFinding, Certainty, found_in
+from ...experiments.paper_files import rows_beside
 from ..attack.inference import DPWeVoteAttack
 from ..audit.sessions import case_of_partner
 from .laws import TRUE, chance_of_passing, expected_quota_error, law_of

@@ -20,7 +20,7 @@ from ....protocol.elementary import square
 from ....protocol.phases import InputBlock, Inputs
 from ....protocol.randomness import SimulatedNoise, stream_key
 from ...experiments.comparing import Row, select
-from ...experiments.declared import experiments_of, grids_of, rows_beside
+from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
 from ...experiments.measurements import (
     as_published,
@@ -30,6 +30,7 @@ from ...experiments.measurements import (
     share_in,
     share_of,
 )
+from ...experiments.paper_files import rows_beside
 from ...experiments.reproductions import Asked, Part
 from ..measures import VoteMeasures
 from .claims import findings_on_dpwevote
@@ -43,7 +44,7 @@ _MOST_REPETITIONS: Final = 25
 _ROUNDING: Final = 0.5e-5 + 1e-9
 _MECHANISM_PARTNERS: Final = 100
 # Mechanisms whose accuracies differ by a hundredth are to be told apart.
-_TIMES_THE_TRIALS: Final = 10
+_TIMES_THE_TRIALS: Final = 4
 _SPLITS: Final = tuple(part / 100 for part in range(1, 100))
 # Signed weights ±1, ±2, ±3 are twice what a vote for the majority adds to the margin.
 _SQUARED_UNIT: Final = 4

@@ -1,7 +1,10 @@
 """Claims that rows decide: which rows are compared, what is said of them, and that each judge can say no."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
-from psephos.scenarios.experiments.comparing import JUDGES, Line, Told, compare, select
+from psephos.scenarios.experiments.comparing import JUDGES, Line, Row, Told, compare, select
 from psephos.scenarios.experiments.measurements import Measurement, share_in
 from psephos.scenarios.verdicts import Judgement
 
@@ -9,7 +12,7 @@ AXES = {"variant": "variant", "n": "n"}
 TRIALS = 1_000
 
 
-def rows_of(**means: list[float]) -> list[dict[str, object]]:
+def rows_of(**means: list[float]) -> list[dict[str, Any]]:
     """Return a row for each variant and n, with a number that has hardly an error."""
     return [
         {"variant": variant, "n": n, "mse": Measurement(mean, 0.001), "law": mean, "published": Measurement(5.0, 0.001)}
@@ -18,7 +21,7 @@ def rows_of(**means: list[float]) -> list[dict[str, object]]:
     ]
 
 
-def told(line: Line, rows: list[dict[str, object]]) -> Told:
+def told(line: Line, rows: Sequence[Row]) -> Told:
     found = compare(line, {"cells": rows}, trials=TRIALS, axes=AXES)
     assert found is not None
     return found

@@ -24,7 +24,7 @@ from psephos.scenarios.experiments.variants_shown import as_good
 
 
 def test_a_share_has_a_binomial_error() -> None:
-    assert share_of(np.array([True] * 3 + [False])) == Share(0.75, math.sqrt(0.75 * 0.25 / 4))
+    assert share_of(np.array([True] * 3 + [False])) == Share(0.75, math.sqrt(0.75 * 0.25 / 4), 4)
 
 
 def test_a_mean_has_the_error_of_its_spread() -> None:

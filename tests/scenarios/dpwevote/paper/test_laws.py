@@ -16,7 +16,7 @@ from psephos.scenarios.dpwevote.paper.laws import (
 )
 from psephos.scenarios.dpwevote.paper.runs import Cells, runs_behind
 from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, make_vote
-from psephos.scenarios.experiments.declared import rows_beside
+from psephos.scenarios.experiments.paper_files import rows_beside
 
 ALL_HEAVY, FEW_HEAVY = FIXED
 TRUE = [-0.5, 0.5, -1.0, 1.0, -1.5, 1.5]

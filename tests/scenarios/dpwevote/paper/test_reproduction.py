@@ -331,7 +331,6 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
         lambda row: {"second_moment": 1.002 * row["second_moment"]},
     ),
     ("Its accuracies", "mechanisms", as_the_prototype(0.5), as_the_prototype(-9.0)),
-    ("The printed rule's accuracies", "mechanisms", as_the_prototype(0.5), as_the_prototype(-9.0)),
     ("No unbiased mechanism", "mechanisms", lambda _: {}, lambda row: {"gap": None if row["gap"] is None else 1e-3}),
     ("One report of the signed", "costs", lambda _: {}, only("joint", worst_variance=1e-12)),
     (
