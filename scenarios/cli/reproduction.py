@@ -58,6 +58,10 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
             yield click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
     if paper.takes_workers:
         yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
+    words = "A value of the paper's grids in place of its own; may be repeated."
+    yield click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=words)
+    words = "Only this table, by the name of its file; may be repeated."
+    yield click.option("--table", "only", metavar="NAME", multiple=True, help=words)
     yield out_option
     yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
     yield report_option
@@ -73,7 +77,8 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
         options["data"] = os.environ.get(DATA_VARIABLE, "")
     if given := {name: value for name in (*paper.own, *paper.own_words) if (value := options.pop(name)) is not None}:
         options["own"] = given
-    reproductions.check_options(paper, **{key: value for key, value in options.items() if key != "pictures"})
+    told_later = {"pictures", "settings", "only"}
+    reproductions.check_options(paper, **{key: value for key, value in options.items() if key not in told_later})
     folder = make_folder(out, f"reproduce-{name}")
     with steps(make_console(stderr=True)) as tell:
         found = reproductions.reproduce(paper, folder, **options, on_progress=tell)

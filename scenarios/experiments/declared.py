@@ -9,11 +9,16 @@
 Python is left what draws, and the laws.
 """
 
+import copy
+import functools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
+from ...protocol.errors import ConfigurationError, one_of, require
+from ..reading.settings import read_settings
 from ..tables import Table
 from ..verdicts import Judgement
 from .comparing import Line, Row, Tables, compare, select
@@ -64,6 +69,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         title, introduction, cells, remarks: as `reproductions.Experiments` has them.
         tables: of rows, by name, and what each is of; in the order of their files.
         axes: what fields are called that tell rows apart.
+        needs: the tables of whose rows another one's are made.
         grids: what is run; the paper's own code says what it has to be.
         words: what values of fields are called, by field.
         colors: of values, by field.
@@ -76,7 +82,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     remarks: Sequence[str]
     tables: Mapping[str, str]
     axes: Mapping[str, str]
-    grids: msgspec.Raw | dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    needs: Mapping[str, Sequence[str]] = {}
+    grids: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
     words: Mapping[str, Mapping[str, str]] = {}
     colors: Mapping[str, Mapping[str, str]] = {}
     sheets: Sequence[Sheet] = ()
@@ -123,6 +130,8 @@ def experiments_of(
         found=found,
         parts=parts,
         steps=steps,
+        needs=page.needs,
+        takes_settings=not data,
         on_paper=judged("claims.csv"),
         additions=None if data else judged("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
@@ -144,9 +153,32 @@ def page_of(module: str, file: str = "paper.toml") -> Page:
     return msgspec.toml.decode(text_beside(module, file), type=Page)
 
 
-def grids_of(module: str, kind: type[GridsT]) -> GridsT:
-    """Return which experiments are run, at which places of their axes."""
-    return msgspec.convert(page_of(module).grids, kind)
+def grids_of(module: str, kind: type[GridsT], settings: Sequence[str] = ()) -> GridsT:
+    """Return which experiments are run, at which places of their axes: a paper's own, but for settings.
+
+    Raises:
+        ConfigurationError: a setting has no key of the grids, or another kind of value.
+    """
+    grids: Any = copy.deepcopy(page_of(module).grids)
+    for key, value in read_settings(settings):
+        *path, name = key.split(".")
+        keys = list(_keys_of(grids))
+        require(key in keys, "--set", key, one_of(keys, key))
+        functools.reduce(operator.getitem, path, grids)[name] = value
+    try:
+        return msgspec.convert(grids, kind)
+    except msgspec.ValidationError as error:
+        told = ", ".join(settings)
+        raise ConfigurationError(field="--set", value=told, allowed=f"as the paper has it: {error}") from None
+
+
+def _keys_of(grids: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Yield the keys of all values that are no tables."""
+    for name, value in grids.items():
+        if isinstance(value, dict):
+            yield from _keys_of(cast("dict[str, Any]", value), f"{before}{name}.")
+        else:
+            yield f"{before}{name}"
 
 
 def _judged(
@@ -165,10 +197,15 @@ def _judged(
             continue
         on_stand_in = bool(line.get("stand_in"))
         how = Line(line["rows"], line["against"], line["measure"], line["judge"])
-        told = compare(how, tables, trials=run.trials, axes=axes)
-        judgement, numbers = (Judgement.NO_DATA, "Its data set is not there.") if told is None else told
-        if told is None and run.own:
+        try:
+            told = compare(how, tables, trials=run.trials, axes=axes)
+        except ValueError:  # rows that have no other ones to be compared with
+            if not run.is_part:
+                raise
+            told = None
+        if told is None and (run.own or run.is_part):
             continue
+        judgement, numbers = (Judgement.NO_DATA, "Its data set is not there.") if told is None else told
         yield Finding(
             claim=f"{line['claim']}.",
             source=line["place"],

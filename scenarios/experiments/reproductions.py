@@ -17,13 +17,13 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.terminal import show_sheet
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
-from ..tables import Table, markdown_of
+from ..tables import Rows, Table, markdown_of
 from .findings import ON_OWN_DATA, ON_STAND_IN, Finding, by_heading
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
@@ -51,6 +51,8 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     versions: Mapping[str, str]  # of what computed it
     missing: Mapping[str, str] = {}  # what could not be made without its data set, and why; empty where all is there
     own: str = ""  # the name of somebody's own file, where all of it is of that one
+    settings: tuple[str, ...] = ()  # what was run in place of the paper's own, as key=value
+    only: tuple[str, ...] = ()  # the tables that were asked for, where not all were
     paper_findings: tuple[Finding, ...] = ()  # what the paper says, and whether it holds
     own_findings: tuple[Finding, ...] = ()  # what we add to it
 
@@ -62,9 +64,12 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
-        return {
-            self.file_names.get(name, name.replace("_", "-")): getattr(self, name) for name in _tables_of(type(self))
-        }
+        return {_file_of(type(self), name): getattr(self, name) for name in _tables_of(type(self))}
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of the paper's experiments, or others in their place."""
+        return bool(self.settings or self.only)
 
 
 _FoundT = TypeVar("_FoundT", bound=PaperReproduction)
@@ -72,6 +77,10 @@ _FoundT = TypeVar("_FoundT", bound=PaperReproduction)
 
 def _tables_of(kind: type[PaperReproduction]) -> list[str]:
     return [name for name in kind.__struct_fields__ if name not in PaperReproduction.__struct_fields__]
+
+
+def _file_of(kind: type[PaperReproduction], table: str) -> str:
+    return kind.file_names.get(table, table.replace("_", "-"))
 
 
 class Asked(NamedTuple):
@@ -87,6 +96,8 @@ class Asked(NamedTuple):
     """Is told what begins, where a part has parts itself."""
     own: Mapping[str, str] = _NOTHING
     """Somebody's own files, and what is said of them, by the names of the options."""
+    settings: Sequence[str] = ()
+    """What is run in place of the paper's own grids, as key=value."""
 
 
 class Part(NamedTuple):
@@ -101,6 +112,8 @@ class Part(NamedTuple):
     """Rows of tables by their fields; several parts may have rows of one table."""
     missing: Mapping[str, str] = {}
     """Why a data set is not there, by its name."""
+    number: int = 0
+    """How many rows there will be; 0 where nobody knows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -121,6 +134,16 @@ class Experiments(Generic[_FoundT]):
     lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
     # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
+    needs: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict[str, Sequence[str]])  # of tables
+    takes_settings: bool = False  # whether its grids can be set
+
+    def wanted(self, only: Sequence[str]) -> set[str]:
+        """Return the tables that are made where these files are asked for, with those that they are made of."""
+        files = {_file_of(self.found, name): name for name in _tables_of(self.found)}
+        for file in only:
+            require(file in files, "--table", file, one_of(sorted(files), file))
+        chosen = {files[file] for file in only} or {*files.values()}
+        return chosen | {needed for name in chosen for needed in self.needs.get(name, ())}
 
 
 def check_options(
@@ -158,6 +181,8 @@ def reproduce(
     data: str = "",
     workers: int = 0,
     own: Mapping[str, str] = _NOTHING,
+    settings: Sequence[str] = (),
+    only: Sequence[str] = (),
     pictures: bool = True,
     on_progress: OnStep = lambda _said, _done, _total: None,
 ) -> Any:
@@ -174,18 +199,23 @@ def reproduce(
         workers: processes; 0 for one each core. The result does not depend on it.
         own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data, and
             what is said of them, by those of `Paper.own_words`.
+        settings: values of the paper's grids in place of its own, as key=value.
+        only: tables, by the names of their files; by default all of them.
         pictures: draw them, where matplotlib is installed.
-        on_progress: told of each part as it begins.
+        on_progress: told of each part as it begins, and of each row where it is known how many there are.
 
     Returns:
         The `PaperReproduction` of the paper's `Experiments`.
 
     Raises:
         ConfigurationError: an option is not what it should be, or a data set is not; nothing has been written.
+        BaseException: whatever stopped it; the rows that were made are in the folder.
     """
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
     experiments = _experiments_of(paper, is_own=bool(own))
+    wanted = experiments.wanted(only)
+    refuse(settings and not experiments.takes_settings, "--set", ", ".join(settings), "left out: here are no grids")
     total, begun = experiments.steps, itertools.count()
 
     def tell(said: str) -> None:
@@ -193,15 +223,24 @@ def reproduce(
 
     tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
-    for part in experiments.parts(Asked(trials, seed, data, workers, tell, own)):
-        if part.told:
-            tell(part.told)
-        missing |= part.missing
-        for name, rows in part.rows.items():
-            tables[name] += rows
+    try:
+        for step, part in enumerate(experiments.parts(Asked(trials, seed, data, workers, tell, own, settings))):
+            chosen = {name: rows for name, rows in part.rows.items() if name in wanted}
+            if part.told and len(chosen) == len(part.rows):
+                tell(part.told)
+            missing |= part.missing
+            for name, rows in chosen.items():
+                for row in rows:
+                    tables[name].append(row)
+                    if part.number:
+                        on_progress(part.told, step + len(tables[name]) / part.number, total)
+    except BaseException:
+        _write_tables(folder, {_file_of(experiments.found, name): rows for name, rows in tables.items()})
+        raise
     made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
     file = Path(next(iter(own.values()), "")).name
-    found = experiments.found(trials=trials, seed=seed, versions=_versions(), missing=missing, own=file, **made)
+    told: dict[str, Any] = {"missing": missing, "own": file, "settings": tuple(settings), "only": tuple(only)}
+    found = experiments.found(trials=trials, seed=seed, versions=_versions(), **told, **made)
     own_findings = () if experiments.additions is None else tuple(experiments.additions(found))
     found = msgspec.structs.replace(found, paper_findings=tuple(experiments.on_paper(found)), own_findings=own_findings)
     _write(folder, found, page=page_of(paper, found))
@@ -221,11 +260,17 @@ def _versions() -> dict[str, str]:
     return {**versions, "python": platform.python_version()}
 
 
-def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
-    tables = {name: flat(rows) for name, rows in found.tables.items() if rows}
-    for name, rows in tables.items():
+def _write_tables(folder: RunFolder, tables: Mapping[str, Sequence[Row]]) -> dict[str, Rows]:
+    """Write a CSV for each table with rows, and return them as they are written."""
+    written = {name: flat(rows) for name, rows in tables.items() if rows}
+    for name, rows in written.items():
         folder.write_table(f"{name}.csv", rows)
-    kept = (*found.kept, "own") if found.own else found.kept
+    return written
+
+
+def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
+    tables = _write_tables(folder, found.tables)
+    kept = (*found.kept, *(name for name in ("own", "settings", "only") if getattr(found, name)))
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in kept}, "tables": tables})
     folder.write_text("summary.md", page)
 
@@ -234,7 +279,7 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
     """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
     experiments = _experiments_of(paper, is_own=bool(found.own))
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
-    parts += _lacks(experiments, found)
+    parts += [*_lacks(experiments, found), *_left_out(found)]
     for heading, findings in found.findings.items():
         parts += [f"## {heading}", *_remark_on(heading), count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
@@ -261,10 +306,18 @@ def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) 
     console.print()
     cells = experiments.cells.format(run=found)
     notes = (f"{cells}, seed {found.seed}; ± is one standard error", *experiments.remarks)
-    warned = [*_lacks(experiments, found), *_remark_on(ON_OWN_DATA if found.own else "")]
+    warned = [*_lacks(experiments, found), *_left_out(found), *_remark_on(ON_OWN_DATA if found.own else "")]
     for style, lines in (("yellow", warned), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
+
+
+def _left_out(found: PaperReproduction) -> Iterator[str]:
+    """Yield a sentence where not all of the paper's experiments were run, or others in their place."""
+    if found.is_part:
+        settings = [f"--set {setting}" for setting in found.settings]
+        told = ", ".join([*settings, *(f"--table {name}" for name in found.only)])
+        yield f"A part of the paper's experiments, or others: {told}. Claims whose rows are not there are left out."
 
 
 def _lacks(experiments: Experiments[Any], found: PaperReproduction) -> Iterator[str]:

@@ -28,6 +28,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     def reproduce(paper: object, folder: object, **given: Any) -> None:
         del paper, folder
         given.pop("on_progress")
+        assert not given.pop("settings")
+        assert not given.pop("only")
         options.update(given)
 
     def show(*_: object) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.signed import make_report
+from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import UnbiasedReport
 from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper import runs as module
@@ -378,3 +379,49 @@ def test_the_numbers_of_a_verdict_say_where_they_are(reproduction: Any) -> None:
     assert numbers.endswith("The difference is +0.2 (n = 10, ε = 0.1), +141.4 to +141.4 standard errors.")
     (optimal,) = (finding_of(reproduction, claim).numbers for claim in ("With 500 partners",))
     assert "The number is 0 (price = 2, k = 1) to 243.5 (price = 2, k = 20), beside 500." in optimal
+
+
+def again(path: Path, *, settings: Sequence[str] = (), only: Sequence[str] = ()) -> Any:
+    return reproduce(PAPER, RunFolder(path), trials=100, settings=settings, only=only, pictures=False)
+
+
+def test_a_table_is_made_with_those_that_it_is_made_of(tmp_path: Path) -> None:
+    found = again(
+        tmp_path / "run", settings=["figure_4.partners=[10, 20]", "figure_4.epsilons=[1.0, 2.0]"], only=["gaps"]
+    )
+    assert {path.stem for path in (tmp_path / "run").glob("*.csv")} == {"gaps", "figure-4"}
+    assert [row["epsilon"] for row in found.gaps] == [1.0, 2.0]
+    assert {row["num_partners"] for row in found.figure_4} == {10, 20}
+    assert not found.table_3
+    page = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "--set figure_4.partners=[10, 20], --set figure_4.epsilons=[1.0, 2.0], --table gaps." in page
+    assert "Accuracy grows linearly" not in page
+    assert "come out as published" not in page
+    kept = msgspec.json.decode((tmp_path / "run" / "reproduction.json").read_bytes())
+    assert (kept["settings"][0], kept["only"]) == ("figure_4.partners=[10, 20]", ["gaps"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "only", "words"),
+    [
+        ([], ["cost"], "--table must be one of costs, .*did you mean 'costs'"),
+        (["figure_4.partner=[10]"], [], "--set must be one of .*did you mean 'figure_4.partners'"),
+        (["figure_4=3"], [], "--set must be one of"),
+        (["figure_4.partners=3"], [], "--set must be as the paper has it: Expected `array`, got `int`"),
+    ],
+)
+def test_what_the_paper_does_not_have_is_refused(
+    tmp_path: Path, settings: Sequence[str], only: Sequence[str], words: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        again(tmp_path / "run", settings=settings, only=only)
+
+
+def test_what_was_made_before_it_was_stopped_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "chance_of_passing", stop)
+    with pytest.raises(KeyboardInterrupt):
+        again(tmp_path / "run", only=["power", "costs", "table-3"], settings=["power.variants=['joint']"])
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"table-3.csv"}
