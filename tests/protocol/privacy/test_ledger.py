@@ -2,6 +2,7 @@
 
 import contextlib
 import decimal
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -816,6 +817,36 @@ def test_a_cap_of_a_datum_adds_what_each_session_tells_of_the_smallest_unit() ->
     Ledger("ann", budget=Budget(epsilon=3.0), entries=ledger.entries).check([loss] * 5)
     with pytest.raises(ConfigurationError, match="budget_datum must be at least 0"):
         Budget(epsilon=1.0, datum=-1.0)
+
+
+def test_each_cap_counts_a_loss_as_often_as_the_total_does() -> None:
+    """So many losses fit as the cap holds of them, to the last bit, and not one more: charged, reserved or earlier."""
+    parts = (None, PartLoss(unit="answer", claimed=0.125, proven=0.125))
+    for cap, (relation, times), part in itertools.product(
+        ("epsilon", "datum"), ((REPLACE, 1), (ADD_OR_REMOVE, 2)), parts
+    ):
+        loss = PrivacyLoss(
+            mechanism="discrete Laplace noise",
+            event=PureMechanism(0.5),
+            unit="voter",
+            relation=relation,
+            model=CENTRAL,
+            claimed=0.5,
+            part=part,
+        )
+        counted = times * (loss.finest.proven if cap == "datum" else loss.proven)
+        for number in (1, 2, 5):
+            for most, fits in ((number * counted, True), (math.nextafter(number * counted, 0), False)):
+                budget = Budget(epsilon=math.inf, datum=most) if cap == "datum" else Budget(epsilon=most)
+                admitting = contextlib.nullcontext() if fits else pytest.raises(BudgetExceededError)
+                with admitting:
+                    charge(Ledger("ada", budget=budget), *[loss] * number)
+                with admitting:
+                    Ledger("ada", budget=budget).reserve([loss] * number)
+                with admitting:
+                    Ledger("ada", budget=budget, entries=[kept_entry(loss)] * (number - 1)).check([loss])
+                with admitting:
+                    Ledger("ada", budget=budget, held=[kept_entry(loss)] * (number - 1)).check([loss])
 
 
 def test_what_one_session_gives_back_leaves_the_room_of_others_at_a_delta() -> None:
