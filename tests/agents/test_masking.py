@@ -5,6 +5,8 @@ import hashlib
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from psephos.agents.masking import Cryptography, signer_of
 from psephos.protocol.masking.scalars import ORDER
 
@@ -73,6 +75,19 @@ def test_the_generator_is_as_published() -> None:
     """RFC 8439, Appendix A.1, the first vector: all zeros."""
     assert PRIMITIVES.expand(bytes(32), 16).hex() == "76b8e0ada0f13d90405d6ae55386bd28"
     assert PRIMITIVES.expand(KEY, 100)[:40] == PRIMITIVES.expand(KEY, 40)
+
+
+def test_the_generator_counts_its_blocks_however_long_a_row_is() -> None:
+    """RFC 8439, Section 2.4: block i is that of counter i, here of a cipher of its own; and no two are alike."""
+    for length in (1, 64, 65, 1_000, 8_192, 100_001, 1 << 21):
+        stream = PRIMITIVES.expand(KEY, length)
+        assert len(stream) == length
+        number = -(-length // 64)
+        for place in {*range(0, number, number // 50 + 1), number - 1}:
+            counter_and_nonce = place.to_bytes(4, "little") + bytes(12)
+            block = Cipher(ChaCha20(KEY, counter_and_nonce), mode=None).encryptor().update(bytes(64))
+            assert stream[64 * place : 64 * (place + 1)] == block[: length - 64 * place]
+        assert len({stream[at : at + 64] for at in range(0, length, 64)}) == number
 
 
 def test_derived_bytes_are_as_published() -> None:
