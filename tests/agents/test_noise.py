@@ -470,6 +470,40 @@ def test_a_certain_flip_and_a_certain_keep() -> None:
     assert randomize(noise, OneLayer(SIZES, (0.0, 0.0)), [0, 1, 4]) == [0, 1, 4]
 
 
+# What roots of masks are made of.
+
+
+def test_no_bit_of_entropy_follows_from_others() -> None:
+    """Modulo 2 no sum of some bits is always 0, or always 1. False alarm: below 2**-63."""
+    drawn = [SecureNoise().entropy(protocol="p", phase="f", place=0) for _ in range(257 + 64)]
+    assert {len(each) for each in drawn} == {32}
+    basis: dict[int, int] = {}  # by the highest bit, after Gauss
+    for each in drawn:
+        left = int.from_bytes(each, "big") << 1 | 1  # the last one is of what is always 1
+        while left and (own := basis.setdefault(left.bit_length(), left)) != left:
+            left ^= own
+    assert len(basis) == 257
+
+
+def test_entropy_has_as_many_bits_of_the_operating_system_as_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def some(number: int) -> bytes:
+        asked.append(8 * number)
+        return bytes(number)
+
+    def bits(number: int) -> int:
+        asked.append(number)
+        return 0
+
+    monkeypatch.setattr("secrets.token_bytes", some)
+    monkeypatch.setattr("secrets.randbits", bits)
+    noise = SecureNoise()
+    for place in range(3):  # each time anew, also for the same party
+        noise.entropy(protocol="p", phase="f", place=place % 2)
+        assert sum(asked) >= 256 * (place + 1)
+
+
 # Vectors on a grid.
 
 
