@@ -336,6 +336,19 @@ def test_a_session_draws_party_by_party_what_arrays_draw(kind: type[FrequencyOra
     assert alone == oracle.randomize_rows(values, uniforms).tolist()
 
 
+def test_a_report_follows_from_its_own_draws_whoever_is_before_it() -> None:
+    """Of the first person, of the last one and of some in between: by arrays of all, and by itself."""
+    for kind, size in itertools.product(KINDS, (2, 1_000, 10_000)):
+        oracle, number = kind(3.0, size), 3_000_000 // size if size > SIZES[-1] else 3_000
+        generator = np.random.default_rng(size)
+        values = generator.integers(0, size, size=(number, 1))
+        uniforms = generator.random((number, oracle.slots_of(1)))
+        together = oracle.randomize_rows(values, uniforms)
+        for place in np.linspace(0, number - 1, 12).astype(int):
+            own = slice(place, place + 1)
+            assert oracle.randomize_rows(values[own], uniforms[own]).tolist() == together[own].tolist()
+
+
 @kinds
 def test_the_variance_of_who_holds_another_value_is_the_mean_over_all_others(kind: type[FrequencyOracle]) -> None:
     for epsilon, size in itertools.product((0.5, 2.0, 5.0), (2, 3, 5, 8, 17)):
