@@ -170,6 +170,20 @@ def test_no_numbers_prove_too_much(epsilon: float, points: list[tuple[Fraction, 
         assert float(proven) <= report.mean_variance([float(share) for share in prior]) * (1 + 1e-9) + 1e-9
 
 
+def test_every_subset_is_looked_at() -> None:
+    """Each in its turn is what a point lacks most at: μ is −3 on it and −1 elsewhere, where λ = 0 and π = 1."""
+    other = float(ratio_below(1.0))
+    for size in (1, 2, 3, 6):
+        values, zeros, ones = tuple(map(Fraction, range(size))), (Fraction(0),) * size, (Fraction(1),) * size
+        for inside in itertools.product((False, True), repeat=size):
+            masses = tuple(Fraction(-3 if is_inside else -1) for is_inside in inside)
+            certificate = Certificate(1.0, values, zeros, masses, ones)
+            # The lack: (3·|S| + e^(−ε)·|Sᶜ|)/(|S| + e^(−ε)·|Sᶜ|).
+            share = sum(inside) / (sum(inside) + other * (size - sum(inside)))
+            expected = certificate.claimed_bound - size * (1 + 2 * Fraction(share))
+            assert float(certificate.proven_bound()) == pytest.approx(float(expected), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("field", ["slopes", "masses", "prior"])
 @pytest.mark.parametrize("place", range(6))
 @pytest.mark.parametrize("factor", [Fraction(101, 100), Fraction(99, 100)])
