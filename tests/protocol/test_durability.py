@@ -4,8 +4,8 @@ Each life of a machine has noise of its own here, so that whatever is drawn a se
 """
 
 import collections
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeAlias
 from unittest import mock
 
 import masked_sums
@@ -40,8 +40,10 @@ from psephos.protocol import (
     SimulatedNoise,
     UnexpectedMessageError,
 )
-from psephos.protocol.effects import Attended, Charged, Effect, Fail, Finish, Keep, Presence, Send
+from psephos.protocol.effects import Attended, Charged, Closed, Effect, Fail, Finish, Keep, Opened, Presence, Send
+from psephos.protocol.elementary import quotient_up
 from psephos.protocol.errors import ConnectionLostError, JournalError
+from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.messages import (
     Abort,
     Acknowledgement,
@@ -53,9 +55,11 @@ from psephos.protocol.messages import (
     Request,
     Welcome,
     encode,
+    encode_payload,
 )
 from psephos.protocol.moral_preferences import Paradigm
-from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.phases import Phase
+from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.protocol.records import (
     Accepted,
     Acknowledged,
@@ -75,6 +79,7 @@ from psephos.protocol.roster import Roster
 from psephos.protocol.sides import Party
 from psephos.protocol.states import KEPT, SessionState, State
 from psephos.protocol.tally import Tally
+from strangers import BoundedMean, Bounds, TrustedSums
 from thoroughness import draws
 
 CHARTER = Charter("0123456789abcdef" * 2, expires=4_000_000_000)
@@ -207,8 +212,27 @@ class World:
                         self.digests.add(self.clients[party].transcript)
                 case Fail(error):
                     self.failures[party] = error
+                case Closed() | Opened() | Charged():
+                    self._note_logged(party, effect)
                 case _:
                     pass
+
+    def _note_logged(self, party: str, effect: Closed | Opened | Charged) -> None:
+        """Check what an event file is told: as much as a peer, since it is read after a crash as well."""
+        steps = {step.name: number for number, step in enumerate(self.session.protocol.steps)}
+        match effect:
+            case Closed(name, outcome=outcome) if name in steps:
+                closed = {each.step for each in self.kept_by_server if isinstance(each, PhaseClosed)}
+                assert steps[name] in closed, "a phase was said to have closed before that was kept"
+                self.told["outcome", steps[name]].add(bytes(encode_payload(outcome)))
+            case Opened(name):
+                opened = {each.step for each in self.kept_by_server if isinstance(each, PhaseOpened)}
+                assert steps[name] in opened, "a phase was said to be open before that was kept"
+            case Charged(charge):
+                drawn = [each for each in self.kept_by_client[party] if isinstance(each, Drawn)]
+                assert charge.entry in [entry for each in drawn for entry in each.entries], "a loss was told unkept"
+            case _:
+                pass  # nobody has been asked yet
 
     def _note(self, sender: str, recipient: str, message: Message) -> None:
         if isinstance(message, Report):
@@ -256,7 +280,46 @@ def masked_sum() -> Session:
     return masked_sums.make_session(3, fingerprints=["a", "b", "c"])
 
 
-MAKERS = [vote_of_three, trusted_preferences, trusted_election, chosen_epsilons, masked_sum]
+class SoFar(msgspec.Struct, frozen=True):
+    """What a phase publishes."""
+
+    total: int
+
+
+class PublishedSums(TrustedSums):
+    """Publishes its noisy sum as it closes."""
+
+    def outcome(self, tallies: Sequence[Tally]) -> SoFar:
+        return SoFar(int(tallies[-1].totals[0]))
+
+
+class TwoSums(BoundedMean):
+    """Two sums, each published with noise of the server's own: the first one in the question of the second."""
+
+    name: ClassVar[str] = "two-sums"
+
+    def make_phases(self) -> Iterable[Phase]:
+        greatest = self.mechanism.greatest
+        noise = VectorLaplace(quotient_up(2 * greatest, self.parameters.epsilon), 2 * greatest, 1 << 40)
+        loss = PrivacyLoss(
+            mechanism="discrete Laplace",
+            event=noise.event,
+            claimed=self.parameters.epsilon,
+            unit="value",
+            relation=NeighboringRelation.REPLACE_ONE,
+            model=TrustModel.CENTRAL,
+        )
+        for name in ("first", "second"):
+            yield PublishedSums(name, columns=range(1), bound=greatest, tally_mechanism=noise, losses=[loss])
+
+
+def published_sums() -> Session:
+    protocol = TwoSums(Bounds())
+    inputs = protocol.encode({"value": [3.0, 50.0, 99.0]})
+    return Session(protocol, inputs, charter=CHARTER, fingerprints=["a", "b", "c"])
+
+
+MAKERS = [published_sums, vote_of_three, trusted_preferences, trusted_election, chosen_epsilons, masked_sum]
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
