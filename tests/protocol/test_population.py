@@ -1,9 +1,22 @@
 """The array path: a session without agents."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
-from helpers import make_inputs, make_preference_inputs, make_preferences, make_vote
+from helpers import (
+    Session,
+    make_fair_inputs,
+    make_fair_vote,
+    make_inputs,
+    make_preference_inputs,
+    make_preferences,
+    make_vote,
+)
+from makers import make_survey
 from psephos.protocol import Inputs, Phase, SimulatedNoise, Tally, run_population
+from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.population import draw_reports, tally_batch
 from quiz import Parameters, Quiz, make_quiz_inputs
 
@@ -115,3 +128,52 @@ def test_a_mechanism_of_whole_rows_is_given_its_slots() -> None:
 def test_a_protocol_that_tells_nobody_anything_alone_has_no_own_outcomes() -> None:
     vote = make_vote()
     assert run_population(vote, make_inputs(vote, 3), noise=NOISE).own_outcomes == {}
+
+
+def vote_session() -> Session:
+    protocol = make_vote()
+    return Session(protocol, make_inputs(protocol, 4))
+
+
+def fair_session(**given: Any) -> Session:
+    protocol = make_fair_vote(3, 2, **given)
+    return Session(protocol, make_fair_inputs(protocol))
+
+
+def preference_session(**given: Any) -> Session:
+    protocol = make_preferences(**given)
+    return Session(protocol, make_preference_inputs(protocol, 6))
+
+
+def survey_session() -> Session:
+    protocol = make_survey(("no", "yes"), ("a", "b", "c"))
+    tasks = list(protocol.parameters.tasks)
+    table = {"tasks": [tasks] * 3, "answers": [["yes", "a"], ["no", "c"], ["no", "b"]]}
+    return Session(protocol, protocol.encode(table))
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "of_server"),
+    [
+        (vote_session, {}, 0),
+        (fair_session, {"mechanism": "laplace"}, 1),
+        (fair_session, {"mechanism": "sampling", "reading": "subsample", "num_samples": 2, "gamma": 0.5}, 2),
+        *((preference_session, {"paradigm": paradigm}, 1) for paradigm in (Paradigm.VLCP, Paradigm.RLCP)),
+        *(
+            (preference_session, {"paradigm": Paradigm.VLCP, "societies": tuple("abcde"[:number])}, number)
+            for number in (2, 3, 5)
+        ),
+        (survey_session, {}, 1),
+    ],
+)
+def test_no_draw_of_a_session_has_the_noise_of_another(
+    make: Callable[..., Session], given: dict[str, Any], of_server: int
+) -> None:
+    """Each has an address of its own, by machines; and arrays, which find the same tallies, draw by the same ones."""
+    session = make(**given)
+    wire = session.play()
+    draws = session.noise.draws
+    assert len(set(draws)) == len(draws)
+    assert sum(name.startswith("release of ") for name, _ in draws) == of_server
+    assert wire.result is not None
+    assert run_population(session.protocol, session.inputs, noise=session.fresh_noise()).tallies == wire.result.tallies
