@@ -3,14 +3,18 @@
 import concurrent.futures
 import contextlib
 import dataclasses
+import ssl
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
 import trio
 from bad_input import Psephos
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
 from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
@@ -22,13 +26,14 @@ from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
-from psephos.scenarios.deployment.common import make_mode
+from psephos.scenarios.deployment.common import Keys, make_mode
 from psephos.scenarios.deployment.earlier import read_kept
 from psephos.scenarios.deployment.invitations import read_opening
 from psephos.scenarios.deployment.journal_care import prune
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.running.rosters import ROSTER_FILE
+from psephos.transports.keys import Identity, make_identity
 
 GAME = ("parameters.game=board",)
 MORE = pytest.mark.full("the same check as in `protocol/test_kept.py`, over TLS")
@@ -244,6 +249,28 @@ def test_seal_in_the_journal_tells_nothing_without_the_key(game: Game) -> None:
     guessed = {seal_of(guess, kept.scope, kept.phase, (group,)) for guess in public for group in range(3)}
     assert kept.seal
     assert kept.seal not in guessed
+
+
+def test_what_journals_are_sealed_by_follows_from_each_byte_of_the_private_key() -> None:
+    """And so not from what is alike in all keys' files, or is told by certificates: here all of that is the same."""
+    own = make_identity()
+    key = serialization.load_pem_private_key(own.private_key, password=None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    number = key.private_numbers().private_value.to_bytes(32, "big")
+    der = key.private_bytes(serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    first = der.index(number)
+    secrets = set[bytes]()
+    for place in range(first - 1, first + len(number)):
+        changed = bytearray(der)
+        changed[place] ^= place >= first  # before it there is the key itself
+        pem = ssl.DER_cert_to_PEM_cert(bytes(changed)).replace("CERTIFICATE", "PRIVATE KEY").encode()
+        keys = Keys(Identity(own.certificate, pem), ())
+        journal = mock.Mock(spec=PersonJournal)
+        secrets.add(
+            Joining(address=NOBODY_LISTENS, party="ann", entries={}, seed=None, journal=journal, keys=keys).secret
+        )
+    assert len(secrets) == 1 + len(number)
+    assert {len(each) for each in secrets} == {32}
 
 
 def test_party_that_lost_its_journal_leaves_before_it_draws(game: Game) -> None:
