@@ -32,7 +32,7 @@ from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report
 from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.rules import SessionRules
 from psephos.scenarios import Adversity, RunFolder, load_scenario, resolve, resolve_served, run_in_folder
-from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve
+from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve, serve_in_folder
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.session import Told, run_agents
@@ -229,14 +229,63 @@ def test_a_deployment_needs_certificates_where_who_takes_part_is_private(psephos
         pass
 
 
+def vote_if_in_time(address: str, invitation: Invitation) -> None:
+    with contextlib.suppress(AssertionError, EOFError, OSError):  # where much else is done, it may be late
+        vote_by_hand(address, invitation, [0, 1, 2])
+
+
+def served_to(names: Sequence[str], path: Path, folder: Path) -> dict[str, Any]:
+    """Return what the folder of a server publishes to which these voters come, as in `published_of`."""
+    brief = ("phases.join.deadline_seconds=0.3", "phases.rankings.deadline_seconds=0.3")
+    side, mode = resolve_served(load_scenario(str(path), brief)), make_mode("plans", seed=SEED)
+    voting: list[threading.Thread] = []
+
+    def come(address: str) -> None:
+        for name in names:
+            invitation = Invitation(
+                session="plans",
+                protocol="fair-voting",
+                kind="simulation",
+                parameters={},
+                party=name,
+                place=NAMES.index(name),
+                public=(),
+                session_id=mode.charter.id,
+            )
+            voting.append(threading.Thread(target=vote_if_in_time, args=(address, invitation)))
+            voting[-1].start()
+
+    own = Serving(side=side, address="127.0.0.1:0", transport="tcp", mode=mode)
+    serve_in_folder(own, RunFolder(folder), pictures=False, on_listening=come)
+    for each in voting:
+        each.join(PATIENCE)
+    published = published_of(folder)
+    assert len(published["run"].pop("transcript")) == 64  # of the winner, who is noisy
+    return published
+
+
+def test_the_folder_of_a_server_is_the_same_whoever_came(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one process: sizes and numbers of what was said and kept, and how it ended, are of the roster alone."""
+    monkeypatch.setattr("psephos.agents.server.LINGER_SECONDS", 0.2)
+    write("voters.csv", VOTERS)
+    path = write("plans.toml", PLANS)
+    folders = tmp_path / "at-nobody's", tmp_path / "at-everybody's"
+    nobodys, everybodys = (served_to(who, path, folder) for who, folder in zip(((), NAMES), folders, strict=True))
+    assert nobodys == everybodys
+    assert len({tuple(sorted(each.name for each in folder.iterdir())) for folder in folders}) == 1
+
+
 # Processes of their own, with secure noise.
 
 
 def vote_by_hand(address: str, invitation: Invitation, ranking: Sequence[int]) -> None:
     """Take part as one voter, by hand, up to the release."""
-    own = (invitation.party, invitation.session_id)
-    with Peer(address, keys=invitation.find_keys([])) as peer:
-        peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", "deployment", *own))
+    own = (invitation.kind, invitation.party, invitation.session_id)
+    keys = invitation.find_keys([]) if invitation.certificate else None
+    with Peer(address, keys=keys) as peer:
+        peer.send(Hello(PROTOCOL_VERSION, "plans", "fair-voting", *own))
         peer.next_request()
         peer.send(Report(0, msgspec.Raw(msgspec.msgpack.encode(ranking))))
         peer.hear_release()
