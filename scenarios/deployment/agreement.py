@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -223,7 +222,7 @@ class Joining:
         Raises:
             ConfigurationError: the key's file cannot be read.
         """
-        return b"" if self.keys is None or self.journal is None else hashlib.sha256(self.keys.private_key).digest()
+        return b"" if self.keys is None or self.journal is None else self.keys.secret
 
 
 def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any, Any]:

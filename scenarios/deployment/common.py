@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import functools
+import hashlib
 import ssl
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -49,6 +50,14 @@ class Keys:
     def private_key(self) -> bytes:
         """The private key, in PEM; ConfigurationError: its file cannot be read."""
         return self._own.private_key
+
+    @property
+    def secret(self) -> bytes:
+        """What follows from all of the private key, and from nothing else: by it this side seals, and knows its own.
+
+        ConfigurationError: the key's file cannot be read.
+        """
+        return hashlib.sha256(self.private_key).digest()
 
     def ending_soon(self, names: Mapping[str, str]) -> Iterator[str]:
         """Yield what is to be said of certificates that are good for less than a day, this side's own among them.

@@ -146,7 +146,7 @@ async def serve(
             places=reserve_for_server(num_parties=side.num_connections),
             sitting=sitting,
             kept=serving.kept,
-            secret=b"" if serving.keys is None else hashlib.sha256(serving.keys.private_key).digest(),
+            secret=b"" if serving.keys is None else serving.keys.secret,
             told=told,
         )
         with naming_address(serving.address, field="--listen"):

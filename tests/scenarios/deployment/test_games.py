@@ -266,9 +266,9 @@ def test_what_journals_are_sealed_by_follows_from_each_byte_of_the_private_key()
         pem = ssl.DER_cert_to_PEM_cert(bytes(changed)).replace("CERTIFICATE", "PRIVATE KEY").encode()
         keys = Keys(Identity(own.certificate, pem), ())
         journal = mock.Mock(spec=PersonJournal)
-        secrets.add(
-            Joining(address=NOBODY_LISTENS, party="ann", entries={}, seed=None, journal=journal, keys=keys).secret
-        )
+        joining = Joining(address=NOBODY_LISTENS, party="ann", entries={}, seed=None, journal=journal, keys=keys)
+        assert joining.secret == keys.secret  # a server's is that, too
+        secrets.add(keys.secret)
     assert len(secrets) == 1 + len(number)
     assert {len(each) for each in secrets} == {32}
 
