@@ -15,6 +15,7 @@ we add, pictures and tables.
 """
 
 import csv
+import math
 import os
 import re
 import shlex
@@ -49,16 +50,16 @@ PRINTED: Final = re.compile(
 """A command of a page, and behind it what it prints."""
 GALLERY: Final = {
     "report.png": ("run consortium-masked; run consortium", ""),
-    "gallery-power.png": ("power eu-council", "power.png"),
+    "gallery-power.png": ("power eu-council", "power.svg"),
     "planning.png": ("plan two-societies --error 5%", "plan.png"),
     "trials.png": (
         "trials consortium --grid epsilon=0.5,1,2,4 --grid variant=joint,laplace,two_point",
         "trials.png",
     ),
-    "gallery-crowd.png": ("run crowd", "estimates.png"),
-    "gallery-cultures.png": ("run cultures", "estimates.png"),
-    "fair-voting.png": ("run two-societies", "estimates.png"),
-    "collusion-sweep.png": ("run collusion-sweep", "adversary-1.png"),
+    "gallery-crowd.png": ("run crowd", "estimates.svg"),
+    "gallery-cultures.png": ("run cultures", "estimates.svg"),
+    "fair-voting.png": ("run two-societies", "estimates.svg"),
+    "collusion-sweep.png": ("run collusion-sweep", "adversary-1.svg"),
 }
 """What `gallery.md` shows: picture → words of the command that draws it, and which of its files; none for its page.
 
@@ -69,6 +70,8 @@ _COLUMNS: Final = 96
 """The tables of `which-mechanism.md` have all their columns."""
 _COLORS: Final = 256
 _SCREEN: Final = "1080,1150"
+_PIXELS: Final = 4 / 3  # of a browser's page, in a point
+_SCALE: Final = 5 / 3  # of the pictures' pixels to those
 """Pixels of a picture of a report: to the end of its first table."""
 _MERMAID: Final = "mermaid@11.17.2"
 _MOST_WORDS: Final = 2_500
@@ -154,12 +157,24 @@ def keep_reports(commands: Sequence[Sequence[str]], name: str) -> None:
 
 
 def keep_picture(words: Sequence[str], name: str, *, picture: str) -> None:
-    """Run a command and keep one of its pictures."""
+    """Run a command and keep one of its pictures; of an SVG what a browser shows, where there is one."""
+    browser = find_browser()
+    if picture.endswith(".svg") and browser is None:
+        print(f"{name} stays as it is: no Chromium was found")
+        return
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         command = [sys.executable, "-m", "psephos.scenarios.cli", *words, "--out", str(out)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603  our own command
-        keep_small(out / picture, DOCS / name)
+        drawn = out / picture
+        if browser is not None and drawn.suffix == ".svg":
+            sides = re.findall(r'(?:width|height)="([\d.]+)pt"', drawn.read_text(encoding="utf-8"))
+            size = ",".join(str(math.ceil(float(side) * _PIXELS)) for side in sides)
+            drawn = drawn.with_suffix(".png")
+            photograph(
+                browser, out / picture, drawn, [f"--window-size={size}", f"--force-device-scale-factor={_SCALE}"]
+            )
+        keep_small(drawn, DOCS / name)
 
 
 def keep_small(picture: Path, target: Path) -> None:

@@ -3,12 +3,14 @@
 import html
 import io
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import draw_outcome, make_console, show_outcome
+from psephos.scenarios.presentation.drawing import NARROW
 
 __all__ = ["ESTIMATE", "Page", "drawn", "is_shown", "page_of", "shown"]
 
@@ -53,8 +55,9 @@ def shown(outcome: Any, *, truth: Mapping[str, Any] | None = None, **options: An
 def drawn(
     outcome: Any, folder: Path, *, title: str = "A vote", truth: Mapping[str, Any] | None = None, **options: Any
 ) -> str:
-    """Return the text of an outcome's SVG, beside which there is a PNG."""
+    """Return the text of an outcome's SVG, beside which there is one for phones."""
     paths = draw_outcome(outcome, title=title, truth=truth, folder=folder, **options)
-    assert paths == [folder / "estimates.svg", folder / "estimates.png"]
-    assert paths[1].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert paths == [folder / "estimates.svg"]
+    for path in (*paths, folder / f"estimates{NARROW}.svg"):
+        assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314  our own file
     return html.unescape(paths[0].read_text(encoding="utf-8"))

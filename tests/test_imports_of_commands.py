@@ -57,8 +57,9 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 def test_a_run_imports_its_own_system_and_no_attack(
     scenario: str, system: str, *, needs_scipy: bool, number: int, tmp_path: Path
 ) -> None:
-    """With its page, without its picture. scipy loads a sub-package when it is first used, by `import scipy as sp`."""
-    modules = imported("run", scenario, "--out", "run", "--no-pictures", folder=tmp_path)
+    """With its page and its picture. scipy loads a sub-package when it is first used, by `import scipy as sp`."""
+    modules = imported("run", scenario, "--out", "run", folder=tmp_path)
+    assert (tmp_path / "run" / "estimates.svg").is_file()
     of_others = _SYSTEMS - {system}
     assert not {
         module for module in modules if of_others & set(module.split(".")) and not module.endswith(".system")

@@ -83,7 +83,7 @@ def test_a_run_has_a_table_a_picture_an_attack_and_a_poisoner(package: Package) 
         re.search(rf"^{option} +[\d,.-]+ ± [\d.]+$", said, re.MULTILINE) for option in ("tea", "coffee", "water")
     )
     out = package.folder / "out"
-    assert (out / "estimates.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "estimates.svg").read_bytes().startswith(b"<svg ")
     coalition, poisoner = json.loads((out / "adversaries.json").read_text(encoding="utf-8"))
     assert (coalition["role"], coalition["rows"][0]["target"]) == ("coalition", "v1")
     assert coalition["rows"][0]["guess"].startswith("tea ")

@@ -166,7 +166,7 @@ def trials(
         print_json(summary_in_json(measured, name=name, wanted=wanted, refused=refused))
         return
     show_trials(console, measured, wanted=wanted, refused=refused)
-    tell_folder(console, folder)
+    tell_folder(console, folder, draws=True)
 
 
 @cli.command(short_help="Compare what a scenario's variants offer at its price.")
@@ -316,7 +316,7 @@ def plan(
     facts = [some(found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
     show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
     show_plan(console, found, table, source=scenario)
-    tell_folder(console, folder)
+    tell_folder(console, folder, draws=True)
 
 
 def _measure_and_error(text: str) -> tuple[str, float]:

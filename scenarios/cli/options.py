@@ -124,7 +124,7 @@ def print_json(value: object) -> None:
 
 _FILES: Final = {
     "report.html": "all of it on a page, for a browser",
-    "estimates.png": "the outcome as a picture",
+    "estimates.svg": "the outcome as a picture",
     "estimates.csv": "the outcome as a table",
     "workers.csv": "each worker's weight, error and importance",
     "plan.png": "error over ε as a picture",
@@ -138,9 +138,9 @@ _FILES: Final = {
 
 
 def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False, is_brief: bool = False) -> None:
-    """Print where everything is, what of a run is worth a look, and how to have pictures where none can be drawn.
+    """Print where everything is, and what of a run is worth a look; briefly, that is the page alone.
 
-    A command may draw always; of others their option `--pictures` says it. Briefly, it is the page alone.
+    Where matplotlib draws, and is not installed, it says how to have pictures, unless `--no-pictures` refuses them.
     """
     from ..presentation.terminal import show_facts
 
@@ -153,7 +153,7 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
         found = dict(found.items())
         show_facts(console, found, indent=2, spaced=False)
     console.print()
-    draws = draws or click.get_current_context().params.get("pictures", False)
+    draws = draws and click.get_current_context().params.get("pictures", True)
     if draws and importlib.util.find_spec("matplotlib") is None:
         console.print(f"There is no picture, since matplotlib is not installed: {_HOW}", soft_wrap=True)
         console.print()

@@ -85,4 +85,4 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
     console = make_console()
     with reporting(folder, wanted=with_report, command=given_command()):
         reproductions.show_reproduction(console, paper, found)
-    tell_folder(console, folder)
+    tell_folder(console, folder, draws=True)

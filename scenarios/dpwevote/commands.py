@@ -51,4 +51,4 @@ def power(
     if folder is not None:
         with reporting(folder, wanted=True):
             write_power(measured, folder, title=loaded.title or loaded.name)
-        tell_folder(console, folder, draws=True)
+        tell_folder(console, folder)

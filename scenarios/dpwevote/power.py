@@ -25,6 +25,7 @@ from ...protocol.dpwevote.game import MemberPower, WeightedGame, released_power
 from ...protocol.errors import refuse
 from ...protocol.estimators import Estimate
 from ..presentation import drawing
+from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
 from ..presentation.numbers import some
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
@@ -44,6 +45,13 @@ _COLUMNS: Final = {
 """What a page calls the columns of `power.csv`: as the terminal does."""
 _ROUNDING: Final = 1e-9
 _LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # where in its row each kind of share stands, so that none hides another
+_ROW_INCHES: Final = 0.2
+_MARKS: Final[dict[str, dict[str, Any]]] = {
+    "share of weight": {"color": drawing.INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
+    "Shapley-Shubik": {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
+    "Banzhaf": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
+    "in what is released": {"color": drawing.COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,12 +232,12 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
     names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
     cut = "" if len(shown) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
     who = some(len(powers.names), "partner")
-    bars = " · bars: one standard error" if powers.is_simulated else ""
-    picture = drawing.Picture(
-        draw=lambda panels: _draw(panels, powers, [places[0] for places in shown], names),
-        size=drawing.size_of_rows(names, row=0.13),
+    whiskers = f" · {drawing.WHISKERS}" if powers.is_simulated else ""
+    chart = Chart(
+        panels=[_draw(powers, [places[0] for places in shown], names)],
+        marks=_MARKS,
         title=f"Power in the game, and in what is released{cut}",
-        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{bars}",
+        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{whiskers}",
     )
     table = {
         "name": "power",
@@ -246,37 +254,29 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
         "notes": [f"{note}." for note in _notes_of(powers)],
     }
     folder.write_json("study.json", study)
-    drawing.save_picture(picture, folder=folder.path, name="power")
+    save_chart(chart, folder=folder.path, name="power")
 
 
-def _draw(panels: Any, powers: Powers, places: Sequence[int], names: Sequence[str]) -> drawing.Marks:
-    axes = panels[0, 0]
+def _draw(powers: Powers, places: Sequence[int], names: Sequence[str]) -> Panel:
+    panel = Panel(x=Axis("share of one partner in the sum of all"), y=Axis(names=names), height=_ROW_INCHES)
     total = math.fsum(powers.weights)
     of_all = math.fsum(own.value for own in powers.released)
-    marks: dict[str, dict[str, Any]] = {
-        "share of weight": {"color": drawing.INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
-        "Shapley-Shubik": {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 4, "linestyle": "none"},
-        "Banzhaf": {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 4.2, "linestyle": "none"},
-        "in what is released": {"color": drawing.COLORS["green"], "marker": "D", "markersize": 4, "linestyle": "none"},
-    }
     for row, place in enumerate(places):
-        member = powers.members[place]
-        found = {
-            "share of weight": powers.weights[place] / total,
-            "Shapley-Shubik": None if member.shapley_shubik is None else float(member.shapley_shubik),
-            "Banzhaf": float(member.normalized),
-            "in what is released": powers.released[place].value / of_all if of_all else None,
-        }
-        for level, (label, share) in zip(_LEVELS, found.items(), strict=True):
+        member, released = powers.members[place], powers.released[place]
+        found = (
+            powers.weights[place] / total,
+            None if member.shapley_shubik is None else float(member.shapley_shubik),
+            float(member.normalized),
+            released.value / of_all if of_all else None,
+        )
+        for level, mark, share in zip(_LEVELS, _MARKS.values(), found, strict=True):
             if share is not None:
-                axes.plot(share, row + level, **marks[label])
-        if of_all and (error := powers.released[place].standard_error / of_all):
-            axes.errorbar(
-                found["in what is released"], row + _LEVELS[-1], xerr=error, color=drawing.COLORS["green"], linewidth=1
-            )
-        axes.axhspan(row - 0.42, row + 0.42, color=drawing.WITHIN, linewidth=0, zorder=0)
-    drawing.name_rows(axes, names, x="share of one partner in the sum of all")
-    return marks
+                panel.mark(share, row + level, **mark)
+        if of_all:
+            at = released.value / of_all, row + _LEVELS[-1]
+            panel.whisker(at, released.standard_error / of_all, cap=0, color=drawing.COLORS["green"], linewidth=1)
+        panel.area(EDGES, (row - 0.42, row + 0.42), color=drawing.WITHIN, level=0.0)
+    return panel
 
 
 def _named(names: Sequence[str]) -> str:

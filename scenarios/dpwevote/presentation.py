@@ -1,6 +1,5 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from rich.text import Text
 from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ...protocol.estimators import DEFAULT_LEVEL, Estimate, Verdict
 from ..presentation import drawing
+from ..presentation.charts import EDGES, Axis, Chart, Panel
 from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
@@ -149,76 +149,53 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[Verdict, dict[str, Any]]] = {
     Verdict.PASSES: {"color": drawing.GOOD, "marker": "o", "markersize": 7},
-    Verdict.FAILS: {"color": drawing.POOR, "marker": "X", "markersize": 9, "markeredgecolor": "white"},
-    Verdict.TOO_CLOSE: {"color": drawing.MUTED, "marker": "o", "markersize": 7, "mfc": "white", "markeredgewidth": 1.6},
+    Verdict.FAILS: {"color": drawing.POOR, "marker": "X", "markersize": 9, "mec": "white"},
+    Verdict.TOO_CLOSE: {"color": drawing.MUTED, "marker": "o", "markersize": 7, "mfc": "white", "mew": 1.6},
 }
-_BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "linewidth": 0, "zorder": 0}
+_ROW_INCHES: Final = 0.36
+_BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "level": 0.0}
 
 
-def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
+def _draw(outcome: Outcome, known: Known) -> Chart:
     ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.leans_yes, -candidate.margin.value))
     shown = ordered[: drawing.MOST_ROWS]
-    names = [drawing.fold(candidate.name) for candidate in shown]
-    title = "" if len(shown) == len(ordered) else f" (the {len(shown)} of {len(ordered)} with the greatest margins)"
-    return drawing.Picture(
-        draw=functools.partial(_draw_rows, candidates=shown, names=names, truth=known.truth, needed=_needed(outcome)),
-        size=drawing.size_of_rows(names, row=0.36),
-        title=title,
+    is_margin = any(candidate.support is None for candidate in shown)
+    meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
+    panel = Panel(
+        x=Axis(meaning), y=Axis(names=[drawing.fold(candidate.name) for candidate in shown]), height=_ROW_INCHES
     )
-
-
-def _marks(*, with_band: bool, with_truth: bool) -> drawing.Marks:
-    """Return what the legend explains, in no candidate's color."""
+    for row, candidate in enumerate(shown):
+        mark = _MARKS[candidate.verdict.verdict]
+        panel.measured(_shown(candidate)[0], row, cap=8, linewidth=2, **mark)
+        if known.truth is not None:
+            subtracted = known.truth["quota"] if candidate.support is None else 0.0
+            panel.mark(known.truth[candidate.name] - subtracted, row, **drawing.TRUTH)
+        panel.beside[row] = _decision(candidate).words, mark["color"]
     marks: dict[str, Mapping[str, Any]] = {
         drawing.ESTIMATE: {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
-    if with_band:
+    if _draw_quotas(panel, [_shown(candidate)[1] for candidate in shown], "" if is_margin else _needed(outcome)):
         band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
         marks["quota, band: 2 standard errors"] = band
-    return {**marks, "truth": drawing.TRUTH} if with_truth else marks
+    if known.truth is not None:
+        marks["truth"] = drawing.TRUTH
+    title = "" if len(shown) == len(ordered) else f" (the {len(shown)} of {len(ordered)} with the greatest margins)"
+    return Chart(panels=[panel], marks=marks, title=title)
 
 
-def _draw_rows(
-    panels: Any,
-    *,
-    candidates: Sequence[CandidateOutcome],
-    names: Sequence[str],
-    truth: Mapping[str, float] | None,
-    needed: str,
-) -> drawing.Marks:
-    axes = panels[0, 0]
-    for row, candidate in enumerate(candidates):
-        mark = _MARKS[candidate.verdict.verdict]
-        support, _ = _shown(candidate)
-        error = drawing.ERRORS_SHOWN * support.standard_error
-        axes.errorbar(support.value, row, xerr=error, capsize=4, linewidth=2, **mark)
-        if truth is not None:
-            subtracted = truth["quota"] if candidate.support is None else 0.0
-            axes.plot(truth[candidate.name] - subtracted, row, **drawing.TRUTH)
-        drawing.annotate_row(axes, row, _decision(candidate).words, color=mark["color"])
-    is_margin = any(candidate.support is None for candidate in candidates)
-    meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
-    drawing.name_rows(axes, names, x=meaning)
-    with_band = _draw_quotas(
-        axes, [_shown(candidate)[1] for candidate in candidates], needed="" if is_margin else needed
-    )
-    return _marks(with_band=with_band, with_truth=truth is not None)
-
-
-def _draw_quotas(axes: Any, quotas: Sequence[Estimate], *, needed: str) -> bool:
+def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed: str) -> bool:
     """Draw what estimates are held against, once where that is the same for all; return whether it has errors.
 
     `needed` stands before a quota; it is empty where margins are held against 0.
     """
     is_one = len({*quotas}) == 1
     for row, quota in enumerate(quotas[:1] if is_one else quotas):
-        reach = (-0.5, len(quotas) - 0.5) if is_one else (row - 0.4, row + 0.4)
-        axes.plot([quota.value] * 2, reach, color=drawing.RULE, linewidth=1.6, zorder=1)
+        reach = EDGES if is_one else (row - 0.4, row + 0.4)
+        panel.line([quota.value] * 2, reach, color=drawing.RULE, linewidth=1.6, level=1.0)
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
-            axes.fill_betweenx(reach, quota.value - error, quota.value + error, **_BAND)
+            panel.area((quota.value - error, quota.value + error), reach, **_BAND)
     if is_one:
-        said = f"{needed} {_short(quotas[0].value)}" if needed else "quota"
-        drawing.annotate_line(axes, quotas[0].value, said)
+        panel.above[quotas[0].value] = f"{needed} {_short(quotas[0].value)}" if needed else "quota"
     return any(quota.standard_error for quota in quotas)
 
 

@@ -6,7 +6,6 @@ direction of preferences was released, that is said before any number is shown.
 """
 
 import dataclasses
-import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +16,7 @@ from rich.text import Text
 from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
 from ..presentation import drawing
+from ..presentation.charts import EDGES, Axis, Chart, Panel
 from ..presentation.numbers import decimals_of, in_a_row, rounded, some
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
@@ -217,19 +217,27 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
     return rows + rows_of_societies(outcome, known)
 
 
-def _draw(outcome: Outcome, known: Known) -> drawing.Picture:
+def _draw(outcome: Outcome, known: Known) -> Chart:
     features = _strongest(_features(outcome, known))
-    names = [drawing.fold(feature.name) for feature in features]
-    is_all = len(features) == len(outcome.features)
     if outcome.by_society:
         shown = [feature.name for feature in features]
         return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
-    return drawing.Picture(
-        draw=functools.partial(_draw_rows, features=features, names=names, outcome=outcome),
-        size=drawing.size_of_rows(names, row=0.17),
-        setting=_source(outcome),
-        title="" if is_all else f" (the strongest {len(features)} of {len(outcome.features)} features)",
+    panel = Panel(
+        x=Axis(_meaning(outcome)), y=Axis(names=[drawing.fold(feature.name) for feature in features]), height=0.17
     )
+    decimals = _decimals(features)
+    panel.line((0, 0), EDGES, color=drawing.RULE, linewidth=1)
+    for row, feature in enumerate(features):
+        color, alpha = drawing.POOR if feature.value < 0 else drawing.GOOD, 1 if feature.is_sure else _PALE
+        panel.bar(row, feature.value, height=0.62, color=color, alpha=alpha)
+        panel.whisker((feature.value, row), feature.error or 0.0)
+        if feature.clean is not None:
+            panel.mark(feature.clean, row, **drawing.TRUTH)
+        said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
+        panel.beside[row] = said, drawing.INK if feature.is_sure else drawing.MUTED
+    is_all = len(features) == len(outcome.features)
+    title = "" if is_all else f" (the strongest {len(features)} of {len(outcome.features)} features)"
+    return Chart(panels=[panel], marks=_marks(features), setting=_source(outcome), title=title)
 
 
 def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
@@ -247,27 +255,6 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
     if any(feature.clean is not None for feature in features):
         marks["without noise"] = drawing.TRUTH
     return marks
-
-
-def _draw_rows(panels: Any, *, features: Sequence[_Feature], names: Sequence[str], outcome: Outcome) -> drawing.Marks:
-    axes = panels[0, 0]
-    decimals = _decimals(features)
-    axes.axvline(0, color=drawing.RULE, linewidth=1)
-    for row, feature in enumerate(features):
-        color = drawing.POOR if feature.value < 0 else drawing.GOOD
-        axes.barh(row, feature.value, height=0.62, color=color, alpha=1 if feature.is_sure else _PALE, linewidth=0)
-        if feature.error is not None:
-            axes.errorbar(
-                feature.value, row, xerr=drawing.ERRORS_SHOWN * feature.error, capsize=3, zorder=3, **_WHISKER
-            )
-        if feature.clean is not None:
-            axes.plot(feature.clean, row, **drawing.TRUTH)
-        said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
-        drawing.annotate_row(axes, row, said, color=drawing.INK if feature.is_sure else drawing.MUTED)
-    if not any(feature.value or feature.error or feature.clean for feature in features):
-        axes.set_xlim(-1, 1)
-    drawing.name_rows(axes, names, x=_meaning(outcome))
-    return _marks(features)
 
 
 def _meaning(outcome: Outcome) -> str:

@@ -1,6 +1,5 @@
 """Several societies side by side: what each prefers, and where they differ by more than noise explains."""
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,6 +10,7 @@ from rich.text import Text
 from ...protocol.moral_preferences import DIFFERS, MOST_COMPARED, Difference, Outcome, SocietyOutcome, compare_societies
 from ...protocol.moral_preferences.certainty import why_no_verdict
 from ..presentation import drawing
+from ..presentation.charts import EDGES, Axis, Chart, Panel
 from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
@@ -23,6 +23,7 @@ _MOST_DRAWN: Final = len(drawing.COLORS)
 _MOST_DIFFERENCES: Final = 8
 _INTERVAL: Final = "Interval"
 _HEIGHT: Final = 0.72  # of a feature's row, which its societies share
+_TRUTH: Final = {**drawing.TRUTH, "markersize": 3.5}
 
 
 def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
@@ -189,50 +190,30 @@ def rows_of_societies(outcome: Outcome, known: Known) -> Rows:
     return rows
 
 
-def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> drawing.Picture:
+def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x: str, setting: str) -> Chart:
     """Return a picture in which a feature's row, from the top, has a mark for each society."""
-    shown = _largest(outcome, _MOST_DRAWN)
+    shown, truth = _largest(outcome, _MOST_DRAWN), known.truth or {}
     names = [drawing.fold(feature) for feature in features]
-    left = len(outcome.by_society) - len(shown)
-    return drawing.Picture(
-        draw=functools.partial(_draw, outcome=outcome, known=known, shown=shown, names=names, features=features, x=x),
-        size=drawing.size_of_rows(names, row=0.16 + 0.12 * len(shown)),
-        setting=setting,
-        note=f"{left:,} smaller societies are in {known.table}." if left else "",
-    )
-
-
-def _draw(
-    panels: Any,
-    *,
-    outcome: Outcome,
-    known: Known,
-    shown: Sequence[SocietyOutcome],
-    names: Sequence[str],
-    features: Sequence[str],
-    x: str,
-) -> drawing.Marks:
-    axes = panels[0, 0]
-    axes.axvline(0, color=drawing.RULE, linewidth=1)
+    panel = Panel(x=Axis(x), y=Axis(names=names), height=0.16 + 0.12 * len(shown))
+    panel.line((0, 0), EDGES, color=drawing.RULE, linewidth=1)
     marks: dict[str, dict[str, Any]] = {}
     step = _HEIGHT / len(shown)
-    for number, (society, color, marker) in enumerate(
-        zip(shown, drawing.COLORS.values(), drawing.MARKERS, strict=False)
-    ):
+    looks = zip(shown, drawing.COLORS.values(), drawing.MARKERS, strict=False)
+    for number, (society, color, marker) in enumerate(looks):
         style: dict[str, Any] = {"color": color, "marker": marker, "markersize": 5, "linestyle": "none"}
         marks[society.name] = style
         for row, feature in enumerate(features):
             place, at = outcome.features.index(feature), row + (number + 0.5) * step - _HEIGHT / 2
             value = (society.preferences or ())[place]
-            axes.plot(value, at, zorder=3, **style)
+            panel.mark(value, at, **style)
             if society.errors is not None:
-                reach = drawing.ERRORS_SHOWN * society.errors[place]
-                axes.plot([value - reach, value + reach], [at, at], color=color, linewidth=1.6, zorder=2)
-            if known.truth is not None and (true := known.truth.get(f"{society.name}, {feature}")) is not None:
-                axes.plot(true, at, **{**drawing.TRUTH, "markersize": 3.5})
+                panel.whisker((value, at), society.errors[place], cap=0, color=color, linewidth=1.6)
+            if (true := truth.get(f"{society.name}, {feature}")) is not None:
+                panel.mark(true, at, **_TRUTH)
     if any(society.errors for society in shown):
         marks[f"± {drawing.ERRORS_SHOWN} standard errors"] = {"color": drawing.INK, "linewidth": 1.6}
     if known.truth is not None:
-        marks["without noise"] = {**drawing.TRUTH, "markersize": 3.5}
-    drawing.name_rows(axes, names, x=x)
-    return marks
+        marks["without noise"] = _TRUTH
+    left = len(outcome.by_society) - len(shown)
+    note = f"{left:,} smaller societies are in {known.table}." if left else ""
+    return Chart(panels=[panel], marks=marks, setting=setting, note=note)

@@ -18,7 +18,7 @@ from ...protocol.phases import Truth
 from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
 from ..tables import Rows, Table
-from .drawing import save_picture
+from .charts import save_chart
 from .lessons import show_lesson, written_lesson
 from .lessons_drawn import draw_lesson
 from .plain import PLAIN, plain_briefs, plain_verdict
@@ -116,16 +116,15 @@ def draw_outcome(
     folder: Path,
     setting: str = "",
 ) -> list[Path]:
-    """Draw an outcome as `estimates.svg` and `estimates.png`; return the files.
+    """Draw an outcome as `estimates.svg`, and for phones; return the file, or nothing of outcomes without estimates.
 
-    There are none of outcomes without estimates, and where matplotlib is not installed. Below the title stands the
-    setting: how many took part, under which promise.
+    Below the title stands the setting: how many took part, under which promise.
     """
     with _asking(outcome, "draw") as presenter:
-        picture = presenter.draw(outcome, Known(truth=truth, gold=gold))
-        if picture is None:
+        chart = presenter.draw(outcome, Known(truth=truth, gold=gold))
+        if chart is None:
             return []
-        return save_picture(picture, folder=folder, name="estimates", title=title, setting=setting)
+        return save_chart(chart, folder=folder, name="estimates", title=title, setting=setting)
 
 
 def is_plain(outcome: msgspec.Struct) -> bool:

@@ -1,18 +1,22 @@
-"""The frame of every picture, a run's or a paper's: style, palette, title, setting, panels, legend, files.
+"""What every picture has, a run's or a paper's: palette, title, setting, legend, note; and those that matplotlib draws.
 
 From top to bottom a picture has its title, a subdued line that says of what and under which promise (how many parties,
 the proven ε, whom they trust), the panels, the legend, and a note where something has to be said of how it is read.
 
 Colors are never alone: what differs in color differs in shape, in place or in a word beside it, too.
 
-matplotlib is optional, and imported late: it takes longer than most runs.
+matplotlib draws those of papers and experiments. It is optional, and imported late: it takes longer than most runs,
+whose own are `charts`.
 """
 
 import dataclasses
+import hashlib
+import html
 import importlib
 import io
 import itertools
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,10 +24,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from ...transports.own_files import replace_private
-from .embedding import embeddable
 from .seals import seal
 
 INK: Final = "#1f2933"
+WHITE: Final = "#ffffff"
 MUTED: Final = "#616e7c"
 RULE: Final = "#52606d"
 GOOD: Final = "#0b5d3b"
@@ -67,7 +71,6 @@ TRUTH: Final[dict[str, Any]] = {
     "markersize": 6,
     "mfc": "white",
     "mec": INK,
-    "zorder": 4,
     "linestyle": "none",
 }
 """How what is true is marked, beside estimates."""
@@ -75,7 +78,7 @@ TRUTH: Final[dict[str, Any]] = {
 WIDTH: Final = 8.0  # of a run's picture, in inches
 NARROW: Final = "-narrow"
 """Stands behind the name of a run's picture as a phone shows it: as wide as that, with panels and words in columns."""
-_NARROW_INCHES: Final = 4.2
+NARROW_INCHES: Final = 4.2
 _NARROW_LINE: Final = 44  # characters
 _LESS_WHEN_NARROW: Final = 4  # characters, since in a short line wide ones may come together
 _NARROW_TICKS: Final = 5
@@ -110,9 +113,16 @@ _STYLE: Final = {
     "text.parse_math": False,  # a name may hold any number of dollars
 }
 _DOTS_PER_INCH: Final = 160
-_BESIDE_ROW: Final = ("axes fraction", "data")  # coordinates of what is said of a row
 _WRITTEN_OUT: Final = 3
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_MEASURED_FONT: Final = "'DejaVu Sans'"
+_FONTS: Final = f"{_MEASURED_FONT}, 'Bitstream Vera Sans', Verdana, Geneva, sans-serif"
+"""Alike wide, so that what fits in one fits in the others; a browser takes the first that it has."""
+_LEFT_OUT: Final = re.compile(r"\s*<metadata>.*?</metadata>|\s*<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", re.DOTALL)
+"""What a page needs no second time, and a style that would be that of the whole page."""
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""Characters that XML cannot hold, in a title that somebody wrote."""
+_DIGEST_BYTES: Final = 6
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -123,10 +133,8 @@ class Picture:
     draw: Callable[[Any], Marks | None]
     size: tuple[float, float]  # in inches, with a title and a legend of one line; what else is written makes it higher
     panels: tuple[int, int] = (1, 1)  # rows and columns of them
-    narrow_height: float = 0.0  # with all of them one below the other; by default the height for each column
-    title: str = ""  # one line; of a run's outcome, how the run's own title goes on
-    # Of what it is, in small type below the title; of a run's outcome, what the run's own leaves open.
-    setting: str = ""
+    title: str = ""  # one line
+    setting: str = ""  # of what it is, in small type below the title
     note: str = ""  # how it is read, in small type below the panels
 
 
@@ -144,8 +152,52 @@ class Measured(Protocol):
         ...
 
 
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """What stands around a picture's panels: lines above them and below them, and the legend's labels, by column."""
+
+    head: str
+    small: str
+    foot: str
+    columns: Sequence[Sequence[str]]
+
+
+def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, note: str) -> Frame:
+    """Return what stands around a picture's panels, in lines for which there is room; the width is in inches."""
+    most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == NARROW_INCHES else 0)
+    small: list[str] = []  # lines end with a whole part of the setting, where they can
+    for part in filter(None, setting.split(_BETWEEN)):
+        if small and len(joined := small[-1] + _BETWEEN + part) <= most:
+            small[-1] = joined
+        else:
+            small += textwrap.wrap(part, most)
+    head, foot = textwrap.fill(title, int(_CHARACTERS_OF_TITLE * width)), textwrap.fill(note, most)
+    return Frame(head, "\n".join(small), foot, _columns_of_legend(labels, width))
+
+
+def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence[str]]:
+    """Return labels in the greatest number of columns for which there is room, in inches."""
+    columns: list[Sequence[str]] = []
+    for number in range(len(labels), 0, -1):
+        least, longer = divmod(len(labels), number)  # the first columns have a label more
+        ends = [0, *itertools.accumulate(least + (place < longer) for place in range(number))]
+        columns = [labels[start:end] for start, end in itertools.pairwise(ends)]
+        widest = [max(len(line) for label in own for line in label.split("\n")) for own in columns]
+        if sum(_MARK_INCHES + _CHARACTER_INCHES * most for most in widest) <= width:
+            break
+    return columns
+
+
+def in_short_lines(text: str, *, is_name: bool = False) -> str:
+    """Return words in lines for which a phone has room, a row's name in shorter ones; lines that end stay apart."""
+    most = _NARROW_NAME if is_name else _NARROW_LINE
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, most))
+
+
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a picture as `<name>.svg` and `<name>.png`, a run's also for phones; title and setting stand before its own.
+    """Draw a picture as `<name>.svg` and `<name>.png`; title and setting stand before its own.
+
+    One that is as wide as a run's is drawn for phones, too.
 
     Returns:
         The files; none where matplotlib is not installed.
@@ -170,12 +222,12 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         drawn = [paths[0]]
         if picture.size[0] == WIDTH:
             rows, columns = picture.panels
-            height = picture.narrow_height or picture.size[1] * columns
-            figure = figures.Figure(figsize=(_NARROW_INCHES, height), layout="constrained")
+            height = picture.size[1] * columns
+            figure = figures.Figure(figsize=(NARROW_INCHES, height), layout="constrained")
             panels = figure.subplots(rows * columns, 1, squeeze=False).reshape(rows, columns)
-            marks = {textwrap.fill(label, _NARROW_LINE): mark for label, mark in (picture.draw(panels) or {}).items()}
+            marks = {in_short_lines(label): mark for label, mark in (picture.draw(panels) or {}).items()}
             height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
-            narrow = dataclasses.replace(picture, size=(_NARROW_INCHES, height))
+            narrow = dataclasses.replace(picture, size=(NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
             drawn.append(folder / f"{name}{NARROW}.svg")
             _write_svg(figure, narrow, drawn[1], **words)
@@ -191,63 +243,45 @@ def _write_svg(figure: Any, picture: Picture, path: Path, *, title: str, setting
 
 
 def _narrow(axes: Any, first: Any) -> float:
-    """Write what stands beside a panel's rows below their names, and all words in short lines; return the inches more.
+    """Write all words in short lines; return the inches that rows' names take more.
 
     Words at the end of a line stay there. Names that a panel shares with the first of its line stand at both.
     """
     ticker: Any = importlib.import_module("matplotlib.ticker")
     if isinstance(locator := axes.xaxis.get_major_locator(), ticker.MaxNLocator):
         locator.set_params(nbins=_NARROW_TICKS)
-    axes.set_title(textwrap.fill(axes.get_title("left"), _NARROW_LINE))
-    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), _NARROW_LINE))
-    beside: dict[float, str] = {}
-    for text in list(axes.texts):
-        if getattr(text, "xycoords", "") == _BESIDE_ROW:
-            beside[text.xy[1]] = text.get_text()
-            text.remove()
-        elif getattr(text, "xycoords", "") == "axes fraction":
-            text.set_text(textwrap.fill(text.get_text(), _NARROW_NAME))
+    axes.set_title(in_short_lines(axes.get_title("left")))
+    axes.set_xlabel(in_short_lines(axes.get_xlabel()))
+    for text in axes.texts:
+        if getattr(text, "xycoords", "") == "axes fraction":
+            text.set_text(in_short_lines(text.get_text(), is_name=True))
     if not isinstance(axes.yaxis.get_major_locator(), ticker.FixedLocator):  # no rows with names
         return 0.0
-    names = {tick.get_loc(): tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()}
-    if not any(names.values()):
-        names = {tick.get_loc(): tick.label1.get_text() for tick in first.yaxis.get_major_ticks()}
-        axes.set_yticks(list(names), list(names.values()))
-    if not beside and all(len(name) <= _NARROW_NAME for name in names.values()):
-        return 0.0
-    lines = {
-        place: [
-            part
-            for line in f"{name}\n{beside.get(place, '')}".split("\n")
-            for part in textwrap.wrap(line, _NARROW_NAME)
-        ]
-        for place, name in names.items()
-    }
-    axes.set_yticks(list(lines), ["\n".join(own) for own in lines.values()], fontsize=8.5)
-    return sum(_LINE_INCHES * max(len(own) - 1 - names[place].count("\n"), 0) for place, own in lines.items())
+    names = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()]
+    if not any(names):
+        names = [tick.label1.get_text() for tick in first.yaxis.get_major_ticks()]
+    lines = [in_short_lines(name, is_name=True) for name in names]
+    axes.set_yticks(axes.get_yticks(), lines)
+    return sum(_LINE_INCHES * (own.count("\n") - name.count("\n")) for own, name in zip(lines, names, strict=True))
 
 
 def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
     """Write what stands above the panels and below them, and make room for it."""
-    marks = dict(marks.items())
     width, height = picture.size
-    head = textwrap.wrap(title, int(_CHARACTERS_OF_TITLE * width))
-    most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == _NARROW_INCHES else 0)
-    small = _lines_of_setting(setting, most)
-    foot = textwrap.wrap(picture.note, most)
-    columns = _columns_of_legend(list(marks), width)
-    lines = math.ceil(len(marks) / columns) + max((label.count("\n") for label in marks), default=0)
-    above = _TITLE_INCHES * len(head) + _SMALL_INCHES * len(small) + _GAP_INCHES
-    noted = _SMALL_INCHES * len(foot) + _GAP_INCHES * bool(foot)
+    frame = frame_of(list(marks), width, title=title, setting=setting, note=picture.note)
+    head, small, foot = (len(text.splitlines()) for text in (frame.head, frame.small, frame.foot))
+    lines = max(map(len, frame.columns), default=0) + max((label.count("\n") for label in marks), default=0)
+    above = _TITLE_INCHES * head + _SMALL_INCHES * small + _GAP_INCHES
+    noted = _SMALL_INCHES * foot + _GAP_INCHES * bool(foot)
     below = noted + (_LEGEND_INCHES * lines + _GAP_INCHES if marks else 0.0)
     height += above - _TITLE_INCHES + noted + _LEGEND_INCHES * max(lines - 1, 0)
     figure.set_size_inches(width, height)
     figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - (above + below) / height))
     place: dict[str, Any] = {"x": _LEFT_INCHES / width, "ha": "left", "va": "top"}
-    figure.text(y=1 - _PAD_INCHES / height, s="\n".join(head), fontsize=11.5, fontweight="bold", color=INK, **place)
-    under = _PAD_INCHES + _TITLE_INCHES * len(head)
-    figure.text(y=1 - under / height, s="\n".join(small), fontsize=8.5, color=MUTED, **place)
-    figure.text(y=noted / height, s="\n".join(foot), fontsize=8.5, color=MUTED, **place)
+    figure.text(y=1 - _PAD_INCHES / height, s=frame.head, fontsize=11.5, fontweight="bold", color=INK, **place)
+    under = _PAD_INCHES + _TITLE_INCHES * head
+    figure.text(y=1 - under / height, s=frame.small, fontsize=8.5, color=MUTED, **place)
+    figure.text(y=noted / height, s=frame.foot, fontsize=8.5, color=MUTED, **place)
     if marks:
         lines_of: Any = importlib.import_module("matplotlib.lines")
         # No plotted line has a width of its error bars.
@@ -257,52 +291,48 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
             loc="lower left",
             bbox_to_anchor=(0, noted / height),
             borderaxespad=0,
-            ncols=columns,
+            ncols=len(frame.columns),
             frameon=False,
             fontsize=9,
         )
 
 
-def _lines_of_setting(setting: str, most: int) -> list[str]:
-    """Return a setting in lines of at most so many characters, which end with a whole part where they can."""
-    lines: list[str] = []
-    for part in filter(None, setting.split(_BETWEEN)):
-        if lines and len(joined := lines[-1] + _BETWEEN + part) <= most:
-            lines[-1] = joined
-        else:
-            lines += textwrap.wrap(part, most)
-    return lines
-
-
-def _columns_of_legend(labels: Sequence[str], width: float) -> int:
-    """Return the greatest number of columns in which these labels fit into a picture of this width, in inches."""
-    for columns in range(len(labels), 1, -1):
-        least, longer = divmod(len(labels), columns)  # the first columns have a label more
-        ends = [0, *itertools.accumulate(least + (place < longer) for place in range(columns))]
-        widest = [
-            max(len(line) for label in labels[start:end] for line in label.split("\n"))
-            for start, end in itertools.pairwise(ends)
-        ]
-        if sum(_MARK_INCHES + _CHARACTER_INCHES * most for most in widest) <= width:
-            return columns
-    return 1
-
-
 def _described(figure: Any, *, setting: str, note: str) -> str:
     """Return in words what is written in a figure's panels, for those who cannot see where it stands."""
-    said = [f"{setting}."] if setting else []
+    told: list[str] = []
     for axes in figure.axes:
-        if not axes.get_visible():
-            continue
-        told = [axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel()]
-        ticks = axes.yaxis.get_major_ticks()
-        names = {tick.get_loc(): " ".join(tick.label1.get_text().split()) for tick in ticks}
-        for text in axes.texts:
-            # What stands beside a row belongs to the row's name.
-            name = names.get(text.xy[1], "") if getattr(text, "xycoords", "") == _BESIDE_ROW else ""
-            told.append(f"{name}: {text.get_text()}" if name else text.get_text())
-        said.append("; ".join(" ".join(part.split()) for part in told if part.strip()) + ".")
-    return " ".join([*said, *([f"{note}."] if note else [])])
+        if axes.get_visible():
+            texts = [text.get_text() for text in axes.texts]
+            told.append(in_words([axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), *texts]))
+    return " ".join(f"{each}." for each in (setting, *told, note) if each)
+
+
+def in_words(parts: Iterable[str]) -> str:
+    """Return what is written in a panel, in one line."""
+    return "; ".join(" ".join(part.split()) for part in parts if part.strip())
+
+
+def embeddable(svg: str, *, title: str, description: str) -> str:
+    """Return a picture's SVG as pages want it: named for those who hear it, without what would act on a page around it.
+
+    The background stays white, so that a picture is a light card on a dark page, too. Its text is text: it is searched,
+    selected and enlarged, in the font that was measured or one of the same widths. Several pictures stand in one page:
+    no name in one of them is one of another's, and no style of one reaches beyond it.
+    """
+    digest = hashlib.blake2s(svg.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    _, opening, rest = svg.partition("<svg ")
+    attributes, _, content = rest.partition(">")
+    own = (
+        f'role="img" aria-labelledby="title-{digest}" aria-describedby="desc-{digest}" '
+        'style="max-width: 100%; height: auto" stroke-linejoin="round" stroke-linecap="butt"'
+    )
+    named = (
+        f'\n <title id="title-{digest}">{html.escape(title, quote=False)}</title>'
+        f'\n <desc id="desc-{digest}">{html.escape(description, quote=False)}</desc>'
+    )
+    content = _LEFT_OUT.sub("", content)
+    content = re.sub(r'<g id="[^"]*"', "<g", content)  # nothing refers to groups
+    return _NO_XML.sub("", f"{opening}{attributes} {own}>{named}{content.replace(_MEASURED_FONT, _FONTS)}")
 
 
 def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
@@ -310,18 +340,9 @@ def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
     return [path for name, picture in pictures.items() for path in save_picture(picture, folder=folder, name=name)]
 
 
-def fold(name: str, *, most_lines: int | None = None) -> str:
+def fold(name: str, *, most_lines: int | None = None, most: int = _CHARACTERS_OF_NAME) -> str:
     """Return a name in as many lines as it needs beside its row, or in so many of them."""
-    return textwrap.fill(name, _CHARACTERS_OF_NAME, max_lines=most_lines, placeholder=" …")
-
-
-def size_of_rows(names: Sequence[str], *, row: float = 0.4, frame: float = 1.7) -> tuple[float, float]:
-    """Return the size in inches of a run's picture with a row for each of these folded names.
-
-    A row is so high beside its name's lines, and the frame is all that is no row.
-    """
-    lines = max(1 + name.count("\n") for name in names)
-    return WIDTH, frame + (row + _LINE_INCHES * lines) * len(names)
+    return textwrap.fill(name, most, max_lines=most_lines, placeholder=" …")
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:
@@ -346,17 +367,6 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     clean(axes, x=x, grid="x")
     axes.tick_params(axis="y", length=0)
-
-
-def annotate_row(axes: Any, row: int, text: str, *, color: str) -> None:
-    """Write beside a row what is said of it."""
-    axes.annotate(text, (1.01, row), xycoords=_BESIDE_ROW, va="center", color=color)
-
-
-def annotate_line(axes: Any, place: float, text: str) -> None:
-    """Write above a vertical line what it is."""
-    at = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
-    axes.annotate(text, (place, 1.0), color=RULE, **at)
 
 
 def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[Measured], **style: Any) -> None:
@@ -401,16 +411,9 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
     low, high = axes.get_ylim()
     scale = axes.yaxis.get_transform().transform
     bottom, top = scale([low])[0], scale([high])[0]
-    parts = {name: ((scale([value])[0] - bottom) / (top - bottom), color) for name, (value, color) in ends.items()}
-    heights: list[float] = []
-    ordered = sorted(parts.items(), key=lambda item: item[1][0])
-    for _, (height, _) in ordered:
-        heights.append(max(height, heights[-1] + gap) if heights else height)
-    # What was pushed up too far moves down again as a whole.
-    for place in range(len(heights) - 1, -1, -1):
-        limit = 1.0 if place == len(heights) - 1 else heights[place + 1] - gap
-        heights[place] = min(heights[place], limit)
-    for (text, (_, color)), height in zip(ordered, heights, strict=True):
+    parts = {name: (scale([value])[0] - bottom) / (top - bottom) for name, (value, _) in ends.items()}
+    for text, height in apart(parts, gap, 1.0).items():
+        color = ends[text][1]
         axes.annotate(
             text,
             (1.015, height),
@@ -420,3 +423,15 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
             va="center",
             fontweight="bold",
         )
+
+
+def apart(heights: Mapping[str, float], gap: float, most: float) -> dict[str, float]:
+    """Return heights that differ by a gap at least, the lowest first; none is higher than so much."""
+    names = sorted(heights, key=lambda name: heights[name])
+    moved: list[float] = []
+    for name in names:
+        moved.append(max(heights[name], moved[-1] + gap) if moved else heights[name])
+    # What was pushed up too far moves down again as a whole.
+    for place in range(len(moved) - 1, -1, -1):
+        moved[place] = min(moved[place], most if place == len(moved) - 1 else moved[place + 1] - gap)
+    return dict(zip(names, moved, strict=True))

@@ -35,7 +35,7 @@ def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> N
         rows = list(zip(*columns, strict=True))
         show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
     if lesson.figures and is_drawn:
-        show_note(console, "What it learnt is drawn in the run's folder, adversary-*.png.")
+        show_note(console, "What it learnt is drawn in the run's folder, adversary-*.svg.")
 
 
 def written_lesson(lesson: Lesson) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Any outcome without a presenter of its own: tables of its fields, and bars for what it estimates."""
 
-import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -13,6 +12,7 @@ from ...protocol.estimators import Estimate
 from ..outcomes import Field, Line, Lines, number_of, plain, tables_of, truth_of
 from ..tables import Rows, Table
 from . import drawing
+from .charts import EDGES, Axis, Chart, Panel
 from .numbers import capitalized, decimals_of, in_a_row, rounded, some
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
@@ -23,7 +23,6 @@ _MOST_PANELS: Final = 6
 _FEWEST_ROWS: Final = 6  # of a panel, however many panels there are
 _COMPARABLE: Final = 20.0
 """Numbers of single fields stand on one axis where none reaches so many times as far as another."""
-_PANEL_INCHES: Final = 0.9  # what a panel takes beside its rows
 _ROW_INCHES: Final = 0.25  # what a row takes beside the lines of its name
 _HEIGHT_OF_BARS: Final = 0.45
 
@@ -222,37 +221,38 @@ class _Bar(NamedTuple):
     true: float | None
 
 
-class _Panel(NamedTuple):
+class _Kind(NamedTuple):
     """Estimates that share an axis."""
 
     label: str
     bars: Sequence[_Bar]
 
 
-def _draw(outcome: msgspec.Struct, known: Known) -> drawing.Picture | None:
+def _draw(outcome: msgspec.Struct, known: Known) -> Chart | None:
     panels = [panel for table in tables_of(outcome) for panel in _panels_of(table, known)]
     if not panels:
         return None
     shown = panels[:_MOST_PANELS]
     most = max(drawing.MOST_ROWS // len(shown), _FEWEST_ROWS)
-    names = [[drawing.fold(bar.name, most_lines=3) for bar in panel.bars[:most]] for panel in shown]
-    heights = [drawing.size_of_rows(each, row=_ROW_INCHES, frame=_PANEL_INCHES)[1] for each in names]
-    width, frame = drawing.size_of_rows([""], row=0.0)
-    return drawing.Picture(
-        draw=functools.partial(_draw_panels, shown=shown, names=names, heights=heights),
-        size=(width, frame - _PANEL_INCHES + sum(heights)),
-        panels=(len(shown), 1),
-        title="" if shown == panels else f" (the first {len(shown)} of {len(panels)} kinds of estimates)",
-    )
+    bars = [bar for panel in shown for bar in panel.bars[:most]]
+    has_errors = any(bar.estimate.standard_error for bar in bars)
+    blue = drawing.COLORS["blue"]
+    mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": blue, "mec": blue}
+    mark |= {"color": drawing.INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
+    marks: dict[str, Mapping[str, Any]] = {drawing.ESTIMATE if has_errors else "estimate": mark}
+    if any(bar.true is not None for bar in bars):
+        marks["truth"] = drawing.TRUTH
+    title = "" if shown == panels else f" (the first {len(shown)} of {len(panels)} kinds of estimates)"
+    return Chart(panels=[_drawn(panel, most) for panel in shown], marks=marks, title=title)
 
 
-def _panels_of(table: Lines, known: Known) -> Iterator[_Panel]:
+def _panels_of(table: Lines, known: Known) -> Iterator[_Kind]:
     """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
     for column in table.measured if table.name else ():
         bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known)) is not None]
         if bars:
             label = table.name if column == "value" else f"{table.name}: {column}"
-            yield _Panel(label.replace("_", " "), bars)
+            yield _Kind(label.replace("_", " "), bars)
     if table.name:
         return
     (line,) = table.lines
@@ -268,7 +268,7 @@ def _panels_of(table: Lines, known: Known) -> Iterator[_Panel]:
                 break
         else:
             groups.append([bar])
-    yield from (_Panel("", group) for group in groups)
+    yield from (_Kind("", group) for group in groups)
 
 
 def _bar(table: Lines, line: Line, column: str, name: str, known: Known) -> _Bar | None:
@@ -284,44 +284,22 @@ def _reach(bar: _Bar) -> float:
     return abs(bar.estimate.value) + drawing.ERRORS_SHOWN * bar.estimate.standard_error
 
 
-def _draw_panels(
-    panels: Any, *, shown: Sequence[_Panel], names: Sequence[Sequence[str]], heights: Sequence[float]
-) -> drawing.Marks:
-    panels[0, 0].get_gridspec().set_height_ratios(heights)
-    for axes, panel, of_panel in zip(panels.flat, shown, names, strict=True):
-        _draw_bars(axes, panel, of_panel)
-    bars = [bar for panel, each in zip(shown, names, strict=True) for bar in panel.bars[: len(each)]]
-    has_errors = any(bar.estimate.standard_error for bar in bars)
-    mark: dict[str, Any] = {
-        "marker": "s",
-        "markersize": 9,
-        "mfc": drawing.COLORS["blue"],
-        "mec": drawing.COLORS["blue"],
-    }
-    mark |= {"color": drawing.INK, "linewidth": 1.5} if has_errors else {"linestyle": "none"}
-    marks: dict[str, dict[str, Any]] = {drawing.ESTIMATE if has_errors else "estimate": mark}
-    return {**marks, "truth": drawing.TRUTH} if any(bar.true is not None for bar in bars) else marks
-
-
-def _draw_bars(axes: Any, panel: _Panel, names: Sequence[str]) -> None:
-    shown = panel.bars[: len(names)]
+def _drawn(panel: _Kind, most: int) -> Panel:
+    """Return a panel with so many bars."""
+    shown = panel.bars[:most]
+    cut = "" if len(shown) == len(panel.bars) else f" (the first {len(shown)} of {len(panel.bars):,})"
+    names = [drawing.fold(bar.name, most_lines=3) for bar in shown]
+    drawn = Panel(x=Axis(panel.label + cut), y=Axis(names=names), height=_ROW_INCHES)
     estimates = [bar.estimate for bar in shown]
-    axes.barh(
-        range(len(shown)), [each.value for each in estimates], height=_HEIGHT_OF_BARS, color=drawing.COLORS["blue"]
-    )
     decimals = decimals_of((each.value for each in estimates), (each.standard_error for each in estimates))
     for row, bar in enumerate(shown):
-        if bar.estimate.standard_error:
-            error = drawing.ERRORS_SHOWN * bar.estimate.standard_error
-            axes.errorbar(bar.estimate.value, row, xerr=error, color=drawing.INK, capsize=4, linewidth=1.5)
+        drawn.bar(row, bar.estimate.value, height=_HEIGHT_OF_BARS, color=drawing.COLORS["blue"])
+        drawn.whisker((bar.estimate.value, row), bar.estimate.standard_error, cap=8, linewidth=1.5)
         if bar.true is not None and math.isfinite(bar.true):
-            axes.plot(bar.true, row, **drawing.TRUTH)
-        drawing.annotate_row(axes, row, _estimate(bar.estimate, decimals), color=drawing.INK)
-    axes.axvline(0, color=drawing.INK, linewidth=0.8)
-    is_all = len(shown) == len(panel.bars)
-    drawing.name_rows(
-        axes, names, x=panel.label + ("" if is_all else f" (the first {len(shown)} of {len(panel.bars):,})")
-    )
+            drawn.mark(bar.true, row, **drawing.TRUTH)
+        drawn.beside[row] = _estimate(bar.estimate, decimals), drawing.INK
+    drawn.line((0, 0), EDGES, color=drawing.INK, linewidth=0.8)
+    return drawn
 
 
 PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=_draw)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...protocol.estimators import Estimate
 from ..tables import Rows, Table
-from .drawing import Picture
+from .charts import Chart
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -77,7 +77,7 @@ class Presenter(Generic[OutcomeT]):
 
     show: Callable[[Console, OutcomeT, Known], None]
     rows: Callable[[OutcomeT, Known], Rows]
-    draw: Callable[[OutcomeT, Known], Picture | None]
+    draw: Callable[[OutcomeT, Known], Chart | None]
     say: Callable[[OutcomeT], Text] | None = None
     brief: Callable[[OutcomeT], Sequence[Brief]] | None = None
     verdict: Callable[[OutcomeT], str] | None = None

@@ -1,6 +1,6 @@
 """A picture's SVG as a part of a page: nothing in it acts or loads, its names are its own, and its colors the page's.
 
-matplotlib writes a style beside each mark. A page allows no such styles, so each becomes a class; the frame's own
+A picture has a style beside each mark. A page allows no such styles, so each becomes a class; the frame's own
 colors become the page's, which are others in the dark.
 """
 

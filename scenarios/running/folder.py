@@ -7,7 +7,7 @@
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
-| `estimates.csv`, `estimates.svg`, `estimates.png` | the outcome as a table and a picture; `-narrow.svg`: for phones |
+| `estimates.csv`, `estimates.svg` | the outcome as a table and a picture; `estimates-narrow.svg`: for phones |
 | `pictures.json` | which pictures this user drew from these results (`presentation.seals`); a page has these alone |
 | `workers.csv` | of a crowd that is made up or public, in a simulation: each worker's weight, error and importance |
 | `evidence/` | of a masked session's server: what proves who has lied in it, a file each, for `examples/verdict.py` |

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from ...protocol.privacy import Budget
 from ..presentation import briefs_of, drawing
+from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
 from ..presentation.numbers import capitalized, some
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
@@ -28,12 +29,10 @@ _MOST_NAMES: Final = 3  # names in a row of persons who paid alike
 _MOST_LINES: Final = 12
 _MOST_VOTES: Final = 6  # columns of single votes; of a longer series only sums are shown
 _LEGEND_LINES: Final = 8
-_GAP: Final = 0.07
-_LOSS_INCHES: Final = 2.6
+_LOSS_INCHES: Final = 2.0
 _WIDER: Final = 0.9
 _ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "markersize": 6, "linewidth": 2}
-_ROW_INCHES: Final = 0.36
-_FRAME_INCHES: Final = 1.5
+_ROW_INCHES: Final = 0.25
 
 
 def say_allowance(series: Series) -> str:
@@ -135,32 +134,28 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
 
 
 def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
-    """Draw a series as `series.svg` and `series.png`: each person's loss from vote to vote, and each vote's decision.
-
-    Returned are the files; none where matplotlib is not installed.
-    """
+    """Draw a series as `series.svg`: each person's loss from vote to vote, and each vote's decision."""
     most = max(1, _MOST_DRAWN // len(finished.held))
     briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
     drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
-    heights = [_LOSS_INCHES] + ([_ROW_INCHES * len(drawn) + 1.0] if drawn else [])
-
-    def draw(panels: Any) -> drawing.Marks | None:
-        panels[0, 0].get_gridspec().set_height_ratios(heights)
-        _draw_losses(panels[0, 0], series, finished)
-        if not drawn:
-            return None
-        _draw_outcomes(panels[1, 0], drawn)
-        return {drawing.ESTIMATE: _ESTIMATE}
-
-    picture = drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME_INCHES + sum(heights)), panels=(len(heights), 1))
-    return drawing.save_picture(picture, folder=folder, name="series", title=series.title, setting=finished.setting)
+    losses = _draw_losses(series, finished)
+    chart = Chart(panels=[losses])
+    if drawn:
+        chart = Chart(panels=[losses, _draw_outcomes(drawn)], marks={drawing.ESTIMATE: _ESTIMATE})
+    return save_chart(chart, folder=folder, name="series", title=series.title, setting=finished.setting)
 
 
-def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
-    """Draw what each person lost up to each vote, or in the window that ends with it, below what is allowed."""
+def _draw_losses(series: Series, finished: FinishedSeries) -> Panel:
+    """Return what each person lost up to each vote, or in the window that ends with it, below what is allowed."""
     held, allowance = finished.held, series.allowance
     votes = list(range(1, len(held) + 1))
     ends: dict[str, tuple[float, str]] = {}
+    panel = Panel(
+        x=Axis(ticks={vote: _tick(each.vote) for vote, each in zip(votes, held, strict=True)}),
+        y=Axis("ε proven", base=0.0, seen=[0.0]),
+        height=_LOSS_INCHES,
+        ends=ends,
+    )
     palette = list(drawing.COLORS.values())
     alike = list(_alike(finished))[:_LEGEND_LINES]
     for place, (names, paid) in enumerate(alike):
@@ -168,24 +163,18 @@ def _draw_losses(axes: Any, series: Series, finished: FinishedSeries) -> None:
         heights = [_counted(held, paid, number, allowance.period_seconds) for number in range(len(held))]
         # Lines that lie on each other are seen, since those that are drawn first are wider.
         width = 1.8 + _WIDER * (len(alike) - 1 - place)
-        axes.plot(votes, heights, linewidth=width, color=color, clip_on=False, solid_capstyle="round")
-        axes.plot(votes, heights, marker="o", markersize=width + 2.4, linestyle="none", color=color, clip_on=False)
+        panel.line(votes, heights, linewidth=width, color=color, marker="o", markersize=width + 2.4)
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
-        axes.axhline(allowance.budget.epsilon, color=drawing.RULE, linewidth=1.0)
-        ends["budget: refused above"] = (allowance.budget.epsilon, drawing.RULE)
-    axes.set_ylim(bottom=0)
-    axes.margins(y=0.12)
-    if allowance.budget is not None:
-        top = max(axes.get_ylim()[1], 1.15 * allowance.budget.epsilon)
-        axes.set_ylim(0, top)
-        axes.axhspan(allowance.budget.epsilon, top, color=drawing.BEYOND, linewidth=0, zorder=0)
-    axes.set_xticks(votes, [_tick(each.vote) for each in held])
+        most = allowance.budget.epsilon
+        panel.line(EDGES, [most] * 2, color=drawing.RULE, linewidth=1.0)
+        panel.area(EDGES, (most, math.inf), color=drawing.BEYOND, level=0.0)
+        ends["budget: refused above"] = (most, drawing.RULE)
+        panel.y.ends = 0.0, max(1.05 * max(panel.y.seen), 1.15 * most)
     seconds, over = allowance.period_seconds, "so far"
     over = over if seconds is None else f"in the {say_period(seconds)} up to each vote"
-    title = f"What each {series.client_role} lost {over}"
-    drawing.clean(axes, title=title, y="ε proven", grid="y")
-    drawing.label_lines(axes, ends, gap=_GAP)
+    panel.title = f"What each {series.client_role} lost {over}"
+    return panel
 
 
 def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
@@ -198,18 +187,16 @@ def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, se
     )
 
 
-def _draw_outcomes(axes: Any, briefs: Sequence[tuple[Vote, Brief]]) -> None:
-    """Draw a row for each thing that was decided, by the number behind it."""
-    names: list[str] = []
-    for row, (vote, brief) in enumerate(briefs):
-        names.append(drawing.fold(f"{vote.number}  {brief.name}", most_lines=2))
+def _draw_outcomes(briefs: Sequence[tuple[Vote, Brief]]) -> Panel:
+    """Return a row for each thing that was decided, by the number behind it."""
+    names = [drawing.fold(f"{vote.number}  {brief.name}", most_lines=2) for vote, brief in briefs]
+    panel = Panel(title="What each vote released", x=Axis("estimate"), y=Axis(names=names), height=_ROW_INCHES)
+    for row, (_, brief) in enumerate(briefs):
         if brief.estimate is not None:
-            error = drawing.ERRORS_SHOWN * brief.estimate.standard_error
-            axes.errorbar(brief.estimate.value, row, xerr=error, capsize=4, **_ESTIMATE)
-        drawing.annotate_row(axes, row, brief.said.plain, color=drawing.INK)
-    axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
-    drawing.name_rows(axes, names, x="estimate")
-    axes.set_title("What each vote released")
+            panel.measured(brief.estimate, row, cap=8, **_ESTIMATE)
+        panel.beside[row] = brief.said.plain, drawing.INK
+    panel.line((0, 0), EDGES, color=drawing.MUTED, linewidth=0.8)
+    return panel
 
 
 def _is_drawn(brief: Brief) -> bool:

@@ -6,7 +6,6 @@ true. Only the second shows what the perturbation did; the third also shows how 
 
 import collections
 import dataclasses
-import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -18,23 +17,8 @@ from rich.text import Text
 from ...protocol.estimators import DEFAULT_LEVEL, Estimate
 from ...protocol.estimators.truth_inference import SupportLimits
 from ...protocol.truth_discovery import CREDITS, Outcome, OwnOutcome
-from ..presentation.drawing import (
-    GOOD,
-    MOST_ROWS,
-    MUTED,
-    POOR,
-    RULE,
-    WIDTH,
-    WITHIN,
-    Marks,
-    Picture,
-    annotate_row,
-    clean,
-    fold,
-    name_rows,
-    percent_scale,
-    size_of_rows,
-)
+from ..presentation.charts import EDGES, Axis, Chart, Panel
+from ..presentation.drawing import ERRORS_SHOWN, GOOD, MOST_ROWS, MUTED, POOR, RULE, WHITE, WITHIN, Marks, fold
 from ..presentation.numbers import in_a_row, some
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
@@ -75,10 +59,12 @@ _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
 # By shape too, for readers who do not tell these colors apart.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     True: {"color": GOOD, "marker": "o", "markersize": 7},
-    False: {"color": POOR, "marker": "X", "markersize": 9, "markeredgecolor": "white"},
+    False: {"color": POOR, "marker": "X", "markersize": 9, "mec": "white"},
     None: {"color": RULE, "marker": "o", "markersize": 7, "mfc": "white"},
 }
-_POSSIBLE: Final[dict[str, Any]] = {"color": WITHIN, "linewidth": 0, "zorder": 0}
+_POSSIBLE: Final[dict[str, Any]] = {"color": WITHIN}
+_ROW_INCHES: Final = 0.16
+_BARS_INCHES: Final = 1.5
 _VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
 
 
@@ -344,13 +330,11 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
     return rows
 
 
-def _draw(outcome: Outcome, known: Known) -> Picture:
+def _draw(outcome: Outcome, known: Known) -> Chart:
     tasks = _tasks(outcome, known)
     if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
-        names = [fold(task.name) for task in tasks]
-        size = size_of_rows(names, row=0.3 if any(task.is_right is False for task in tasks) else 0.16)
         note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
-        return Picture(draw=functools.partial(_draw_rows, tasks=tasks, names=names), size=size, note=note)
+        return Chart(panels=[_rows_of_tasks(tasks)], marks=_marks(tasks), note=note)
     return _draw_all([task for task in tasks if task.found is not None], outcome)
 
 
@@ -363,26 +347,26 @@ def _marks(tasks: Sequence[_Task]) -> Marks:
         f"{of_kind[kind]}: limits at {_IN_THE_LONG_RUN}": {**_MARKS[kind], "linewidth": 2} for kind in kinds
     }
     if drawn:
-        band = {"color": _POSSIBLE["color"], "marker": "s", "markersize": 11, "linestyle": "none"}
-        marks["shares that are possible"] = band
+        marks["shares that are possible"] = {**_POSSIBLE, "marker": "s", "markersize": 11, "linestyle": "none"}
     return marks
 
 
-def _draw_rows(panels: Any, *, tasks: Sequence[_Task], names: Sequence[str]) -> Marks:
-    axes = panels[0, 0]
+def _rows_of_tasks(tasks: Sequence[_Task]) -> Panel:
+    meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
+    panel = Panel(
+        x=Axis(meaning, is_share=True),
+        y=Axis(names=[fold(task.name) for task in tasks]),
+        height=_ROW_INCHES,
+    )
+    panel.area((0, 1), EDGES, level=0.0, **_POSSIBLE)
     for row, task in enumerate(tasks):
         mark = _MARKS[task.is_right]
         if task.counted is not None:
             low, high = (number / task.num_answers for number in task.counted)
-            axes.errorbar((low + high) / 2, row, xerr=(high - low) / 2, capsize=4, linewidth=2, zorder=3, **mark)
-        annotate_row(axes, row, _said_of(task), color=mark["color"])
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, -0.03), max(high, 1.03))
-    axes.axvspan(0, 1, **_POSSIBLE)
-    percent_scale(axes, "x")
-    meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
-    name_rows(axes, names, x=meaning)
-    return _marks(tasks)
+            panel.whisker(((low + high) / 2, row), (high - low) / 2 / ERRORS_SHOWN, cap=8, linewidth=2, **mark)
+            panel.mark((low + high) / 2, row, **mark)
+        panel.beside[row] = _said_of(task), mark["color"]
+    return panel
 
 
 def _said_of(task: _Task) -> str:
@@ -394,57 +378,45 @@ def _said_of(task: _Task) -> str:
     return said
 
 
-def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Picture:
+def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Chart:
     """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
-    known = [task for task in tasks if task.is_right is not None]
-    num_panels = 1 if len(known) in {0, len(tasks)} else 2
-    return Picture(
-        draw=functools.partial(_draw_confidences, tasks=tasks, known=known, what=_heading(outcome)),
-        size=(WIDTH, 1.2 + 1.8 * num_panels),
-        panels=(num_panels, 1),
-        note=_meaning(outcome),
-    )
-
-
-def _draw_confidences(
-    panels: Any, *, tasks: Sequence[_Task], known: Sequence[_Task], what: str = "confidence"
-) -> Marks:
+    what = _heading(outcome)
+    label = "what the estimator says of itself" if what == "Rank" else what.lower()
+    split: dict[bool | None, Sequence[_Task]] = {
+        kind: [task for task in tasks if task.is_right is kind] for kind in (True, False)
+    }
+    known = sum(map(len, split.values()))
+    panels: list[Panel] = []
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
-    edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
-    first, last = panels[0, 0], panels[-1, 0]
-    if first is not last or not known:
-        _draw_bars(first, edges, {None: tasks}, title=f"{some(len(tasks), 'task')} with an answer")
+    if known != len(tasks) or not known:
+        panels.append(_bars({None: tasks}, num_bins, title=f"{some(len(tasks), 'task')} with an answer"))
     if known:
-        kinds: tuple[bool | None, ...] = (True, False)
-        split: dict[bool | None, Sequence[_Task]] = {
-            kind: [task for task in known if task.is_right is kind] for kind in kinds
-        }
-        title = f"{some(len(known), 'task')} with an answer and a known truth"
-        _draw_bars(last, edges, split, title=title)
-    last.set_xlabel("what the estimator says of itself" if what == "Rank" else what.lower())
+        panels.append(_bars(split, num_bins, title=f"{some(known, 'task')} with an answer and a known truth"))
+    panels[-1].x.label = label
     square = {"marker": "s", "markersize": 10, "linestyle": "none"}
-    return {
-        f"{_VERDICTS[kind]} ({sum(task.is_right is kind for task in known):,})": {**mark, **square}
-        for kind, mark in _MARKS.items()
-        if known and kind is not None
-    }
+    marks = {f"{_VERDICTS[kind]} ({len(own):,})": {**_MARKS[kind], **square} for kind, own in split.items() if known}
+    return Chart(panels=panels, marks=marks, note=_meaning(outcome))
 
 
-def _draw_bars(axes: Any, edges: Sequence[float], tasks: Mapping[bool | None, Sequence[_Task]], *, title: str) -> None:
-    """Draw one histogram, of several kinds of tasks one above the other."""
-    floor = [0] * (len(edges) - 1)
+def _bars(tasks: Mapping[bool | None, Sequence[_Task]], num_bins: int, *, title: str) -> Panel:
+    """Return one histogram, of several kinds of tasks one above the other."""
+    edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
+    panel = Panel(
+        title=title,
+        x=Axis(is_share=True, ends=(edges[0], 1.0)),
+        y=Axis("tasks", least_step=1, base=0.0, seen=[0.0]),
+        height=_BARS_INCHES,
+    )
+    floor = [0] * num_bins
     for kind, of_kind in tasks.items():
-        heights = _counts(map(_certainty, of_kind), edges)
         color = MUTED if kind is None else _MARKS[kind]["color"]
-        style = {"edgecolor": "white", "linewidth": 1, "hatch": "////" if kind is False else None}
-        axes.bar(edges[:-1], heights, width=_BIN, align="edge", bottom=floor, color=color, **style)
-        floor = [low + height for low, height in zip(floor, heights, strict=True)]
-    axes.yaxis.get_major_locator().set_params(integer=True)
-    axes.set_xlim(edges[0], 1)
-    percent_scale(axes, "x")
-    clean(axes, title=title, y="tasks", grid="y")
-    axes.tick_params(axis="y", length=0)
+        for place, count in enumerate(_counts(map(_certainty, of_kind), edges)):
+            if count:
+                reach = floor[place], floor[place] + count
+                panel.area(edges[place : place + 2], reach, color=color, edge=WHITE, hatch=kind is False)
+                floor[place] += count
+    return panel
 
 
 def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:

@@ -227,7 +227,7 @@ def test_a_run_on_the_command_line_has_its_table_and_its_picture(tea: Path, psep
     assert (ended.status, ended.err) == (0, "")
     assert "They push the estimate 'tea' up." in " ".join(ended.out.split())
     assert Path("out/adversary-1.csv").read_text(encoding="utf-8").startswith("estimate,without them,standard error,")
-    assert Path("out/adversary-1.png").is_file()
+    assert Path("out/adversary-1.svg").is_file()
 
 
 def test_each_kind_of_public_row_has_its_own_reports() -> None:

@@ -87,20 +87,23 @@ def test_record_writes_the_private_folder(psephos: Psephos) -> None:
 def test_pictures_are_drawn_unless_refused(psephos: Psephos) -> None:
     assert psephos("run", "consortium", "--set", "count=5", "--out", "with").status == 0
     assert Path("with/estimates.svg").exists()
-    assert Path("with/estimates.png").exists()
+    assert psephos("run", "consortium", "--set", "count=5", "--no-pictures", "--out", "without").status == 0
+    assert not list(Path("without").glob("*.svg"))
 
 
-def test_where_no_picture_can_be_drawn_a_run_says_what_to_install(
+def test_a_run_draws_without_matplotlib_and_trials_say_what_to_install(
     psephos: Psephos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    drawn = psephos("run", "consortium", "--set", "count=6", "--out", "run")
-    assert not list(Path("run").glob("*.png"))
-    assert "\nThere is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n\n" in drawn.out
-    assert (
-        "psephos[pictures]"
-        not in psephos("run", "consortium", "--set", "count=6", "--no-pictures", "--out", "plain").out
-    )
+    few = ("consortium", "--set", "count=6")
+    run = psephos("run", *few, "--out", "run")
+    assert (run.status, "matplotlib" in run.out) == (0, False)
+    assert Path("run/estimates.svg").exists()
+    trials = psephos("trials", *few, "--trials", "2", "--out", "trials")
+    assert not [*Path("trials").glob("*.svg"), *Path("trials").glob("*.png")]
+    assert "\nThere is no picture, since matplotlib is not installed: pip install 'psephos[pictures]'\n\n" in trials.out
+    told = psephos("trials", *few, "--trials", "2", "--no-pictures", "--out", "plain").out
+    assert "psephos[pictures]" not in told
 
 
 def test_secure_noise_is_named(psephos: Psephos) -> None:

@@ -91,4 +91,4 @@ def test_processes_over_a_transport_of_somebody_decide_what_arrays_decide(
     assert result["outcome"] == expected["outcome"]
     assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 5
     assert json.loads(Path("served/run.json").read_bytes())["transport"] == "unix"
-    assert Path("served/estimates.png").exists()
+    assert Path("served/estimates.svg").exists()

@@ -66,7 +66,7 @@ def test_a_folder_gets_a_line_for_each_partner_a_picture_and_a_page_of_which_a_r
     ended = psephos("power", "eu-council", "--out", "out/power")
     assert ended.status == 0
     assert "all of it on a page" in ended.out
-    names = {"power.csv", "power.png", "power.svg", "power-narrow.svg", "pictures.json", "report.html", "study.json"}
+    names = {"power.csv", "power.svg", "power-narrow.svg", "pictures.json", "report.html", "study.json"}
     assert {path.name for path in Path("out/power").iterdir()} == names
     with Path("out/power/power.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -21,7 +21,7 @@ def drawn(folder: Path, *candidates: str, seed: int = 2) -> str:
     parties = {f"p{n}": (1 + n % 3, *(n % 2 for _ in candidates)) for n in range(30)}
     outcome = simulate(DPWeVote(Parameters(candidates=candidates)), parties, seed=seed)
     setting = "30 partners · ε = 1 proven"
-    svg, _ = draw_outcome(outcome, title=f"On {candidates[0]}", truth=None, folder=folder, setting=setting)
+    (svg,) = draw_outcome(outcome, title=f"On {candidates[0]}", truth=None, folder=folder, setting=setting)
     return svg.read_text(encoding="utf-8")
 
 

@@ -3,14 +3,14 @@
 import io
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from psephos.scenarios.adversaries import Figure, Lesson, Row, Series
-from psephos.scenarios.presentation import draw_lesson, show_lesson, written_lesson
+from psephos.scenarios.presentation import draw_lesson, lessons_drawn, show_lesson, written_lesson
+from psephos.scenarios.presentation.charts import Chart, Panel
 from psephos.scenarios.presentation.drawing import BEYOND
 from rich.console import Console
 
@@ -99,7 +99,7 @@ def test_a_terminal_shows_who_trust_words_and_the_table() -> None:
     for cell in ("1,200", "[bold]", "∞", "0.1235"):
         assert cell in text
     assert text.index("Case") < text.index("Others")  # texts stand before numbers
-    assert "adversary-*.png" in text
+    assert "adversary-*.svg" in text
 
 
 def test_a_long_table_and_no_table_are_left_to_the_folder() -> None:
@@ -121,19 +121,18 @@ def test_plain_data_has_null_where_json_has_no_number() -> None:
 
 def test_every_style_is_drawn(tmp_path: Path) -> None:
     paths = draw_lesson(lesson(BARS, LINES, BELIEFS), folder=tmp_path, name="adversary-1")
-    assert [path.name for path in paths] == ["adversary-1.svg", "adversary-1.png"]
+    assert [path.name for path in paths] == ["adversary-1.svg"]
     text = paths[0].read_text(encoding="utf-8")
     for words in ("Coalition: the server", "How often", "Larger coalitions", "measured", "proven", "seen", "0.600"):
         assert words in text
     assert "label 5" in text
     assert ">64<" in text  # a place that was measured has its tick, rather than a power of ten
     assert ">10<" not in text
-    assert paths[1].read_bytes().startswith(b"\x89PNG")
 
 
 def svg_of(*figures: Figure, folder: Path) -> str:
     """Return the text of a lesson's picture."""
-    svg, _ = draw_lesson(lesson(*figures), folder=folder, name="adversary-1", setting="9 parties")
+    (svg,) = draw_lesson(lesson(*figures), folder=folder, name="adversary-1", setting="9 parties")
     return svg.read_text(encoding="utf-8")
 
 
@@ -174,22 +173,35 @@ def test_small_multiples_stand_one_below_the_other_on_a_phone(tmp_path: Path) ->
     assert text.count(">0.5<") == 3
 
 
-@pytest.mark.full("a picture more")
 def test_bars_of_errors_are_two_standard_errors_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a role gives is one standard error of each number, whatever is drawn of it."""
-    drawn: list[Any] = []
+    drawn: list[float] = []
+    whisker = Panel.whisker
 
-    def errorbar(self: Any, *places: Any, **style: Any) -> None:
-        del self, places
-        drawn.extend(error for side in ("xerr", "yerr") for error in np.ravel(style.get(side) or []))
+    def measured(panel: Panel, *given: Any, **style: Any) -> None:
+        before = len(panel.shapes)
+        whisker(panel, *given, **style)
+        drawn.extend(np.ptp(np.array(shape.points), axis=0).max() / 2 for shape in panel.shapes[before:])
 
-    monkeypatch.setattr("matplotlib.axes.Axes.errorbar", errorbar)
+    monkeypatch.setattr(Panel, "whisker", measured)
     svg_of(BARS, LINES, folder=tmp_path)
-    assert drawn == pytest.approx([0.2, 0.02, 0.04] * 2)  # once more for phones
+    assert drawn == pytest.approx([0.2, 0.02, 0.04])
 
 
-def test_without_matplotlib_there_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    modules: Any = sys.modules
-    monkeypatch.setitem(modules, "matplotlib", None)
-    assert draw_lesson(lesson(BARS), folder=tmp_path, name="adversary-1") == []
-    assert list(tmp_path.iterdir()) == []
+def test_bounds_of_one_height_go_from_edge_to_edge_and_their_regions_to_the_top(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    charts: list[Chart] = []
+
+    def keep(chart: Chart, **_: Any) -> None:
+        charts.append(chart)
+
+    monkeypatch.setattr(lessons_drawn, "save_chart", keep)
+    draw_lesson(lesson(LINES), folder=tmp_path, name="adversary-1")
+    (panel,) = charts[0].panels
+    regions = [shape for shape in panel.shapes if shape.is_area]
+    assert {region.style["color"] for region in regions} == {BEYOND}
+    assert [min(y for _, y in region.points) for region in regions] == [0.3, 0.4]
+    for region in regions:
+        assert max(y for _, y in region.points) == math.inf
+        assert {x for x, _ in region.points} == {-math.inf, math.inf}

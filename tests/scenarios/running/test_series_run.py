@@ -266,7 +266,7 @@ def test_json_is_the_series_result_and_nothing_else(psephos: Psephos) -> None:
         "A new roof and Sell the parking lot: 6 partners at ε = 3 can only be sure of margins of 34 % and more"
     )
     assert told.count("4 partners at ε = 3 can only be sure of margins of 50 %") == 1
-    assert not Path("out/series.png").exists()
+    assert not Path("out/series.svg").exists()
 
 
 def test_shipped_series_are_listed(psephos: Psephos) -> None:

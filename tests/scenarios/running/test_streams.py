@@ -267,7 +267,7 @@ def test_a_streamed_run_of_the_command_line_shows_the_outcome(psephos: Psephos, 
     assert "92 records of 23 voters, from 184 rows" in ended.out
     assert "Everything is in out" in ended.out
     assert {path.suffix for path in Path("out").iterdir()} == {".json", ".jsonl", ".csv", ".html"} | (
-        {".svg", ".png"} if pictures else set()
+        {".svg"} if pictures else set()
     )
 
 

@@ -1,0 +1,474 @@
+"""A run's picture: panels, in which areas, lines, marks and words stand at places of the data, and their SVG.
+
+It needs no matplotlib, which takes longer to import than most runs take; how things look is said by the names of its
+options, as in papers' pictures. Nothing is measured in a font: words are taken to be about as wide as in DejaVu Sans.
+"""
+
+import collections
+import dataclasses
+import functools
+import html
+import itertools
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from ...transports.own_files import replace_private
+from .drawing import (
+    ERRORS_SHOWN,
+    GRID,
+    INK,
+    INKS,
+    MUTED,
+    NARROW,
+    NARROW_INCHES,
+    WHITE,
+    WIDTH,
+    Frame,
+    Marks,
+    Measured,
+    apart,
+    embeddable,
+    frame_of,
+    in_short_lines,
+    in_words,
+)
+from .seals import seal
+
+Ends: TypeAlias = tuple[float, float]
+
+EDGES: Final = (-math.inf, math.inf)
+"""From one side of a panel to the other."""
+_STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
+_MARGIN: Final = 0.05
+_ROUND: Final = 1e-9
+_INCH: Final = 72.0  # in points, as all lengths here
+_SIZE, _TITLE, _HEAD, _SMALL = 9.0, 10.0, 11.5, 8.5  # of type
+_LINE, _BASE = 1.2, 0.95  # how far lines are apart, and how far below its top a line stands, in sizes of type
+_LINE_INCHES: Final = 0.15
+_BOLD: Final = 1.1  # times as wide
+_WIDE: Final = "%@MWmw±…"
+_GAP: Final = 6.0
+_HANDLE: Final = 18.0  # of a mark in the legend
+_MOST_TICKS: Final = {WIDTH: 9, NARROW_INCHES: 5}
+_UPRIGHT: Final = 18.0  # what a tick beside a panel takes
+_GRID: Final = {"color": GRID, "linewidth": 0.8}
+_DASHES: Final = {"--": "; stroke-dasharray: 5 2.4", ":": "; stroke-dasharray: 1.5 2.5"}
+_CORNERS: Final = {
+    "s": "-1 -1 1 -1 1 1 -1 1",
+    "D": "0 -1.41 1.41 0 0 1.41 -1.41 0",
+    "^": "0 -1 1 1 -1 1",
+    "v": "0 1 1 -1 -1 -1",
+    "P": ".33 .33 1 .33 1 -.33 .33 -.33 .33 -1 -.33 -1 -.33 -.33 -1 -.33 -1 .33 -.33 .33 -.33 1 .33 1",
+    "X": ".5 0 1 .5 .5 1 0 .5 -.5 1 -1 .5 -.5 0 -1 -.5 -.5 -1 0 -.5 .5 -1 1 -.5",
+    "|": "0 -1 0 1",
+    "_": "-1 0 1 0",
+}
+"""Of each mark but the circle, in halves of its size."""
+_NEAR: Final = 0.5  # pale marks that are nearer to each other are one, as dark as they are together
+_HATCH: Final = (
+    '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+    f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" style="stroke: {WHITE}; stroke-width: 1"/></pattern>'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """An area between points, or a line with marks at them."""
+
+    points: Sequence[tuple[float, float]]
+    style: Mapping[str, Any]
+    level: float = 2.0  # what is higher hides what is lower
+    is_area: bool = False
+
+
+@dataclasses.dataclass
+class Axis:
+    """One of a panel's scales."""
+
+    label: str = ""
+    names: Sequence[str] = ()  # of rows, the first at the top, at 0, 1, ...
+    ends: Ends | None = None  # by default all that is drawn is in sight, with a margin
+    ticks: Mapping[float, str] | None = None  # by default as many round numbers as there is room for
+    is_log: bool = False
+    is_share: bool = False  # written in percent
+    least_step: float = 0.0  # between ticks
+    seen: list[float] = dataclasses.field(default_factory=list[float])
+    base: float = math.nan  # of bars, beyond which is no margin
+
+    def scaled(self, value: float) -> float:
+        """Return a value as lengths are measured."""
+        return math.log10(value) if self.is_log else value
+
+    @property
+    def reach(self) -> Ends:
+        """What is in sight."""
+        if self.names:
+            return len(self.names) - 0.5, -0.5
+        if self.ends is not None:
+            return self.scaled(self.ends[0]), self.scaled(self.ends[1])
+        low, high = (self.scaled(end(self.seen, default=1.0)) for end in (min, max))
+        room = _MARGIN * (high - low) or abs(low) or 1.0
+        return low - room * (low != self.base), high + room * (low == high or high != self.base)
+
+    def words(self, most: int) -> Mapping[float, str]:
+        """Return what stands at the axis, by its places: at most so many round numbers."""
+        if self.names:
+            return dict(enumerate(self.names))
+        if self.ticks is not None:
+            return self.ticks
+        low, high = self.reach
+        least = max((high - low) / most, self.least_step)
+        power = 10.0 ** math.floor(math.log10(least))
+        step = next(step * power for step in _STEPS if step * power >= least * (1 - _ROUND))
+        places = (step * place for place in range(math.ceil(low / step - _ROUND), math.floor(high / step + _ROUND) + 1))
+        if self.is_log:
+            return {10**place: f"{10**place:g}" for place in places if place.is_integer()}
+        unit, sign = (100, " %") if self.is_share else (1, "")
+        decimals = len(f"{unit * step:.12f}".rstrip("0").partition(".")[2])
+        return {place: f"{unit * place:,.{decimals}f}{sign}".replace("-", "−") for place in places}
+
+
+@dataclasses.dataclass(kw_only=True)
+class Panel:
+    """One of a chart's panels.
+
+    Args:
+        height: in inches; of rows, of each beside the lines of its name.
+        group: panels of one group stand side by side, and those of all groups have equal scales; on a phone all stand
+            below each other.
+        beside: what is said of rows, and its color.
+        above: what lines that stand are.
+        ends: names of lines, with their last values and colors.
+        strong: colors of rows' names that stand out.
+    """
+
+    title: str = ""
+    x: Axis = dataclasses.field(default_factory=Axis)
+    y: Axis = dataclasses.field(default_factory=Axis)
+    height: float = 0.25
+    group: str = ""
+    shapes: list[Shape] = dataclasses.field(default_factory=list[Shape])
+    beside: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict[int, tuple[str, str]])
+    above: dict[float, str] = dataclasses.field(default_factory=dict[float, str])
+    ends: Mapping[str, tuple[float, str]] = dataclasses.field(default_factory=dict[str, tuple[float, str]])
+    strong: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
+
+    def area(self, x: Sequence[float], y: Sequence[float], *, level: float = 1.0, **style: Any) -> None:
+        """Draw an area: between two places and two heights, or within a line of more of them."""
+        if len(x) == len(EDGES):
+            x, y = (x[0], x[1], x[1], x[0]), (y[0], y[0], y[1], y[1])
+        self._draw(x, y, style, level, is_area=True)
+
+    def bar(self, row: float, length: float, *, height: float, start: float = 0.0, **style: Any) -> None:
+        """Draw a bar that lies."""
+        self.x.base = start
+        self.area((start, start + length), (row - height / 2, row + height / 2), **style)
+
+    def line(self, x: Sequence[float], y: Sequence[float], *, level: float = 2.0, **style: Any) -> None:
+        """Draw a line, with marks or without, or marks alone."""
+        self._draw(x, y, style, level)
+
+    def mark(self, x: float, y: float, **style: Any) -> None:
+        """Draw a mark."""
+        self.line((x,), (y,), **{"level": 4.0, **style})
+
+    def measured(self, found: Measured, row: float, **style: Any) -> None:
+        """Draw a number in a row, with its whisker."""
+        self.whisker((found.value, row), found.standard_error, **style)
+        self.mark(found.value, row, **style)
+
+    def whisker(self, at: Ends, error: float, *, is_upright: bool = False, cap: float = 6, **style: Any) -> None:
+        """Draw how far a number may be off: two standard errors to either side."""
+        (x, y), reach = at, ERRORS_SHOWN * error
+        across, up, marker = (0.0, reach, "_") if is_upright else (reach, 0.0, "|")
+        own = {"color": style.get("color", INK), "linewidth": style.get("linewidth", 1.4)}
+        if reach:
+            self.line((x - across, x + across), (y - up, y + up), level=3.0, marker=marker, markersize=cap, **own)
+
+    def _draw(
+        self, x: Sequence[float], y: Sequence[float], style: Mapping[str, Any], level: float, *, is_area: bool = False
+    ) -> None:
+        self.x.seen += filter(math.isfinite, x)
+        self.y.seen += filter(math.isfinite, y)
+        points = [
+            point for point in zip(x, y, strict=True) if not any(map(math.isnan, point))
+        ]  # the others are nowhere
+        if points:
+            self.shapes.append(Shape(points, style, level, is_area))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A run's picture.
+
+    Args:
+        panels: from the top.
+        marks: what the legend explains.
+        title: how the run's own title goes on.
+        setting: what the run's own leaves open, in small type below the title.
+        note: how it is read, in small type below the panels.
+    """
+
+    panels: Sequence[Panel]
+    marks: Marks = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
+    title: str = ""
+    setting: str = ""
+    note: str = ""
+
+
+def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
+    """Draw a chart as `<name>.svg`, and for phones beside it; title and setting stand before its own.
+
+    Returns:
+        The file that is no phone's.
+    """
+    words = {"title": title + chart.title, "setting": " · ".join(filter(None, (setting, chart.setting)))}
+    sentences = [words["setting"], *map(_described, chart.panels), chart.note]
+    told = {
+        "title": words["title"],
+        "description": " ".join(f"{each.removesuffix('.')}." for each in sentences if each),
+    }
+    paths = [folder / f"{name}.svg", folder / f"{name}{NARROW}.svg"]
+    for path, drawn, width in zip(paths, (chart, _narrow(chart)), _MOST_TICKS, strict=True):
+        frame = frame_of(list(drawn.marks), width, note=chart.note, **words)
+        replace_private(path, embeddable(_Sheet(width).draw(drawn, frame), **told).encode())
+    seal(folder, paths)
+    return paths[:1]
+
+
+def _described(panel: Panel) -> str:
+    """Return in words what is written in a panel, for those who cannot see where it stands."""
+    rows = (f"{panel.y.names[row]}: {words}" for row, (words, _) in panel.beside.items())
+    return in_words([panel.group, panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
+
+
+def _narrow(chart: Chart) -> Chart:
+    """Return a chart with words in short lines; what stands beside rows stands below their names."""
+    panels: list[Panel] = []
+    for panel in chart.panels:
+        beside = [f"{name}\n{panel.beside.get(row, ('',))[0]}" for row, name in enumerate(panel.y.names)]
+        panels.append(
+            dataclasses.replace(
+                panel,
+                title=in_short_lines(f"{' '.join(panel.group.split())}: {panel.title}" if panel.group else panel.title),
+                x=dataclasses.replace(panel.x, label=in_short_lines(panel.x.label)),
+                y=dataclasses.replace(panel.y, names=[in_short_lines(name, is_name=True) for name in beside]),
+                ends={in_short_lines(name, is_name=True): end for name, end in panel.ends.items()},
+                beside={},
+                group="",
+            )
+        )
+    return dataclasses.replace(
+        chart, panels=panels, marks={in_short_lines(key): mark for key, mark in chart.marks.items()}
+    )
+
+
+def _width(text: str) -> float:
+    return _SIZE * max(sum(map(_width_of, line)) for line in text.split("\n"))
+
+
+def _width_of(character: str) -> float:
+    """Return about how wide a character is, in sizes of type."""
+    if character in _WIDE or unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    return 0.76 if character.isupper() else 0.58
+
+
+def _height(text: str, size: float = _SIZE) -> float:
+    return _LINE * size * (1 + text.count("\n")) if text else 0.0
+
+
+def _height_of(panel: Panel) -> float:
+    """Return how high what is drawn of a panel is."""
+    names, said = (max((1 + each.count("\n") for each in own), default=0) for own in (panel.y.names, _said(panel)))
+    row = max(panel.height + _LINE_INCHES * names, _LINE_INCHES * (said + 0.3))
+    return _INCH * row * (len(panel.y.names) or 1)
+
+
+def _said(panel: Panel) -> list[str]:
+    """Return what stands at the right of a panel."""
+    return [*panel.ends, *(words for words, _ in panel.beside.values())]
+
+
+def _beside(panel: Panel) -> Mapping[float, str]:
+    """Return what stands at the left of a panel."""
+    return panel.y.words(max(int(_height_of(panel) / _UPRIGHT), 1))
+
+
+def _below(panel: Panel) -> float:
+    """Return how high the words of ticks below a panel are."""
+    return max(map(_height, panel.x.words(1).values()), default=0.0)
+
+
+def _left_of(panel: Panel) -> float:
+    """Return how much stands there."""
+    label = _height(panel.y.label) + _GAP * bool(panel.y.label)
+    names = max(map(_width, _beside(panel).values())) * (_BOLD if panel.strong else 1.0)
+    return _width(panel.group) + label + names + 2 * _GAP
+
+
+def _right_of(panel: Panel) -> float:
+    return max(map(_width, ["", *panel.ends, *(words for words, _ in panel.beside.values())])) + 3 * _GAP
+
+
+def _place(value: float, axis: Axis, start: float, end: float) -> float:
+    """Return where a value lies; what is out of sight, at an edge."""
+    low, high = axis.reach
+    part = float(value > 0) if math.isinf(value) else (axis.scaled(value) - low) / (high - low)
+    return start + (end - start) * min(max(part, 0.0), 1.0)
+
+
+class _Sheet:
+    """An SVG as wide as a page or a phone, which is written from the top."""
+
+    def __init__(self, width: float) -> None:
+        self._parts: list[str] = []
+        self._width, self._most_ticks = width * _INCH, _MOST_TICKS[width]
+
+    def draw(self, chart: Chart, frame: Frame) -> str:
+        """Return a chart with what stands above its panels and below them."""
+        top = _GAP
+        for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):
+            self._write(text, _GAP, top, size=size, color=color, is_bold=color == INK)
+            top += _height(text, size)
+        lines = [list(line) for _, line in itertools.groupby(chart.panels, lambda panel: panel.group or id(panel))]
+        left, right = (max(map(side, chart.panels)) for side in (_left_of, _right_of))
+        span = self._width - left - right + _GAP
+        columns = max(map(len, lines))
+        for line, after in itertools.zip_longest(lines, lines[1:]):
+            own, is_last = line[0], not (after and line[0].group and after[0].group)
+            top += max(_height(panel.title, _TITLE) + _height("x") * bool(panel.above) for panel in line) + 2 * _GAP
+            bottom = top + _height_of(own)
+            across = span / (columns if own.group else 1)
+            for number, panel in enumerate(line):
+                start = left + across * number
+                box = start, top, start + across - _GAP, bottom
+                self._draw_panel(panel, box, is_first=not number, is_last=is_last)
+            self._write(own.group, _GAP, (top + bottom) / 2, rise=0.5, is_bold=True)
+            top = bottom + _GAP + (_below(own) + _height(own.x.label)) * is_last
+        top = self._draw_legend(chart.marks, frame.columns, top + _GAP)
+        self._write(frame.foot, _GAP, top, size=_SMALL, color=MUTED)
+        size = f"{self._width:.1f}", f"{top + _height(frame.foot, _SMALL) + _GAP:.1f}"
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}pt" height="{size[1]}pt" '
+            f'viewBox="0 0 {size[0]} {size[1]}">\n<path d="M0 0H{size[0]}V{size[1]}H0Z" style="fill: {WHITE}"/>\n'
+            + "\n".join([*self._parts, "</svg>\n"])
+        )
+
+    def _draw_panel(
+        self, panel: Panel, box: tuple[float, float, float, float], *, is_first: bool, is_last: bool
+    ) -> None:
+        left, top, right, bottom = box
+        across = functools.partial(_place, axis=panel.x, start=left, end=right)
+        up = functools.partial(_place, axis=panel.y, start=bottom, end=top)
+        most = self._most_ticks
+        while sum(_width(words) + _GAP for words in panel.x.words(most).values()) > right - left and most > 1:
+            most -= 1
+        ticks = panel.x.words(most)
+        beside = _beside(panel)
+        lines = [[(tick, end) for end in EDGES] for tick in ticks if panel.y.names]
+        lines += [[(end, tick) for end in EDGES] for tick in beside if not panel.y.names]
+        grid = [Shape(line, _GRID, 0.5) for line in lines]
+        for shape in sorted([*grid, *panel.shapes], key=lambda shape: shape.level):
+            self._draw(shape.style, [(across(x), up(y)) for x, y in shape.points], is_area=shape.is_area)
+        self._draw({"color": MUTED, "linewidth": 0.8}, [(left, bottom), (right, bottom)])
+        size, y = _SIZE if panel.group else _TITLE, top - _GAP - _height("x") * bool(panel.above)
+        self._write(panel.title, left, y, rise=1, size=size, is_bold=not panel.group)
+        for place, words in panel.above.items():
+            self._write(words, across(place), top - 2, rise=1, anchor="middle")
+        for place, words in ticks.items():
+            self._draw({"linewidth": 0.8}, [(across(place), bottom), (across(place), bottom + _GAP / 2)])
+            self._write(words * is_last, across(place), bottom + _GAP, anchor="middle")
+        self._write(panel.x.label * is_last, (left + right) / 2, bottom + _GAP + _below(panel), anchor="middle")
+        for place, words in beside.items() if is_first else ():
+            color = panel.strong.get(int(place), INK)
+            self._write(words, left - _GAP, up(place), rise=0.5, color=color, anchor="end", is_bold=color != INK)
+        if is_first and panel.y.label:
+            x, y = left - _GAP - max(map(_width, beside.values())) - _GAP, (top + bottom) / 2
+            turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
+            self._write(panel.y.label, x, y, rise=1, anchor="middle", more=turn)
+        for row, (words, color) in panel.beside.items():
+            self._write(words, right + _GAP, up(row), rise=0.5, color=color)
+        ends = {name: bottom - up(value) for name, (value, _) in panel.ends.items()}
+        gap = max((_height(name, _SMALL) for name in ends), default=0.0)
+        for name, height in apart(ends, gap, bottom - top).items():
+            color = INKS.get(panel.ends[name][1], panel.ends[name][1])
+            self._write(name, right + _GAP, bottom - height, rise=0.5, color=color, size=_SMALL, is_bold=True)
+
+    def _write(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        *,
+        rise: float = 0.0,  # how much of it stands above that height
+        size: float = _SIZE,
+        color: str = INK,
+        anchor: str = "start",
+        is_bold: bool = False,
+        more: str = "",
+    ) -> None:
+        if not more:  # all of it can be seen
+            width = _width(text) * size / _SIZE * (_BOLD if is_bold else 1.0)
+            before = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
+            x = max(_GAP + before, min(x, self._width - width + before))
+        style = f"font-size: {size}px; font-family: 'DejaVu Sans'; fill: {color}; text-anchor: {anchor}"
+        style += "; font-weight: bold" * is_bold
+        for number, line in enumerate(text.split("\n") if text else ()):
+            at = y - rise * _height(text, size) + size * (_BASE + _LINE * number)
+            words = html.escape(line, quote=False)
+            self._parts.append(f'<text x="{x:.1f}" y="{at:.1f}"{more} style="{style}">{words}</text>')
+
+    def _draw(self, style: Mapping[str, Any], places: Sequence[tuple[float, float]], *, is_area: bool = False) -> None:
+        """Draw an area, or a line with marks."""
+        color, alpha, width = style.get("color", INK), style.get("alpha", 1.0), style.get("linewidth", 1.5)
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        line, kind = style.get("linestyle", "-"), style.get("marker", "none")
+        drawn: list[tuple[str, str, float]] = []
+        if is_area:
+            drawn.append((f"{path}Z", f"fill: {color}; stroke: {style.get('edge', 'none')}", alpha))
+        elif line != "none" and len(places) > 1:
+            drawn.append((path, f"fill: none; stroke: {color}; stroke-width: {width}{_DASHES.get(line, '')}", alpha))
+        if kind != "none":
+            fill, edge = (style.get(key, color).replace("white", WHITE) for key in ("mfc", "mec"))
+            look = f"fill: {fill}; stroke: {edge}; stroke-width: {style.get('mew', 1.0)}"
+            drawn += ((marks, look, own) for marks, own in _marks(kind, style.get("markersize", 6) / 2, places, alpha))
+        if style.get("hatch"):
+            self._parts.append(_HATCH)
+            drawn.append((f"{path}Z", "fill: url(#hatch)", 1.0))
+        for shape, look, opacity in drawn:
+            self._parts.append(f'<path d="{shape}" style="{look}{f"; opacity: {opacity}" * (opacity < 1)}"/>')
+
+    def _draw_legend(self, marks: Marks, columns: Sequence[Sequence[str]], top: float) -> float:
+        """Draw what marks mean, column by column; return where it ends."""
+        left, ends = _GAP, [top]
+        for column in columns:
+            y = top
+            for label in column:
+                middle, style = y + _height("x") / 2, marks[label]
+                self._draw({**style, "marker": "none"}, [(left, middle), (left + _HANDLE, middle)])
+                self._draw({**style, "linestyle": "none"}, [(left + _HANDLE / 2, middle)])
+                self._write(label, left + _HANDLE + _GAP, y)
+                y += _height(label) + _GAP / 2
+            left += _HANDLE + 3 * _GAP + max(map(_width, column))
+            ends.append(y + _GAP / 2)
+        return max(ends)
+
+
+def _marks(kind: str, half: float, places: Sequence[tuple[float, float]], alpha: float) -> Iterator[tuple[str, float]]:
+    """Yield marks by how opaque they are: pale ones at one place are one, and darker."""
+    near = _NEAR if alpha < 1 else 0.1
+    numbers = collections.Counter((near * round(x / near), near * round(y / near)) for x, y in places)
+    for number in sorted(set(numbers.values())):
+        paths = (_mark(kind, x, y, half) for (x, y), own in numbers.items() if own == number)
+        yield "".join(paths), round(1 - (1 - alpha) ** number, 3)
+
+
+def _mark(kind: str, x: float, y: float, half: float) -> str:
+    if kind == "o":
+        return f"M{x - half:.1f} {y:.1f}a{half} {half} 0 1 0 {2 * half} 0a{half} {half} 0 1 0 {-2 * half} 0Z"
+    numbers = [half * float(number) for number in _CORNERS[kind].split()]
+    return "M" + "L".join(f"{x + a:.1f} {y + b:.1f}" for a, b in zip(numbers[::2], numbers[1::2], strict=True)) + "Z"
