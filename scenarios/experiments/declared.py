@@ -1,6 +1,6 @@
 """A paper as data: what of it is run again and how it is told, from the files of its package.
 
-- `paper.toml`: the page's words, the grids that are run, tables and figures (`Page`).
+- `page.toml`: the page's words, the grids that are run, tables and figures (`Page`).
 - `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how
   rows decide it (`comparing`); where no rows do, a law does, by the key.
 - `additions.csv`: what is claimed beside the paper, in the same way.
@@ -63,7 +63,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `paper.toml` says.
+    """What `page.toml` says.
 
     Args:
         title, introduction, cells, remarks: as `reproductions.Experiments` has them.
@@ -112,7 +112,7 @@ def experiments_of(
         steps: as `Experiments` has it.
         data: the page's file where all is somebody's own data, on which laws say nothing.
     """
-    page = page_of(module, data or "paper.toml")
+    page = page_of(module, data or "page.toml")
     found = msgspec.defstruct(
         "Rows",
         [(name, tuple[Mapping[str, Any], ...]) for name in page.tables],
@@ -148,7 +148,7 @@ def experiments_of(
     )
 
 
-def page_of(module: str, file: str = "paper.toml") -> Page:
+def page_of(module: str, file: str = "page.toml") -> Page:
     """Return what a module's package says of its paper."""
     return msgspec.toml.decode(text_beside(module, file), type=Page)
 

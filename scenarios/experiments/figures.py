@@ -1,4 +1,4 @@
-"""A paper's figures, as `paper.toml` declares them: panels, and in each series of rows.
+"""A paper's figures, as `page.toml` declares them: panels, and in each series of rows.
 
 A series draws a number of its rows (`y`) over another (`x`), one line for each value of `by`, in the style that it
 names (`STYLES`). A value has one color in all figures, and one mark.

@@ -1,6 +1,6 @@
 """`psephos reproduce dpwevote`: Tables 3 and 4, Figure 4, and what the paper does not show, as rows.
 
-`paper.toml` says what is run, what each table of rows holds, and how it is told.
+`page.toml` says what is run, what each table of rows holds, and how it is told.
 """
 
 import itertools
