@@ -1,6 +1,7 @@
-"""Crowd answers as arrays: who answered which task how, one row for each answer."""
+"""Crowd answers as arrays: who answered which task how, one row for each answer; of one crowd, or of many alike."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -43,8 +44,7 @@ class Answers:
         for name, codes, limit in (("tasks", self.tasks, self.num_tasks), ("workers", self.workers, self.num_workers)):
             if codes.size and not (int(codes.min()) >= 0 and int(codes.max()) < limit):
                 raise ValueError(f"{name} must be in [0, {limit}), got {int(codes.min())} to {int(codes.max())}")
-        if self.labels.size and (int(self.labels.min()) < 0 or bool(np.any(self.labels >= self.sizes[self.tasks]))):
-            raise ValueError("a label is outside its task's answer set")
+        _check_labels(self.labels, self.sizes, self.tasks)
 
     @property
     def num_classes(self) -> int:
@@ -53,3 +53,57 @@ class Answers:
 
     def __len__(self) -> int:
         return len(self.tasks)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class AnswerBlock:
+    """The answers of many crowds, side by side, that differ in their labels alone: who answered what is the same in all.
+
+    Args:
+        first: the answers of one of them, whose labels do not count.
+        labels: int64, shape (crowds, n): those of each.
+
+    Raises:
+        ValueError: there is no crowd, or a label is outside its task's answer set.
+
+    Example:
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> len(AnswerBlock(answers, np.array([[1, 1, 0], [0, 0, 0]])))
+        2
+    """
+
+    first: Answers
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        if self.labels.ndim != 2 or not len(self.labels) or self.labels.shape[1] != len(self.first):  # noqa: PLR2004  crowds
+            raise ValueError(f"labels needs shape (crowds, {len(self.first)}), got {self.labels.shape}")
+        _check_labels(self.labels, self.first.sizes, self.first.tasks)
+
+    @classmethod
+    def of(cls, answers: Answers) -> "AnswerBlock":
+        """Return one crowd as a block."""
+        return cls(answers, answers.labels[None])
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def answers(self, number: int) -> Answers:
+        """Return one crowd's answers."""
+        return dataclasses.replace(self.first, labels=self.labels[number])
+
+    def some(self, numbers: IntArray) -> "AnswerBlock":
+        """Return the answers of the crowds of these numbers."""
+        return AnswerBlock(self.first, self.labels[numbers])
+
+    @functools.cached_property
+    def sizes(self) -> list[int]:
+        """The sizes of answer sets that there are, ascending."""
+        found: list[int] = np.unique(self.first.sizes).tolist()
+        return found
+
+
+def _check_labels(labels: IntArray, sizes: IntArray, tasks: IntArray) -> None:
+    if labels.size and (int(labels.min()) < 0 or bool(np.any(labels >= sizes[tasks]))):
+        raise ValueError("a label is outside its task's answer set")

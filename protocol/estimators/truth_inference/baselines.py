@@ -9,6 +9,7 @@ mean probability of its values, and its vote weighs log(n·A/(1 − A)) with n =
 `one_coin` with the class prior "uniform", from shares of votes on instead of one accuracy for all.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Final
 
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaincinv
 
 from ...arguments import exact_arguments
-from ...arrays import FloatArray
-from .answers import Answers
+from ...arrays import FloatArray, IntArray
+from .answers import AnswerBlock
 from .elementwise import log, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds
+from .inference import Inference, InferenceBlock, Ties, check_rounds, of_one_or_many
+from .rounds import Rounds
 from .vote_table import VoteTable
 from .votes import vote_in_turns
 
@@ -30,10 +32,11 @@ _SLACK: Final = 2.0**-20
 """What is so near below a half rounds up: halves are frequent, and their last digits are those of the grids."""
 
 
+@of_one_or_many
 @exact_arguments
 def catd(
-    answers: Answers, *, alpha: float = 0.05, clamp: float = 0.05, max_iterations: int = 10, ties: Ties = "first"
-) -> Inference:
+    answers: AnswerBlock, *, alpha: float = 0.05, clamp: float = 0.05, max_iterations: int = 10, ties: Ties = "first"
+) -> InferenceBlock[Inference]:
     """Return the label with the largest sum of weights, where who has answered little weighs little.
 
     A worker's weight is one over the upper limit of a confidence interval of its variance: w = χ²(α/2, n)/Σd², with n
@@ -58,17 +61,18 @@ def catd(
     quantiles = 2.0 * np.asarray(gammaincinv(numbers / 2.0, alpha / 2.0), dtype=np.float64)
 
     def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
-        wrong = np.maximum(numbers - agreements.sum(axis=1), clamp * numbers)
-        return np.repeat(snap_weights(quantiles / wrong)[:, None], table.num_kinds, axis=1), 1.0 - wrong / numbers
+        wrong = np.maximum(numbers - agreements.sum(axis=2), clamp * numbers)
+        return np.repeat(snap_weights(quantiles / wrong)[..., None], table.num_kinds, axis=2), 1.0 - wrong / numbers
 
     return vote_in_turns(
         table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)
     )
 
 
+@of_one_or_many
 @exact_arguments
 def truth_finder(
-    answers: Answers,
+    answers: AnswerBlock,
     *,
     start: float = 0.9,
     dampening: float = 0.3,
@@ -76,7 +80,7 @@ def truth_finder(
     implication: float = -0.5,
     max_iterations: int = 10,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the fact of the greatest confidence, for each task, where a worker's trust is that of its facts.
 
     In turns: a worker's trustworthiness t is the mean confidence of its facts; a fact has the score σ = Σ −ln(1 − t)
@@ -101,7 +105,7 @@ def truth_finder(
     table = VoteTable(answers)
     is_fact = table.counts > 0
     numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
-    trust = np.full(table.num_workers, start)
+    trust = np.full((table.num_crowds, table.num_workers), start)
 
     def rate() -> FloatArray:
         scores = _votes(table, -log(1.0 - trust))
@@ -112,15 +116,16 @@ def truth_finder(
 
     def trusting(confidences: FloatArray) -> None:
         nonlocal trust
-        trust = np.clip(snap_probabilities(table.agree(confidences).sum(axis=1) / numbers), _LEAST, 1 - _LEAST)
+        trust = np.clip(snap_probabilities(table.agree(confidences).sum(axis=2) / numbers), _LEAST, 1 - _LEAST)
 
     return _in_turns(table, rate, trusting, lambda: trust, max_iterations=max_iterations, ties=ties)
 
 
+@of_one_or_many
 @exact_arguments
 def two_estimates(
-    answers: Answers, *, start: float = 0.1, rescaled: float = 0.5, max_iterations: int = 10, ties: Ties = "first"
-) -> Inference:
+    answers: AnswerBlock, *, start: float = 0.1, rescaled: float = 0.5, max_iterations: int = 10, ties: Ties = "first"
+) -> InferenceBlock[Inference]:
     """Return the fact that is true most probably, for each task, by two estimates: of facts and of workers' errors.
 
     Who gives a label denies all other facts of the task. In turns: a fact is as true, π, as the mean, over all who
@@ -138,16 +143,17 @@ def two_estimates(
     return _estimates(answers, start, rescaled, None, max_iterations=max_iterations, ties=ties)
 
 
+@of_one_or_many
 @exact_arguments
 def three_estimates(
-    answers: Answers,
+    answers: AnswerBlock,
     *,
     start: float = 0.1,
     rescaled: float = 0.5,
     clamp: float = 0.05,
     max_iterations: int = 10,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return what `two_estimates` does, with a third estimate: how hard a fact is, δ, by which errors are multiplied.
 
     A worker errs on a fact with ε·δ. So π has ε·δ in the place of ε, ε is the mean of (1 − π)/δ and π/δ, and δ the mean
@@ -167,23 +173,26 @@ def three_estimates(
 
 
 def _estimates(
-    answers: Answers, start: float, rescaled: float, clamp: float | None, *, max_iterations: int, ties: Ties
-) -> Inference:
+    answers: AnswerBlock, start: float, rescaled: float, clamp: float | None, *, max_iterations: int, ties: Ties
+) -> InferenceBlock[Inference]:
     """Run 2-Estimates, or 3-Estimates where there is a clamp."""
     check_rounds(max_iterations, ties)
     if not (0 < start < 1 and 0 <= rescaled <= 1):
         raise ValueError(f"start and rescaled must be in (0, 1) and [0, 1], got {start} and {rescaled}")
     table = VoteTable(answers)
-    is_fact, is_active = table.counts > 0, ~table.is_silent
+    is_fact = table.counts > 0
+    is_active = np.broadcast_to(~table.is_silent, (table.num_crowds, table.num_workers))
     voters = np.maximum(table.counts.sum(axis=0), 1.0)
     facts = np.broadcast_to(is_fact.sum(axis=0), is_fact.shape).astype(np.float64)
-    pairs = np.maximum(table.agree(facts).sum(axis=1), 1.0)
-    errors, hardness = np.full(table.num_workers, start), np.ones(is_fact.shape)
+    pairs = np.maximum(table.agree(facts).sum(axis=2), 1.0)
+    errors, hardness = np.full(is_active.shape, start), np.ones(is_fact.shape)
 
-    def normalized(values: FloatArray, are_there: NDArray[np.bool_]) -> FloatArray:
-        own = values[are_there]
-        least, most = (float(own.min()), float(own.max())) if own.size else (0.0, 0.0)
-        wide = (values - least) / (most - least) if most > least else values
+    def normalized(values: FloatArray, are_there: NDArray[np.bool_], *axes: int) -> FloatArray:
+        least = values.min(axis=axes, keepdims=True, where=are_there, initial=np.inf)
+        most = values.max(axis=axes, keepdims=True, where=are_there, initial=-np.inf)
+        differ = most > least
+        least, range_ = np.where(differ, least, 0.0), np.where(differ, most - least, 1.0)
+        wide = np.where(differ, (values - least) / range_, values)
         whole = np.floor(values + 0.5 + _SLACK)
         return np.where(are_there, snap_probabilities(np.clip(rescaled * wide + (1 - rescaled) * whole, 0, 1)), 0.0)
 
@@ -193,19 +202,29 @@ def _estimates(
     def rate() -> FloatArray:
         nonlocal hardness
         own = _votes(table, errors)
-        truths = normalized((table.counts + hardness * (denied(own) - own)) / voters, is_fact)
+        truths = normalized((table.counts + hardness * (denied(own) - own)) / voters, is_fact, 0, 2)
         if clamp is not None:
             ease = _votes(table, 1.0 / np.maximum(errors, clamp))
-            hardness = normalized(((1.0 - truths) * ease + truths * denied(ease)) / voters, is_fact)
+            hardness = normalized(((1.0 - truths) * ease + truths * denied(ease)) / voters, is_fact, 0, 2)
         return truths
 
     def trusting(truths: FloatArray) -> None:
         nonlocal errors
         divisors = 1.0 if clamp is None else np.maximum(hardness, clamp)
         wrong, right = (snap_weights(np.where(is_fact, own / divisors, 0.0)) for own in (1.0 - truths, truths))
-        errors = normalized(table.agree(wrong + denied(right)).sum(axis=1) / pairs, is_active)
+        errors = normalized(table.agree(wrong + denied(right)).sum(axis=2) / pairs, is_active, 1)
 
     return _in_turns(table, rate, trusting, lambda: 1.0 - errors, max_iterations=max_iterations, ties=ties)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Turn:
+    """What rounds have come to: a row for each crowd."""
+
+    scores: FloatArray  # (crowds, labels, tasks)
+    qualities: FloatArray
+    num_iterations: IntArray
+    has_converged: NDArray[np.bool_]
 
 
 def _in_turns(
@@ -216,39 +235,47 @@ def _in_turns(
     *,
     max_iterations: int,
     ties: Ties,
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the facts with the largest scores after rounds of scores and trust, until the truths repeat.
 
     Args:
-        rate: the scores of facts by the workers' trust, 0 for what is no fact; shape (labels, tasks).
+        rate: the scores of facts by the workers' trust, 0 for what is no fact; shape (labels, crowds, tasks).
         trusting: has the workers trusted by the scores.
         qualities: of the workers, by which the last scores were made.
     """
     inner: Ties = "first" if ties == "missing" else ties
-    truths, num_iterations, has_converged = table.choose(table.counts, ties=inner), 0, False
+    rounds, truths = Rounds[_Turn](table.num_crowds), table.choose(table.counts, ties=inner)
     while True:
         scores, used = rate(), qualities()
         previous, truths = truths, table.choose(scores, ties=inner)
-        num_iterations += 1
-        has_converged = num_iterations > 1 and np.array_equal(previous, truths)
-        if has_converged or num_iterations == max_iterations:
+        rounds.number += 1
+        has_converged = (previous == truths).all(axis=1) & (rounds.number > 1)
+        number = np.full(table.num_crowds, rounds.number)
+        turn = _Turn(np.moveaxis(scores, 0, 1), used, num_iterations=number, has_converged=has_converged)
+        rounds.stop(has_converged | (rounds.number == max_iterations), turn)
+        if not rounds.go_on:
             break
         trusting(scores)
+    last = rounds.ended()
+    scores = np.ascontiguousarray(np.moveaxis(last.scores, 1, 0))
     truths = table.choose(scores, ties=ties)
     rows = table.by_task(table.shares_of(scores))
-    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
-    return Inference(
+    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
+    used = table.hide_silent(last.qualities)
+    return InferenceBlock(
+        kind=Inference,
         truths=truths,
-        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
+        confidences=np.where(truths < 0, rows.max(axis=2), chosen),
         probabilities=rows,
-        qualities=table.hide_silent(used),
-        weights=table.hide_silent(used),
-        num_iterations=num_iterations,
-        has_converged=has_converged,
+        qualities=used,
+        weights=used,
+        num_iterations=last.num_iterations,
+        has_converged=last.has_converged,
+        log_likelihoods=np.empty((len(truths), 0)),
     )
 
 
 def _votes(table: VoteTable, weights: FloatArray) -> FloatArray:
-    """Return the sum of the weights of those who gave each label, shape (labels, tasks); `weights` of the workers."""
-    of_kinds = np.repeat(snap_weights(weights)[:, None], table.num_kinds, axis=1)
+    """Return the sum of the weights of those who gave each label, shape (labels, crowds, tasks), by workers' weights."""
+    of_kinds = np.repeat(snap_weights(weights)[..., None], table.num_kinds, axis=2)
     return table.fill_absent(table.vote(of_kinds), 0.0)

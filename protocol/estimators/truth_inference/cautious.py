@@ -24,15 +24,17 @@ import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arguments import exact_arguments
-from ...arrays import FloatArray, IntArray
-from .answers import Answers
+from ...arrays import FloatArray, IntArray, counts_of_rows
+from .answers import AnswerBlock
 from .elementwise import snap_probabilities
-from .expectation import Fitting, mean_posteriors
-from .inference import Inference, Ties, choose_labels
+from .expectation import Fitting, FixedPrior, mean_posteriors
+from .inference import Inference, InferenceBlock, Ties, choose_labels, of_one_or_many
 from .noise import KnownNoise, OwnNoise
-from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_one_coin, noise_aware_votes
+from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_votes
+from .vote_table import VoteTable
 from .votes import truth_discovery
 
 CREDIT: Final = 0.74
@@ -46,9 +48,10 @@ _HALF: Final = 0.5
 _MOST_SHARE: Final = 0.98
 
 
+@of_one_or_many
 @exact_arguments
 def cautious_truth_discovery(
-    answers: Answers,
+    answers: AnswerBlock,
     noise: KnownNoise | OwnNoise,
     *,
     least_odds: float = 1.4,
@@ -56,7 +59,7 @@ def cautious_truth_discovery(
     max_iterations: int = 100,
     tolerance: float = 1e-6,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the truths of `truth_discovery`, but where noise-aware estimators think another label likely enough.
 
     Args:
@@ -72,80 +75,94 @@ def cautious_truth_discovery(
     """
     if not 1 <= least_odds < np.inf:
         raise ValueError(f"least_odds must be at least 1, got {least_odds}")
-    paper = truth_discovery(answers, max_iterations=max_iterations, clamp=clamp, ties=ties)
-    coin = noise_aware_one_coin(answers, noise, max_iterations=max_iterations, tolerance=tolerance, ties=ties)
-    votes = noise_aware_votes(
-        answers, noise, most_competence=_MOST_COMPETENCE, max_iterations=max_iterations, ties=ties
-    )
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, ties=ties)
-    full = confusions_at_prior(answers, noise, mean_posteriors(answers, coin), fitting)
+    table, sizes = VoteTable(answers), answers.first.sizes
+    paper = truth_discovery(answers, max_iterations=max_iterations, clamp=clamp, ties=ties)
+    coin = coin_at_prior(table, noise, "uniform", fitting)
+    votes = noise_aware_votes(table, noise, most_competence=_MOST_COMPETENCE, max_iterations=max_iterations, ties=ties)
+    full = confusions_at_prior(answers, noise, mean_posteriors(answers.first, coin), fitting)
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
-    chosen = coin.probabilities[np.arange(len(truths)), np.maximum(truths, 0)]
+    chosen = np.take_along_axis(coin.probabilities, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
     confidences = np.where(truths >= 0, chosen, coin.confidences)
-    if priors := frequent_labels(answers, noise, coin):
-        uniform = {size: np.full(size, 1 / size) for size in np.unique(answers.sizes).tolist()}
-        skewed = coin_at_prior(answers, noise, {**uniform, **priors}, fitting)
-        models = (*models, skewed)
-        takes = np.isin(answers.sizes, list(priors))
-        truths = np.where(takes, skewed.truths, truths)
-        confidences = np.where(takes, skewed.confidences, confidences)
-        probabilities = np.where(takes[:, None], skewed.probabilities, probabilities)
-    return Inference(
+    num_iterations = np.max([model.num_iterations for model in models], axis=0)
+    has_converged = np.all([model.has_converged for model in models], axis=0)
+    priors, takes = frequent_labels(answers, noise, coin)
+    if len(crowds := np.flatnonzero(takes.any(axis=1))):
+        own_priors = {size: each[crowds] for size, each in priors.items()}
+        skewed = coin_at_prior(VoteTable(answers.some(crowds)), noise, own_priors, fitting)
+        of_tasks = takes[crowds][:, np.searchsorted(list(priors), sizes)]
+        truths[crowds] = np.where(of_tasks, skewed.truths, truths[crowds])
+        confidences[crowds] = np.where(of_tasks, skewed.confidences, confidences[crowds])
+        probabilities[crowds] = np.where(of_tasks[..., None], skewed.probabilities, probabilities[crowds])
+        num_iterations[crowds] = np.maximum(num_iterations[crowds], skewed.num_iterations)
+        has_converged[crowds] &= skewed.has_converged
+    return InferenceBlock(
+        kind=Inference,
         truths=truths,
         confidences=confidences,
         probabilities=probabilities,
         qualities=coin.qualities,
         weights=coin.weights,
-        num_iterations=max(model.num_iterations for model in models),
-        has_converged=all(model.has_converged for model in models),
+        num_iterations=num_iterations,
+        has_converged=has_converged,
+        log_likelihoods=np.empty((len(answers), 0)),
     )
 
 
-def frequent_labels(answers: Answers, noise: KnownNoise | OwnNoise, found: Inference) -> dict[int, FloatArray]:
-    """Return class priors where always saying one label is worth more than what was found, for each size of answer set.
+def frequent_labels(
+    answers: AnswerBlock, noise: KnownNoise | OwnNoise, found: InferenceBlock[Inference]
+) -> tuple[FixedPrior, NDArray[np.bool_]]:
+    """Return class priors where always saying one label is worth more than what was found, and for which sizes it is.
 
-    They have the most frequent label's share of the answers, less two standard errors, and others' alike, shape (s,).
+    They have the most frequent label's share of the answers, less two standard errors, and others' alike: for each size
+    s shape (crowds, s), and where nothing is worth more all labels alike. For which it is has shape (crowds, sizes).
     What was found is of a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
     """
+    first, number_of_crowds = answers.first, len(answers)
     priors: dict[int, FloatArray] = {}
-    means = np.atleast_2d(noise.means_of(sizes := np.unique(answers.sizes)))  # of all workers, or each its own
-    for size, flips in zip(sizes, means.T.tolist(), strict=True):
-        own = answers.sizes[answers.tasks] == size
-        counts = np.bincount(answers.labels[own], minlength=size)
-        confidences = found.confidences[(answers.sizes == size) & ~np.isnan(found.confidences)]
-        if not (number := int(counts.sum())):
+    takes: list[NDArray[np.bool_]] = []
+    is_answered = np.bincount(first.tasks, minlength=first.num_tasks) > 0
+    means = np.atleast_2d(noise.means_of(sizes := np.unique(first.sizes)))  # of all workers, or each its own
+    for size, flips in zip(sizes.tolist(), means.T.tolist(), strict=True):
+        priors[size] = np.full((number_of_crowds, size), 1 / size)
+        takes.append(np.zeros(number_of_crowds, dtype=np.bool_))
+        own = first.sizes[first.tasks] == size
+        if not (number := int(own.sum())):
             continue
         flip = (
             flips[0]
             if len(flips) == 1
-            else math.fsum(flips[worker] for worker in answers.workers[own].tolist()) / number
+            else math.fsum(flips[worker] for worker in first.workers[own].tolist()) / number
         )
         lie = flip / (size - 1)
         if not 1 - flip - lie > 0:
             continue
+        counts = counts_of_rows(answers.labels[:, own], size)
         # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
-        label, reported = int(counts.argmax()), (float(counts.max()) + _ADDED) / (number + 2 * _ADDED)
-        error = math.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
-        share = min((reported - _ERRORS * error - lie) / (1 - flip - lie), _MOST_SHARE)
+        labels, reported = counts.argmax(axis=1), (counts.max(axis=1) + float(_ADDED)) / (number + 2 * _ADDED)
+        errors = np.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
+        shares = np.minimum((reported - _ERRORS * errors - lie) / (1 - flip - lie), _MOST_SHARE)
         # Multiples of 2⁻³⁰, so that their sum is exact in any order.
-        worth = 1 / size + CREDIT * (float(confidences.sum()) / len(confidences) - 1 / size)
-        if share > max(worth, _HALF):
-            priors[int(size)] = np.full(size, (1 - share) / (size - 1))
-            priors[int(size)][label] = share
-    return priors
+        confidences = found.confidences[:, is_answered & (first.sizes == size)]
+        worth = 1 / size + CREDIT * (confidences.sum(axis=1) / confidences.shape[1] - 1 / size)
+        takes[-1] = own_takes = shares > np.maximum(worth, _HALF)
+        priors[size][own_takes] = ((1 - shares) / (size - 1))[own_takes, None]
+        priors[size][own_takes, labels[own_takes]] = shares[own_takes]
+    return priors, np.stack(takes, axis=1) if takes else np.zeros((number_of_crowds, 0), dtype=np.bool_)
 
 
 def keep_unless_likelier(truths: IntArray, probabilities: FloatArray, *, least_odds: float, ties: Ties) -> IntArray:
     """Return the truths, each replaced by the likeliest label where that is more than `least_odds` times as likely.
 
-    A truth that is missing stays so. Probabilities have shape (tasks, labels).
+    A truth that is missing stays so. Truths have shape (..., tasks), and probabilities (..., tasks, labels).
     """
-    tasks = np.flatnonzero(truths >= 0)
-    favored = probabilities[tasks]
-    favored[np.arange(len(tasks)), truths[tasks]] *= least_odds
-    loses = favored.max(axis=1, initial=0.0) > favored[np.arange(len(tasks)), truths[tasks]]
     kept = truths.copy()
-    kept[tasks[loses]] = choose_labels(favored[loses].T, ties=ties)
+    places = truths >= 0
+    favored, own = probabilities[places], truths[places]
+    favored[np.arange(len(own)), own] *= least_odds
+    loses = favored.max(axis=1, initial=0.0) > favored[np.arange(len(own)), own]
+    own[loses] = choose_labels(favored[loses].T, ties=ties)
+    kept[places] = own
     return kept

@@ -7,16 +7,17 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from .answers import Answers
+from .answers import AnswerBlock
 from .elementwise import log, log_odds
 from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
-from .inference import Inference, Ties
+from .inference import Inference, InferenceBlock, Ties, of_one_or_many
 from .vote_table import VoteTable
 
 
+@of_one_or_many
 @exact_arguments
 def one_coin(
-    answers: Answers,
+    answers: AnswerBlock,
     *,
     class_prior: ClassPrior = "estimated",
     smoothing: float = 0.0,
@@ -25,7 +26,7 @@ def one_coin(
     tolerance: float = 1e-5,
     rounds: int | None = None,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the most probable truths when each worker is right with a probability of its own, by EM.
 
     It starts from the shares of votes. A worker's quality is the expected share of its answers that are the truth, one
@@ -48,11 +49,12 @@ def one_coin(
     others = log(table.sizes - 1.0)
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
-        qualities = np.clip((agreements.sum(axis=1) + smoothing) / totals, clamp, 1 - clamp)
+        qualities = np.clip((agreements.sum(axis=2) + smoothing) / totals, clamp, 1 - clamp)
         return WorkerFit(
-            weights=log_odds(qualities)[:, None] + others,
-            log_misses=log(1 - qualities)[:, None] - others,
+            weights=log_odds(qualities)[..., None] + others,
+            log_misses=log(1 - qualities)[..., None] - others,
             qualities=qualities,
+            divergence=np.zeros(len(qualities)),
         )
 
     return maximize(table, fit_workers, class_prior, fitting)

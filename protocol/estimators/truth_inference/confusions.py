@@ -14,10 +14,21 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
-from .answers import Answers
-from .elementwise import exp_in_place, log, log_odds, snap_weights
-from .expectation import ClassPrior, Fitting, check_class_prior, class_log_priors
-from .inference import MISSING, Inference, Ties
+from .answers import AnswerBlock, Answers
+from .elementwise import log, log_odds, snap_weights
+from .expectation import (
+    ClassPrior,
+    Fitted,
+    Fitting,
+    FittingRounds,
+    FixedPrior,
+    check_class_prior,
+    class_log_priors,
+    of_crowds,
+    priors_of,
+)
+from .inference import MISSING, Inference, InferenceBlock, Ties, of_one_or_many
+from .rounds import rows_of
 from .vote_table import VoteTable, incidence
 
 _LEAST_QUALITY = 1e-10
@@ -40,42 +51,47 @@ class ConfusionFit:
     """What an M-step finds.
 
     Args:
-        confusions: of answers, shape (workers, truths, answers).
-        reports: of reports, shape (workers, truths, reports); the same where nothing was perturbed.
-        right: how many answers of each worker are expected to be right, shape (workers,).
-        log_prior: the log-density of the confusions' prior; 0 where there is none.
+        confusions: of answers, shape (crowds, workers, truths, answers).
+        reports: of reports, shape (crowds, workers, truths, reports); the same where nothing was perturbed.
+        right: how many answers of each worker are expected to be right, shape (crowds, workers).
+        log_prior: the log-density of the confusions' prior, shape (crowds,); 0 where there is none.
     """
 
     confusions: FloatArray
     reports: FloatArray
     right: FloatArray
-    log_prior: float = 0.0
+    log_prior: FloatArray
 
 
 FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFit]
-"""From expected counts, shape (workers, truths, reports), and the previous confusions, if there are any."""
+"""From expected counts, shape (crowds, workers, truths, reports), and the previous confusions, if there are any."""
 
 
 class ReportTable:
     """Sums over the answers by what a worker said, for answer sets of one size."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: AnswerBlock) -> None:
         self.votes = VoteTable(answers)
-        self.size = self.votes.num_labels
-        reports = answers.workers * self.size + answers.labels
-        shape = (answers.num_tasks, answers.num_workers * self.size)
-        self._by_task = incidence(answers.tasks, reports, shape)
-        self._by_report = incidence(reports, answers.tasks, (shape[1], shape[0]), ones=self._by_task.data)
+        self.size = size = self.votes.num_labels
+        first, crowds = answers.first, np.arange(len(answers))[:, None]
+        tasks = (crowds * first.num_tasks + first.tasks).reshape(-1)
+        reports = ((crowds * first.num_workers + first.workers) * size + answers.labels).reshape(-1)
+        shape = len(answers) * first.num_tasks, len(answers) * first.num_workers * size
+        self._by_task = incidence(tasks, reports, shape)
+        self._by_report = incidence(reports, tasks, (shape[1], shape[0]), ones=self._by_task.data)
 
     def vote(self, log_confusions: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each truth, shape (labels, tasks); given shape (workers, truths, reports)."""
-        columns = np.ascontiguousarray(log_confusions.transpose(0, 2, 1)).reshape(-1, self.size)
-        return np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
+        """Return the log-likelihood of each truth, (labels, crowds, tasks); given (crowds, workers, truths, reports)."""
+        columns = np.ascontiguousarray(log_confusions.swapaxes(2, 3)).reshape(-1, self.size)
+        scores = np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
+        return scores.reshape(self.size, self.votes.num_crowds, -1)
 
     def count(self, probabilities: FloatArray) -> FloatArray:
-        """Return how often each worker is expected to have said what, shape (workers, truths, reports)."""
-        counts = np.asarray(self._by_report @ np.ascontiguousarray(probabilities.T), dtype=np.float64)
-        return np.ascontiguousarray(counts.reshape(-1, self.size, self.size).transpose(0, 2, 1))
+        """Return how often each worker is expected to have said what, shape (crowds, workers, truths, reports)."""
+        of_tasks = np.ascontiguousarray(probabilities.reshape(self.size, -1).T)
+        counts = np.asarray(self._by_report @ of_tasks, dtype=np.float64)
+        shape = self.votes.num_crowds, self.votes.num_workers, self.size, self.size
+        return np.ascontiguousarray(counts.reshape(shape).swapaxes(2, 3))
 
 
 def relative_frequencies(counts: FloatArray) -> FloatArray:
@@ -83,9 +99,10 @@ def relative_frequencies(counts: FloatArray) -> FloatArray:
     return counts / counts.sum(axis=-1, keepdims=True)
 
 
+@of_one_or_many
 @exact_arguments
 def dawid_skene(
-    answers: Answers,
+    answers: AnswerBlock,
     *,
     class_prior: ClassPrior = "estimated",
     smoothing: float = 0.0,
@@ -94,7 +111,7 @@ def dawid_skene(
     tolerance: float = 1e-5,
     rounds: int | None = None,
     ties: Ties = "first",
-) -> Confusions:
+) -> InferenceBlock[Confusions]:
     """Return the most probable truths when each worker has a confusion matrix, by EM.
 
     It starts from the shares of votes.
@@ -115,52 +132,60 @@ def dawid_skene(
 
     def fit_confusions(counts: FloatArray, _previous: FloatArray | None) -> ConfusionFit:
         confusions = relative_frequencies(np.maximum(counts + smoothing, floor))
-        right = np.trace(counts, axis1=1, axis2=2)
-        return ConfusionFit(confusions=confusions, reports=confusions, right=right)
+        right = np.trace(counts, axis1=2, axis2=3)
+        return ConfusionFit(confusions=confusions, reports=confusions, right=right, log_prior=np.zeros(len(counts)))
 
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     return maximize_confusions(answers, lambda _size: fit_confusions, class_prior, fitting)
 
 
 def maximize_confusions(
-    answers: Answers,
+    answers: AnswerBlock,
     fit_of_size: Callable[[int], FitConfusions],
-    class_prior: ClassPrior | Mapping[int, FloatArray],
+    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
-) -> Confusions:
+) -> InferenceBlock[Confusions]:
     """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself.
 
-    The class prior may also be fixed, shape (s,) for each size s.
+    The class prior may also be fixed.
     """
-    truths = np.full(answers.num_tasks, MISSING, dtype=np.int64)
-    probabilities = np.full((answers.num_tasks, answers.num_classes), np.nan)
-    num_answers = np.bincount(answers.workers, minlength=answers.num_workers).astype(np.float64)
-    right = np.zeros(answers.num_workers)
-    confusions: dict[int, FloatArray] = {}
-    priors: dict[int, FloatArray] = {}
-    runs: list[_Run] = []
-    for size in np.unique(answers.sizes).tolist():
-        members = np.flatnonzero(answers.sizes == size)
-        run = _run(_part_of(answers, members), fit_of_size(size), class_prior, fitting)
-        truths[members] = run.truths
-        probabilities[members[:, None], np.arange(size)] = run.probabilities
-        probabilities[members[~np.isnan(run.probabilities[:, 0])], size:] = 0.0
-        right += run.fit.right
-        confusions[size], priors[size] = run.fit.confusions, run.class_priors
-        runs.append(run)
+    first, number = answers.first, len(answers)
+    truths = np.full((number, first.num_tasks), MISSING, dtype=np.int64)
+    probabilities = np.full((number, first.num_tasks, first.num_classes), np.nan)
+    num_answers = np.bincount(first.workers, minlength=first.num_workers).astype(np.float64)
+    right = np.zeros((number, first.num_workers))
+    runs: dict[int, _Run] = {}
+    for size in np.unique(first.sizes).tolist():
+        members = np.flatnonzero(first.sizes == size)
+        runs[size] = run = _run(_part_of(answers, members), fit_of_size(size), class_prior, fitting)
+        truths[:, members] = run.truths
+        probabilities[:, members[:, None], np.arange(size)] = run.probabilities
+        answered = members[np.bincount(first.tasks, minlength=first.num_tasks)[members] > 0]
+        probabilities[:, answered, size:] = 0.0
+        right += run.last.right
     qualities = np.where(num_answers > 0, right / np.maximum(num_answers, 1.0), np.nan)
-    return Confusions(
+    lasts = [run.last for run in runs.values()]
+    return InferenceBlock(
+        kind=Confusions,
         truths=truths,
-        confidences=probabilities.max(axis=1),
+        confidences=probabilities.max(axis=2),
         probabilities=probabilities,
         qualities=qualities,
         weights=log_odds(np.clip(qualities, _LEAST_QUALITY, 1 - _LEAST_QUALITY)),
-        num_iterations=max((len(run.log_likelihoods) for run in runs), default=0),
-        has_converged=all(run.has_converged for run in runs),
-        log_likelihoods=runs[0].log_likelihoods if len(runs) == 1 else (),
-        confusions=confusions,
-        class_priors=priors,
+        num_iterations=np.max([np.zeros(number, dtype=np.int64), *(last.num_iterations for last in lasts)], axis=0),
+        has_converged=np.all([np.ones(number, dtype=np.bool_), *(last.has_converged for last in lasts)], axis=0),
+        log_likelihoods=runs[first.num_classes].log_likelihoods if len(runs) == 1 else np.empty((number, 0)),
+        others={
+            "confusions": {size: run.last.confusions for size, run in runs.items()},
+            "class_priors": {size: run.class_priors for size, run in runs.items()},
+        },
     )
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _FittedConfusions(Fitted):
+    confusions: FloatArray
+    right: FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,50 +194,61 @@ class _Run:
 
     truths: IntArray
     probabilities: FloatArray
-    fit: ConfusionFit
+    last: _FittedConfusions
     class_priors: FloatArray
-    log_likelihoods: tuple[float, ...]
-    has_converged: bool
+    log_likelihoods: FloatArray
 
 
 def _run(
-    answers: Answers,
-    fit_confusions: FitConfusions,
-    class_prior: ClassPrior | Mapping[int, FloatArray],
-    fitting: Fitting,
+    answers: AnswerBlock, fit_confusions: FitConfusions, class_prior: ClassPrior | FixedPrior, fitting: Fitting
 ) -> _Run:
-    table = ReportTable(answers)
-    probabilities = table.votes.vote_shares
-    fit = fit_confusions(table.count(probabilities), None)
-    log_priors = class_log_priors(table.votes, probabilities, class_prior)
-    log_likelihoods: list[float] = []
-    while fitting.goes_on(log_likelihoods):
-        probabilities, evidence = table.votes.normalize(table.vote(snap_weights(log(fit.reports))) + log_priors)
-        log_likelihoods.append((evidence + fit.log_prior) / max(len(answers), 1))
-        fit = fit_confusions(table.count(probabilities), fit.confusions)
-        log_priors = class_log_priors(table.votes, probabilities, class_prior)
+    table = own = ReportTable(answers)
+    rounds = FittingRounds[_FittedConfusions](len(answers), fitting)
+    probabilities = own.votes.vote_shares
+    fit = fit_confusions(own.count(probabilities), None)
+    log_priors = class_log_priors(own.votes, probabilities, class_prior)
+    while rounds.go_on:
+        probabilities, evidence = own.votes.normalize(own.vote(snap_weights(log(fit.reports))) + log_priors)
+        have_converged, are_done = rounds.add((evidence + fit.log_prior) / max(own.votes.num_answers, 1))
+        fit = fit_confusions(own.count(probabilities), fit.confusions)
+        log_priors = class_log_priors(own.votes, probabilities, class_prior)
+        state = _FittedConfusions(
+            probabilities=np.moveaxis(probabilities, 0, 1),
+            log_priors=np.moveaxis(log_priors, 0, 1),
+            confusions=fit.confusions,
+            right=fit.right,
+            num_iterations=np.full(len(evidence), rounds.number),
+            has_converged=have_converged,
+        )
+        rounds.stop(are_done, state)
+        if (places := rounds.leave_behind()) is not None:
+            own, fit = ReportTable(own.votes.answers.some(places)), rows_of(fit, places)
+            log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
+    last = rounds.ended()
+    probabilities = np.ascontiguousarray(np.moveaxis(last.probabilities, 1, 0))
     return _Run(
         truths=table.votes.choose(probabilities, ties=fitting.ties),
         probabilities=table.votes.by_task(probabilities),
-        fit=fit,
-        class_priors=exp_in_place(log_priors[:, 0].copy()),
-        log_likelihoods=tuple(log_likelihoods),
-        has_converged=fitting.has_converged(log_likelihoods),
+        last=last,
+        class_priors=priors_of(last.log_priors, table.votes.sizes)[table.size],
+        log_likelihoods=rounds.log_likelihoods,
     )
 
 
-def _part_of(answers: Answers, members: IntArray) -> Answers:
+def _part_of(answers: AnswerBlock, members: IntArray) -> AnswerBlock:
     """Return the answers to some tasks, which are renumbered in their order."""
-    if len(members) == answers.num_tasks:
+    first = answers.first
+    if len(members) == first.num_tasks:
         return answers
-    numbers = np.full(answers.num_tasks, MISSING, dtype=np.int64)
+    numbers = np.full(first.num_tasks, MISSING, dtype=np.int64)
     numbers[members] = np.arange(len(members))
-    kept = np.flatnonzero(numbers[answers.tasks] != MISSING)
-    return Answers(
-        tasks=numbers[answers.tasks[kept]],
-        workers=answers.workers[kept],
-        labels=answers.labels[kept],
+    kept = np.flatnonzero(numbers[first.tasks] != MISSING)
+    part = Answers(
+        tasks=numbers[first.tasks[kept]],
+        workers=first.workers[kept],
+        labels=first.labels[kept],
         num_tasks=len(members),
-        num_workers=answers.num_workers,
-        sizes=answers.sizes[members],
+        num_workers=first.num_workers,
+        sizes=first.sizes[members],
     )
+    return AnswerBlock(part, answers.labels[:, kept])

@@ -19,9 +19,9 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from .answers import Answers
+from .answers import AnswerBlock
 from .elementwise import log, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds
+from .inference import Inference, InferenceBlock, Ties, check_rounds, of_one_or_many
 from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
@@ -32,16 +32,17 @@ LossScale: TypeAlias = Literal["sum", "greatest"]
 _LEAST_SIGNAL: Final = 1e-9
 
 
+@of_one_or_many
 @exact_arguments
 def crh(
-    answers: Answers,
+    answers: AnswerBlock,
     noise: KnownNoise | None = None,
     *,
     scale: LossScale = "sum",
     clamp: float = 0.05,
     max_iterations: int = 10,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the label with the largest sum of weights, for each task, where a weight is −log of a share of the losses.
 
     It starts from the majority's truths, and ends when the truths repeat, or after `max_iterations`.
@@ -72,15 +73,14 @@ def crh(
     is_active = ~table.is_silent
 
     def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
-        rights = np.where(tells, (agreements - lies * telling) / np.where(tells, kepts, 1.0), 0.0).sum(axis=1)
+        rights = np.where(tells, (agreements - lies * telling) / np.where(tells, kepts, 1.0), 0.0).sum(axis=2)
         shares = np.where(totals > 0, rights / np.maximum(totals, 1.0), 0.5)
         losses = snap_probabilities(np.clip(1.0 - shares, clamp, 1.0))
-        own = losses[is_active]
-        whole = (own.sum() if scale == "sum" else own.max()) if len(own) else 1.0
-        weights = np.where(is_active, snap_weights(log(np.array(whole)) - log(losses)), 0.0)
-        if not weights.any():
-            weights = np.ones_like(weights)
-        return np.repeat(weights[:, None], table.num_kinds, axis=1), 1.0 - losses
+        own = losses[:, is_active] if is_active.any() else np.ones((len(losses), 1))
+        whole = own.sum(axis=1) if scale == "sum" else own.max(axis=1)
+        weights = np.where(is_active, snap_weights(log(whole)[:, None] - log(losses)), 0.0)
+        weights[~weights.any(axis=1)] = 1.0
+        return np.repeat(weights[..., None], table.num_kinds, axis=2), 1.0 - losses
 
     return vote_in_turns(
         table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=lambda scores, _: table.shares_of(scores)

@@ -10,7 +10,7 @@ from scipy.special import erfc
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
-from .answers import Answers
+from .answers import AnswerBlock, Answers
 from .inference import Inference, Ties, check_ties
 from .noise import KnownNoise
 from .vote_table import VoteTable
@@ -56,7 +56,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
             nothing.
     """
     check_ties(ties)
-    table = VoteTable(answers)
+    table = VoteTable(AnswerBlock.of(answers))
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)
     kepts = 1 - flips - lies
@@ -64,7 +64,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
-    truths = table.choose(table.counts * np.sign(kept), ties=ties)
+    (truths,) = table.choose(table.counts * np.sign(kept), ties=ties)
     totals = table.counts.sum(axis=0)
     counts = (table.counts - lie * totals) / kept
     truly = np.clip(counts, 0.0, totals)
@@ -73,21 +73,20 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     # Raised to what is possible, and not lowered: on average it is not too small then.
     least = totals * np.minimum(own, others)
     variances = np.maximum(counts * own + (totals - counts) * others, least) / kept**2
-    confidences = 1 - _reversal_probabilities(
-        table.fill_absent(counts.copy(), -np.inf), table.fill_absent(truly, 0.0), totals, lie=lie, kept=kept
-    )
+    possible = table.fill_absent(counts.copy(), -np.inf)[:, 0], table.fill_absent(truly, 0.0)[:, 0]
+    confidences = 1 - _reversal_probabilities(*possible, totals[0], lie=lie, kept=kept)
     confidences[~table.is_answered] = np.nan
     nothing = np.full(answers.num_workers, np.nan)
     return DebiasedCounts(
         truths=truths,
         confidences=confidences,
-        probabilities=table.by_task(table.shares_of(counts)),
+        probabilities=table.by_task(table.shares_of(counts))[0],
         qualities=nothing,
         weights=table.hide_silent(np.ones(answers.num_workers)),
         num_iterations=0,
         has_converged=True,
-        counts=np.ascontiguousarray(table.fill_absent(counts, np.nan).T),
-        standard_errors=np.ascontiguousarray(table.fill_absent(np.sqrt(variances), np.nan).T),
+        counts=np.ascontiguousarray(table.fill_absent(counts, np.nan)[:, 0].T),
+        standard_errors=np.ascontiguousarray(table.fill_absent(np.sqrt(variances), np.nan)[:, 0].T),
     )
 
 

@@ -3,22 +3,29 @@
 The model: a task's truth is drawn from a class prior, and a worker reports it with the worker's quality r and each of
 the other s − 1 labels with (1 − r)/(s − 1). The E-step weighs votes by log(r(s − 1)/(1 − r)); how r is found from the
 expected number of right reports is the M-step, which differs (`one_coin`, `noise_aware`).
+
+Many crowds are fitted side by side, and each stops by its own likelihood.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
-from .inference import Inference, Ties, check_rounds
-from .vote_table import VoteTable
+from .inference import Inference, InferenceBlock, Ties, check_rounds
+from .rounds import Rounds, StateT, rows_of
+from .vote_table import VoteTable, sum_of_each
 
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
 """How probable each label is before any answer: its mean posterior, apart for each size of answer set, or alike."""
+
+FixedPrior: TypeAlias = Mapping[int, FloatArray]
+"""A class prior that is known: for each size s of answer sets, shape (crowds, s)."""
 
 _LEAST_PRIOR = 1e-10
 
@@ -35,15 +42,54 @@ class Fitting:
     def __post_init__(self) -> None:
         check_rounds(self.max_iterations, self.ties, tolerance=self.tolerance, rounds=self.rounds)
 
-    def has_converged(self, log_likelihoods: Sequence[float]) -> bool:
-        """Return whether the last round raised the log-likelihood by less than the tolerance."""
-        return len(log_likelihoods) > 1 and log_likelihoods[-1] - log_likelihoods[-2] < self.tolerance
 
-    def goes_on(self, log_likelihoods: Sequence[float]) -> bool:
-        """Return whether there is a further round after these."""
-        if self.rounds is not None:
-            return len(log_likelihoods) < self.rounds
-        return len(log_likelihoods) < self.max_iterations and not self.has_converged(log_likelihoods)
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """What EM has come to: a row for each crowd.
+
+    Args:
+        probabilities: shape (crowds, labels, tasks).
+        log_priors: of classes, shape (crowds, labels, kinds).
+    """
+
+    probabilities: FloatArray
+    log_priors: FloatArray
+    num_iterations: IntArray
+    has_converged: NDArray[np.bool_]
+
+
+class FittingRounds(Rounds[StateT]):
+    """Rounds of crowds that each end by their own log-likelihood, as a fitting says."""
+
+    def __init__(self, num_crowds: int, fitting: Fitting) -> None:
+        super().__init__(num_crowds)
+        self._fitting, self._num_crowds = fitting, num_crowds
+        self._told: list[tuple[IntArray, FloatArray]] = []
+        self._last: FloatArray = np.full(num_crowds, -np.inf)
+
+    def add(self, log_likelihoods: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take up a round; return which crowds it raised by less than the tolerance, and which are done."""
+        fitting = self._fitting
+        have_converged = log_likelihoods - self._last < fitting.tolerance
+        self.number += 1
+        self._last = log_likelihoods
+        self._told.append((self.crowds, log_likelihoods))
+        if fitting.rounds is not None:
+            return have_converged, np.full(len(self.crowds), self.number == fitting.rounds)
+        return have_converged, have_converged | (self.number == fitting.max_iterations)
+
+    def leave_behind(self) -> IntArray | None:
+        if (places := super().leave_behind()) is not None:
+            self._last = self._last[places]
+        return places
+
+    @property
+    def log_likelihoods(self) -> FloatArray:
+        """Those of all rounds, shape (crowds, rounds); behind a crowd's last round they say nothing."""
+        told = np.full((self._num_crowds, self.number), np.nan)
+        for column, (crowds, log_likelihoods) in enumerate(self._told):
+            told[crowds, column] = log_likelihoods
+        return told
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,17 +97,17 @@ class WorkerFit:
     """What an M-step finds.
 
     Args:
-        weights: log(r(s − 1)/(1 − r)), or its expectation, shape (workers, kinds).
-        log_misses: log((1 − r)/(s − 1)), or its expectation, shape (workers, kinds).
-        qualities: what to tell of each worker, shape (workers,).
-        divergence: the information that the workers' posteriors have beyond their priors, in nats; 0 for point
-            estimates, minus the log-density of a prior for a maximum of the posterior.
+        weights: log(r(s − 1)/(1 − r)), or its expectation, shape (crowds, workers, kinds).
+        log_misses: log((1 − r)/(s − 1)), or its expectation, shape (crowds, workers, kinds).
+        qualities: what to tell of each worker, shape (crowds, workers).
+        divergence: the information that the workers' posteriors have beyond their priors, in nats, shape (crowds,); 0
+            for point estimates.
     """
 
     weights: FloatArray
     log_misses: FloatArray
     qualities: FloatArray
-    divergence: float = 0.0
+    divergence: FloatArray
 
 
 def check_class_prior(class_prior: str) -> None:
@@ -70,76 +116,111 @@ def check_class_prior(class_prior: str) -> None:
         raise ValueError(f"class_prior must be one of {', '.join(get_args(ClassPrior))}, got {class_prior!r}")
 
 
-def mean_posteriors(answers: Answers, found: Inference) -> Mapping[int, FloatArray]:
-    """Return each label's mean probability over the answered tasks, for each size s of answer sets, shape (s,).
+def mean_posteriors(answers: Answers, found: InferenceBlock[Inference]) -> FixedPrior:
+    """Return each label's mean probability over the answered tasks, for each size s of answer sets: (crowds, s).
 
     A size of which no task is answered has all labels alike.
     """
     priors: dict[int, FloatArray] = {}
-    is_answered = ~np.isnan(found.probabilities[:, 0])
+    is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
     for size in np.unique(answers.sizes).tolist():
-        rows = found.probabilities[is_answered & (answers.sizes == size), :size]
+        rows = found.probabilities[:, is_answered & (answers.sizes == size), :size]
         # Multiples of 2⁻³⁰, so that their sum is exact in any order.
-        priors[size] = rows.sum(axis=0) / len(rows) if len(rows) else np.full(size, 1 / size)
+        number = rows.shape[1]
+        priors[size] = rows.sum(axis=1) / number if number else np.full((len(found), size), 1 / size)
     return priors
 
 
 def class_log_priors(
-    table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | Mapping[int, FloatArray]
+    table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | FixedPrior
 ) -> FloatArray:
-    """Return the logarithm of each label's prior probability, shape (labels, kinds).
+    """Return the logarithm of each label's prior probability, shape (labels, crowds, kinds).
 
     By the class prior these are the mean probabilities, with a floor, or all alike, or what each size has.
     """
+    shape = table.num_labels, table.num_crowds, table.num_kinds
     if isinstance(class_prior, Mapping):
-        fixed = np.zeros((table.num_labels, table.num_kinds))
+        fixed = np.zeros(shape)
         for kind, size in enumerate(table.sizes.tolist()):
-            fixed[:size, kind] = class_prior[size]
+            fixed[:size, :, kind] = class_prior[size].T
         return snap_weights(log(np.maximum(fixed, _LEAST_PRIOR)))
     if class_prior == "uniform":
-        return snap_weights(np.broadcast_to(-log(table.sizes), (table.num_labels, table.num_kinds)))
-    priors = np.empty((table.num_labels, table.num_kinds))
+        return np.broadcast_to(snap_weights(-log(table.sizes)), shape)
+    priors = np.empty(shape)
     for kind in range(table.num_kinds):
         members = table.is_answered & (table.kinds_of_tasks == kind)
-        priors[:, kind] = probabilities[:, members].sum(axis=1) / max(int(members.sum()), 1)
+        # Task by task, since the first round's are shares of votes, whose sums depend on their order.
+        of_tasks = np.ascontiguousarray(np.moveaxis(probabilities, 2, 0)[members])
+        priors[:, :, kind] = of_tasks.sum(axis=0) / max(len(of_tasks), 1)
     return snap_weights(log(np.maximum(priors, _LEAST_PRIOR)))
+
+
+def of_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
+    """Return the class prior of some of the crowds."""
+    if isinstance(class_prior, Mapping):
+        return {size: own[places] for size, own in class_prior.items()}
+    return class_prior
+
+
+def priors_of(log_priors: FloatArray, sizes: IntArray) -> dict[int, FloatArray]:
+    """Return class priors for each size s, shape (crowds, s), of their logarithms, shape (crowds, labels, kinds)."""
+    return {size: exp_in_place(log_priors[:, :size, kind].copy()) for kind, size in enumerate(sizes.tolist())}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _FittedWorkers(Fitted):
+    weights: FloatArray
+    qualities: FloatArray
 
 
 def maximize(
     table: VoteTable,
     fit_workers: Callable[[FloatArray], WorkerFit],
-    class_prior: ClassPrior | Mapping[int, FloatArray],
+    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the truths after rounds of M-step and E-step from the shares of votes on.
 
     Args:
-        fit_workers: from the expected number of right reports, shape (workers, kinds).
-        class_prior: see `ClassPrior`; or what it is for each size s, shape (s,).
+        fit_workers: from the expected number of right reports, shape (crowds, workers, kinds). Crowds become fewer.
+        class_prior: see `ClassPrior`; or what it is.
     """
-    probabilities = table.vote_shares
-    fit = fit_workers(table.agree(probabilities))
-    log_priors = class_log_priors(table, probabilities, class_prior)
-    log_likelihoods: list[float] = []
-    while fitting.goes_on(log_likelihoods):
-        scores = table.vote(snap_weights(fit.weights))
-        scores += log_priors if table.num_kinds == 1 else log_priors[:, table.kinds_of_tasks]
-        probabilities, evidence = table.normalize(scores)
-        evidence += float((table.answers_of_workers * fit.log_misses).sum()) - fit.divergence
-        fit = fit_workers(table.agree(probabilities))
-        log_priors = class_log_priors(table, probabilities, class_prior)
-        log_likelihoods.append(evidence / max(table.num_answers, 1))
+    rounds, own = FittingRounds[_FittedWorkers](table.num_crowds, fitting), table
+    probabilities = own.vote_shares
+    fit = fit_workers(own.agree(probabilities))
+    log_priors = class_log_priors(own, probabilities, class_prior)
+    while rounds.go_on:
+        scores = own.vote(snap_weights(fit.weights))
+        scores += log_priors if own.num_kinds == 1 else log_priors[:, :, own.kinds_of_tasks]
+        probabilities, evidence = own.normalize(scores)
+        evidence += sum_of_each(own.answers_of_workers * fit.log_misses) - fit.divergence
+        fit = fit_workers(own.agree(probabilities))
+        log_priors = class_log_priors(own, probabilities, class_prior)
+        have_converged, are_done = rounds.add(evidence / max(own.num_answers, 1))
+        state = _FittedWorkers(
+            probabilities=np.moveaxis(probabilities, 0, 1),
+            log_priors=np.moveaxis(log_priors, 0, 1),
+            weights=fit.weights,
+            qualities=fit.qualities,
+            num_iterations=np.full(len(evidence), rounds.number),
+            has_converged=have_converged,
+        )
+        rounds.stop(are_done, state)
+        if (places := rounds.leave_behind()) is not None:
+            own, fit = VoteTable(own.answers.some(places)), rows_of(fit, places)
+            log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
+    last = rounds.ended()
+    probabilities = np.ascontiguousarray(np.moveaxis(last.probabilities, 1, 0))
     rows = table.by_task(probabilities)
-    return Inference(
+    return InferenceBlock(
+        kind=Inference,
         truths=table.choose(probabilities, ties=fitting.ties),
-        confidences=rows.max(axis=1),
+        confidences=rows.max(axis=2),
         probabilities=rows,
-        qualities=table.hide_silent(fit.qualities),
-        weights=table.hide_silent(fit.weights[:, 0]),
-        num_iterations=len(log_likelihoods),
-        has_converged=fitting.has_converged(log_likelihoods),
-        log_likelihoods=tuple(log_likelihoods),
-        class_priors={
-            size: exp_in_place(log_priors[:size, kind].copy()) for kind, size in enumerate(table.sizes.tolist())
-        },
+        qualities=table.hide_silent(last.qualities),
+        weights=table.hide_silent(last.weights[..., 0]),
+        num_iterations=last.num_iterations,
+        has_converged=last.has_converged,
+        log_likelihoods=rounds.log_likelihoods,
+        others={"class_priors": priors_of(last.log_priors, table.sizes)},
     )

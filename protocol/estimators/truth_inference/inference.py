@@ -1,12 +1,17 @@
-"""What truth inference returns, and the rule for ties."""
+"""What truth inference returns, of one crowd or of many side by side, and the rule for ties."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, get_args, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IntArray
+from .answers import AnswerBlock, Answers
+
+P = ParamSpec("P")
 
 MISSING = -1
 """The truth of a task that has no answer, or of a tie that is left open."""
@@ -47,6 +52,105 @@ class Inference:
     class_priors: Mapping[int, FloatArray] = dataclasses.field(default_factory=dict[int, FloatArray])
 
 
+InferenceT = TypeVar("InferenceT", bound=Inference)
+InferenceT_co = TypeVar("InferenceT_co", bound=Inference, covariant=True)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class InferenceBlock(Generic[InferenceT]):
+    """The inferences of many crowds, side by side: what each has by itself, bit for bit.
+
+    Args:
+        kind: of each inference.
+        log_likelihoods: float64, shape (crowds, rounds), nan behind a crowd's last.
+        others: for each field of a kind's own, for each size of answer sets, an array with a row for each crowd.
+
+    All other arrays are those of `Inference`, with an axis of crowds before the others.
+    """
+
+    kind: type[InferenceT]
+    truths: IntArray
+    confidences: FloatArray
+    probabilities: FloatArray
+    qualities: FloatArray
+    weights: FloatArray
+    num_iterations: IntArray
+    has_converged: NDArray[np.bool_]
+    log_likelihoods: FloatArray
+    others: Mapping[str, Mapping[int, FloatArray]] = dataclasses.field(default_factory=dict[str, Mapping[int, FloatArray]])
+
+    def __len__(self) -> int:
+        return len(self.truths)
+
+    def inference(self, number: int) -> InferenceT:
+        """Return one crowd's inference."""
+        num_iterations = int(self.num_iterations[number])
+        return self.kind(
+            truths=self.truths[number],
+            confidences=self.confidences[number],
+            probabilities=self.probabilities[number],
+            qualities=self.qualities[number],
+            weights=self.weights[number],
+            num_iterations=num_iterations,
+            has_converged=bool(self.has_converged[number]),
+            log_likelihoods=tuple(self.log_likelihoods[number, :num_iterations].tolist()),
+            **{name: {size: each[number] for size, each in own.items()} for name, own in self.others.items()},
+        )
+
+    @classmethod
+    def of(cls, found: Sequence[Inference]) -> "InferenceBlock[Inference]":
+        """Return the inferences of crowds, at least one, side by side; likelihoods and what a kind adds are left out."""
+        arrays: Any = {
+            name: np.stack([getattr(each, name) for each in found])
+            for name in ("truths", "confidences", "probabilities", "qualities", "weights")
+        }
+        return InferenceBlock(
+            kind=Inference,
+            num_iterations=np.array([each.num_iterations for each in found], dtype=np.int64),
+            has_converged=np.array([each.has_converged for each in found], dtype=np.bool_),
+            log_likelihoods=np.empty((len(found), 0)),
+            **arrays,
+        )
+
+
+class OneOrMany(Protocol[P, InferenceT_co]):
+    """An estimator: of one crowd's answers, or of many crowds' side by side."""
+
+    @overload
+    def __call__(self, answers: Answers, /, *args: P.args, **kwargs: P.kwargs) -> InferenceT_co: ...
+
+    @overload
+    def __call__(
+        self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs
+    ) -> InferenceBlock[InferenceT_co]: ...  # type: ignore[type-var]
+
+
+def of_one_or_many(
+    find: Callable[Concatenate[AnswerBlock, P], InferenceBlock[InferenceT]],
+) -> OneOrMany[P, InferenceT]:
+    """Let an estimator of many crowds take one, of which it returns the inference; use it as a decorator."""
+
+    @functools.wraps(find)
+    def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+        if isinstance(answers, AnswerBlock):
+            return find(answers, *args, **kwargs)
+        return find(AnswerBlock.of(answers), *args, **kwargs).inference(0)
+
+    return find_either
+
+
+def one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneOrMany[P, Inference]:
+    """Let an estimator of one crowd take many, of which it finds one after another; use it as a decorator."""
+
+    @functools.wraps(find)
+    def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+        if not isinstance(answers, AnswerBlock):
+            return find(answers, *args, **kwargs)
+        return InferenceBlock.of([find(answers.answers(number), *args, **kwargs) for number in range(len(answers))])
+
+    return find_either
+
+
 def check_ties(ties: str) -> None:
     """Raise ValueError unless `ties` names a rule."""
     if ties not in get_args(Ties):
@@ -65,12 +169,13 @@ def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, roun
 
 
 def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:
-    """Return the label with the largest score for each task, shape (tasks,); -1 for a tie where ties are left open.
+    """Return the label with the largest score for each task, shape (..., tasks); -1 for a tie where ties are left open.
 
-    Scores have shape (labels, tasks), and are -inf for a label that a task does not have. They tie if they are equal.
+    Scores have shape (labels, ..., tasks), and are -inf for a label that a task does not have. They tie if they are
+    equal.
     """
     best = scores[0].copy()
-    chosen = np.zeros(len(best), dtype=np.int64)
+    chosen = np.zeros(best.shape, dtype=np.int64)
     for label in range(1, len(scores)):
         row = scores[label]
         if ties == "missing":

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
-from .answers import Answers
+from .answers import AnswerBlock, Answers
 from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds
+from .inference import Inference, Ties, check_rounds, one_by_one
 from .vote_table import VoteTable
 
 _LEAST_QUALITY: Final = 1e-10
@@ -23,6 +23,7 @@ _MOST_PENALTY: Final = 1e6
 """With more the parameters are 0, to the digits of probabilities."""
 
 
+@one_by_one
 @exact_arguments
 def minimax_entropy(
     answers: Answers,
@@ -58,21 +59,21 @@ def minimax_entropy(
     check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:
         raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
-    table = VoteTable(answers)
+    table = VoteTable(AnswerBlock.of(answers))
     confusions = _Confusions(answers, table, penalty)
     probabilities, values, has_converged = table.vote_shares, list[float](), False
     while not has_converged and len(values) < max_iterations:
         for side in confusions.sides:
-            confusions.fit(side, probabilities)
+            confusions.fit(side, probabilities[:, 0])
         probabilities, evidence = table.normalize(confusions.log_likelihoods())
-        values.append((evidence - confusions.penalty) / max(len(answers), 1))
+        values.append((float(evidence[0]) - confusions.penalty) / max(len(answers), 1))
         has_converged = len(values) > 1 and values[-1] - values[-2] < tolerance
     are_alike = probabilities >= probabilities.max(axis=0) - _NEAR
-    truths = table.choose(np.where(are_alike, table.vote_shares, -1.0), ties=ties)
-    rows = table.by_task(probabilities)
+    (truths,) = table.choose(np.where(are_alike, table.vote_shares, -1.0), ties=ties)
+    (rows,) = table.by_task(probabilities)
     chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
     numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
-    qualities = table.agree(probabilities).sum(axis=1) / numbers
+    qualities = table.agree(probabilities)[0].sum(axis=1) / numbers
     return Inference(
         truths=truths,
         confidences=np.where(truths < 0, rows.max(axis=1), chosen),
@@ -134,9 +135,9 @@ class _Confusions:
                 own[label] += (side.sum(snap_probabilities(surprise)) - side.penalties * own[label]) / curvatures
 
     def log_likelihoods(self) -> FloatArray:
-        """Return the log-likelihood of each truth, shape (labels, tasks); -inf for what a task does not have."""
-        scores = np.empty((self._table.num_labels, self._table.num_tasks))
-        for truth, row in enumerate(scores):
+        """Return the log-likelihood of each truth, shape (labels, 1, tasks); -inf for what a task does not have."""
+        scores = np.empty((self._table.num_labels, 1, self._table.num_tasks))
+        for truth, (row,) in enumerate(scores):
             logits, _, totals = self._law(truth)
             row[:] = self._tasks.sum(snap_weights(np.take_along_axis(logits, self._labels[None], 0)[0] - log(totals)))
         return self._table.fill_absent(scores, -np.inf)

@@ -9,7 +9,7 @@ tell workers apart.
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from scipy.special import xlog1py, xlogy
 
 from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
-from .answers import Answers
+from .answers import AnswerBlock
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
 from .elementwise import exp_in_place, log, snap_weights
-from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
-from .inference import Inference, Ties
+from .expectation import ClassPrior, Fitting, FixedPrior, WorkerFit, check_class_prior, maximize
+from .inference import Inference, InferenceBlock, Ties, of_one_or_many
 from .noise import KnownNoise, OwnNoise
-from .vote_table import VoteTable
+from .vote_table import VoteTable, sum_of_each
 from .votes import vote_in_turns
 
 _NUM_COMPETENCES = 40
@@ -36,9 +36,10 @@ _INNER_ROUNDS = 5
 _LEAST_PROBABILITY = 1e-9
 
 
+@of_one_or_many
 @exact_arguments
 def noise_aware_one_coin(
-    answers: Answers,
+    answers: AnswerBlock,
     noise: KnownNoise | OwnNoise,
     *,
     competence_prior: tuple[float, float] = (2.0, 1.0),
@@ -48,7 +49,7 @@ def noise_aware_one_coin(
     tolerance: float = 1e-6,
     rounds: int | None = None,
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the most probable truths when the perturbation is known and each worker has a competence, by EM.
 
     A worker of competence c knows the truth with probability c and guesses otherwise: its answer is right with
@@ -72,29 +73,27 @@ def noise_aware_one_coin(
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
     if not -1 < least_competence < 1:
         raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
-    return coin_at_prior(
-        answers, noise, class_prior, fitting, competence_prior=competence_prior, least_competence=least_competence
-    )
+    table, priors = VoteTable(answers), {"competence_prior": competence_prior, "least_competence": least_competence}
+    return coin_at_prior(table, noise, class_prior, fitting, **priors)
 
 
 def coin_at_prior(
-    answers: Answers,
+    table: VoteTable,
     noise: KnownNoise | OwnNoise,
-    class_prior: ClassPrior | Mapping[int, FloatArray],
+    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
     *,
     competence_prior: tuple[float, float] = (2.0, 1.0),
     least_competence: float = 0.0,
-) -> Inference:
-    """Return what `noise_aware_one_coin` does; the class prior may also be fixed, shape (s,) for each size s."""
-    table = VoteTable(answers)
+) -> InferenceBlock[Inference]:
+    """Return what `noise_aware_one_coin` does; the class prior may also be fixed."""
     fit = _fit_by_level(table, noise, prior=competence_prior, least=least_competence)
     return maximize(table, fit, class_prior, fitting)
 
 
 def noise_aware_votes(
-    answers: Answers, noise: KnownNoise | OwnNoise, *, most_competence: float, max_iterations: int, ties: Ties
-) -> Inference:
+    table: VoteTable, noise: KnownNoise | OwnNoise, *, most_competence: float, max_iterations: int, ties: Ties
+) -> InferenceBlock[Inference]:
     """Return the truths of the paper's truth discovery with weights that know the perturbation.
 
     A vote weighs the expectation of log(r(s − 1)/(1 − r)) given how many of the worker's reports are the current
@@ -104,7 +103,6 @@ def noise_aware_votes(
         most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
             so that nobody is believed alone against many.
     """
-    table = VoteTable(answers)
     fit_workers = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
     def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -119,17 +117,19 @@ def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) 
     grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.by_level]
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
-        fits = [(grid.fit(agreements[own], table.answers_of_workers[own]), own) for grid, own in grids]
-        if len(fits) == 1:
-            return fits[0][0]
+        if len(grids) == 1:
+            return grids[0][0].fit(agreements, table.answers_of_workers)
         whole = WorkerFit(
             weights=np.empty_like(agreements),
             log_misses=np.empty_like(agreements),
-            qualities=np.empty(len(agreements)),
-            divergence=sum(fit.divergence for fit, _ in fits),
+            qualities=np.empty(agreements.shape[:2]),
+            divergence=np.zeros(len(agreements)),
         )
-        for fit, own in fits:
-            whole.weights[own], whole.log_misses[own], whole.qualities[own] = fit.weights, fit.log_misses, fit.qualities
+        for grid, own in grids:
+            fit = grid.fit(np.ascontiguousarray(agreements[:, own]), table.answers_of_workers[own])
+            whole.weights[:, own], whole.log_misses[:, own] = fit.weights, fit.log_misses
+            whole.qualities[:, own] = fit.qualities
+            whole.divergence[:] += fit.divergence
         return whole
 
     return fit_workers
@@ -162,28 +162,52 @@ class _CompetenceGrid:
         self._log_prior -= log(exp_in_place(self._log_prior.copy()).sum())
 
     def fit(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
-        """Return expected weights, from posteriors over the nodes by right reports and all, shape (workers, kinds)."""
+        """Return expected weights, from posteriors over the nodes by right reports, shape (crowds, workers, kinds).
+
+        Args:
+            num_answers: the same in all crowds, shape (workers, kinds).
+        """
+        shape, kinds = agreements.shape, range(agreements.shape[2])
         disagreements = num_answers - agreements
-        hits, misses, rights = np.empty_like(agreements), np.empty_like(agreements), np.empty_like(agreements)
-        evidence = 0.0
-        step = max(_MAX_CELLS // len(self._log_prior), 1)
-        for start in range(0, len(agreements), step):
-            chunk = slice(start, start + step)
-            posterior, evidence_of_chunk = self._posterior(agreements[chunk], disagreements[chunk])
-            evidence += evidence_of_chunk
-            for kind in range(agreements.shape[1]):
-                hits[chunk, kind] = _expectation(posterior, self._log_hits[kind])
-                misses[chunk, kind] = _expectation(posterior, self._log_misses[kind])
-                rights[chunk, kind] = _expectation(posterior, self._rights[kind])
+        rights, wrongs = (own.reshape(-1, len(kinds)) for own in (agreements, disagreements))
+        hits, misses, known = np.empty_like(rights), np.empty_like(rights), np.empty_like(rights)
+        evidence = np.zeros(shape[0])
+        for crowds, workers in self._pieces(*shape[:2]):
+            at = slice(crowds.start * shape[1] + workers.start, (crowds.stop - 1) * shape[1] + workers.stop)
+            posterior, evidence_of_each = self._posterior(rights[at], wrongs[at], are_alone=len(workers) == 1)
+            evidence[crowds.start : crowds.stop] += evidence_of_each.reshape(len(crowds), -1).sum(axis=1)
+            for kind in kinds:
+                hits[at, kind] = _expectation(posterior, self._log_hits[kind])
+                misses[at, kind] = _expectation(posterior, self._log_misses[kind])
+                known[at, kind] = _expectation(posterior, self._rights[kind])
+        hits, misses, known = (own.reshape(shape) for own in (hits, misses, known))
         return WorkerFit(
             weights=hits - misses,
             log_misses=misses,
-            qualities=(rights * num_answers).sum(axis=1) / np.maximum(num_answers.sum(axis=1), 1.0),
-            divergence=float((agreements * hits + disagreements * misses).sum()) - evidence,
+            qualities=(known * num_answers).sum(axis=2) / np.maximum(num_answers.sum(axis=1), 1.0),
+            divergence=sum_of_each(agreements * hits + disagreements * misses) - evidence,
         )
 
-    def _posterior(self, agreements: FloatArray, disagreements: FloatArray) -> tuple[FloatArray, float]:
-        """Return the probabilities of the nodes, shape (nodes, workers), and the logarithm of their normalizers."""
+    def _pieces(self, num_crowds: int, num_workers: int) -> Iterator[tuple[range, range]]:
+        """Yield crowds, and workers of each of them, that are looked at together: some crowds, or a part of one."""
+        most = max(_MAX_CELLS // len(self._log_prior), 1)
+        if num_workers > most:
+            for crowd in range(num_crowds):
+                for start in range(0, num_workers, most):
+                    yield range(crowd, crowd + 1), range(start, min(start + most, num_workers))
+        elif num_workers:
+            some = max(min(most, _LONGEST_ROW) // num_workers, 1)
+            for start in range(0, num_crowds, some):
+                yield range(start, min(start + some, num_crowds)), range(num_workers)
+
+    def _posterior(
+        self, agreements: FloatArray, disagreements: FloatArray, *, are_alone: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the probabilities of the nodes, shape (nodes, workers), and the logarithms of their normalizers.
+
+        Args:
+            are_alone: whether each has nobody of its crowd beside it. A single column is added up in another order.
+        """
         logs = np.repeat(self._log_prior[:, None], len(agreements), axis=1)
         for kind in range(agreements.shape[1]):
             logs += self._log_hits[kind][:, None] * agreements[:, kind]
@@ -191,9 +215,9 @@ class _CompetenceGrid:
         best = logs.max(axis=0)
         logs -= best
         posterior = exp_in_place(logs)
-        totals = posterior.sum(axis=0)
+        totals = np.ascontiguousarray(posterior.T).sum(axis=1) if are_alone else posterior.sum(axis=0)
         posterior /= totals
-        return posterior, float((best + log(totals)).sum())
+        return posterior, best + log(totals)
 
 
 def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
@@ -210,9 +234,10 @@ def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
     return total
 
 
+@of_one_or_many
 @exact_arguments
 def noise_aware_dawid_skene(
-    answers: Answers,
+    answers: AnswerBlock,
     noise: KnownNoise | OwnNoise,
     *,
     prior_answers: float = 10.0,
@@ -222,7 +247,7 @@ def noise_aware_dawid_skene(
     tolerance: float = 1e-6,
     rounds: int | None = None,
     ties: Ties = "first",
-) -> Confusions:
+) -> InferenceBlock[Confusions]:
     """Return the most probable truths when the perturbation is known and each worker has a confusion matrix, by EM.
 
     A report's law is the worker's row of answers times the perturbation's channel: λ·C + μ, with μ = p/(s − 1) and
@@ -249,16 +274,16 @@ def noise_aware_dawid_skene(
 
 
 def confusions_at_prior(
-    answers: Answers,
+    answers: AnswerBlock,
     noise: KnownNoise | OwnNoise,
-    class_prior: ClassPrior | Mapping[int, FloatArray],
+    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
     *,
     prior_answers: float = 10.0,
     prior_quality: float = 0.7,
-) -> Confusions:
-    """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed, shape (s,) for each size s."""
-    sizes = np.unique(answers.sizes)
+) -> InferenceBlock[Confusions]:
+    """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed."""
+    sizes = np.unique(answers.first.sizes)
     # Of all workers, or of each its own: shape (1 or workers, sizes).
     flips = dict(zip(sizes.tolist(), np.atleast_2d(noise.means_of(sizes)).T[:, :, None, None], strict=True))
 
@@ -273,13 +298,13 @@ def confusions_at_prior(
             expected = np.zeros_like(counts)
             for _ in range(_INNER_ROUNDS):
                 ratios = counts / np.maximum(kept * confusions + lie, _LEAST_PROBABILITY)
-                expected = confusions * (kept * ratios + lie * ratios.sum(axis=2, keepdims=True))
+                expected = confusions * (kept * ratios + lie * ratios.sum(axis=3, keepdims=True))
                 confusions = relative_frequencies(expected + earlier)
             return ConfusionFit(
                 confusions=confusions,
                 reports=np.maximum(kept * confusions + lie, _LEAST_PROBABILITY),
-                right=np.trace(expected, axis1=1, axis2=2),
-                log_prior=float((earlier * log(confusions)).sum()),
+                right=np.trace(expected, axis1=2, axis2=3),
+                log_prior=sum_of_each(earlier * log(confusions)),
             )
 
         return fit_confusions

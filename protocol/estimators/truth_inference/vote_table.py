@@ -1,8 +1,11 @@
-"""The answers of a crowd laid out for sums over each task's answers and over each worker's.
+"""The answers of crowds laid out for sums over each task's answers and over each worker's.
 
 Every round of every estimator is two such sums. Both are products with a sparse matrix of ones, once by task and once
 by worker. Weights are multiples of 2⁻³² and probabilities multiples of 2⁻³⁰ (`elementwise`), so that a sum is exact in
 any order as long as it stays below 2²⁰ and 2²²: a tie is a tie, and the order of the answers changes no bit.
+
+Crowds stand side by side. What is summed over more than one answer set's labels, one task or one worker is summed for
+each crowd by itself, in the order that it has alone: what others there are changes no bit, either.
 """
 
 from typing import Any
@@ -12,38 +15,47 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...arrays import FloatArray, IntArray
-from .answers import Answers
+from .answers import AnswerBlock
 from .elementwise import exp_in_place, log, snap_probabilities
 from .inference import MISSING, Ties, choose_labels
 
 
 class VoteTable:
-    """Sums over the answers to each task and over those of each worker.
+    """Sums over the answers to each task and over those of each worker, of many crowds.
 
-    Scores and probabilities have shape (labels, tasks), where labels is the largest answer set: a row for each label is
-    what elementwise steps run fastest on. A *kind* of task is the size of its answer set; `sizes` has them in order.
+    Scores and probabilities have shape (labels, crowds, tasks), where labels is the largest answer set: a row for each
+    label is what elementwise steps run fastest on. What workers have has shape (crowds, workers, kinds). A *kind* of
+    task is the size of its answer set; `sizes` has them in order. Who answered what is the same in all crowds, so that
+    what follows from that has no axis of crowds.
     """
 
-    def __init__(self, answers: Answers) -> None:
-        self.num_tasks, self.num_workers, self.num_labels = answers.num_tasks, answers.num_workers, answers.num_classes
-        self.num_answers = len(answers)
+    def __init__(self, answers: AnswerBlock) -> None:
+        first, labels = answers.first, answers.labels
+        self.answers = answers
+        self.num_tasks, self.num_workers, self.num_labels = first.num_tasks, first.num_workers, first.num_classes
+        self.num_crowds, self.num_answers = labels.shape
         self.sizes: IntArray = np.array([self.num_labels], dtype=np.int64)
         self.kinds_of_tasks: IntArray = np.zeros(self.num_tasks, dtype=np.int64)
         self._absent: NDArray[np.bool_] | None = None
-        columns = answers.workers
-        if answers.num_tasks and int(answers.sizes.min()) != self.num_labels:
-            self.sizes, self.kinds_of_tasks = np.unique(answers.sizes, return_inverse=True)
-            self._absent = np.arange(self.num_labels)[:, None] >= answers.sizes
-            columns = answers.workers * len(self.sizes) + self.kinds_of_tasks[answers.tasks]
+        columns = first.workers
+        if first.num_tasks and int(first.sizes.min()) != self.num_labels:
+            self.sizes, self.kinds_of_tasks = np.unique(first.sizes, return_inverse=True)
+            self._absent = np.arange(self.num_labels)[:, None] >= first.sizes
+            columns = first.workers * len(self.sizes) + self.kinds_of_tasks[first.tasks]
         self.num_kinds = len(self.sizes)
-        places = answers.labels * answers.num_tasks + answers.tasks
-        num_places, num_columns = self.num_labels * self.num_tasks, self.num_workers * self.num_kinds
-        self._by_task = incidence(places, columns, (num_places, num_columns))
-        self._by_worker = incidence(columns, places, (num_columns, num_places), ones=self._by_task.data)
-        # How many chose each label, shape (labels, tasks), and how many answers there are of each worker to each kind.
-        self.counts: FloatArray = _row_lengths(self._by_task).reshape(self.num_labels, self.num_tasks)
-        self.answers_of_workers: FloatArray = _row_lengths(self._by_worker).reshape(self.num_workers, self.num_kinds)
-        self.is_answered: NDArray[np.bool_] = self.counts.sum(axis=0) > 0
+        self._num_columns = self.num_workers * self.num_kinds
+        self._shape = self.num_labels, self.num_crowds, self.num_tasks
+        crowds = np.arange(self.num_crowds)[:, None]
+        places = ((labels * self.num_crowds + crowds) * self.num_tasks + first.tasks).reshape(-1)
+        all_columns = (crowds * self._num_columns + columns).reshape(-1)
+        num_places, num_columns = self.num_labels * self.num_crowds * self.num_tasks, self.num_crowds * self._num_columns
+        self._by_task = incidence(places, all_columns, (num_places, num_columns))
+        self._by_worker = incidence(all_columns, places, (num_columns, num_places), ones=self._by_task.data)
+        # How many chose each label, and how many answers there are of each worker to each kind, shape (workers, kinds).
+        self.counts: FloatArray = _row_lengths(self._by_task).reshape(self._shape)
+        of_columns = np.bincount(columns, minlength=self._num_columns).astype(np.float64)
+        self.answers_of_workers: FloatArray = of_columns.reshape(self.num_workers, self.num_kinds)
+        self.is_answered: NDArray[np.bool_] = np.bincount(first.tasks, minlength=self.num_tasks) > 0
 
     @property
     def is_silent(self) -> NDArray[np.bool_]:
@@ -52,29 +64,29 @@ class VoteTable:
 
     @property
     def vote_shares(self) -> FloatArray:
-        """Each label's share of a task's answers, shape (labels, tasks); 0 for a task without answers."""
+        """Each label's share of a task's answers, shape (labels, crowds, tasks); 0 for a task without answers."""
         return self.counts / np.maximum(self.counts.sum(axis=0), 1.0)
 
     def vote(self, weights: FloatArray) -> FloatArray:
-        """Return the sum of the weights, shape (workers, kinds), of those who chose each label, shape (labels, tasks).
+        """Return the sum of the weights, shape (crowds, workers, kinds), of those who chose each label of each task.
 
-        It is -inf for a label that a task does not have.
+        It has shape (labels, crowds, tasks), and is -inf for a label that a task does not have.
         """
-        scores = _product(self._by_task, weights.ravel())
-        return self.fill_absent(scores.reshape(self.num_labels, self.num_tasks), -np.inf)
+        return self.fill_absent(_product(self._by_task, weights.reshape(-1)).reshape(self._shape), -np.inf)
 
     def agree(self, probabilities: FloatArray) -> FloatArray:
-        """Return for each worker the sum of the probabilities of the labels that it chose, shape (workers, kinds)."""
-        return _product(self._by_worker, probabilities.ravel()).reshape(self.num_workers, self.num_kinds)
+        """Return for each worker the sum of the probabilities of the labels that it chose: (crowds, workers, kinds)."""
+        sums = _product(self._by_worker, probabilities.reshape(-1))
+        return sums.reshape(self.num_crowds, self.num_workers, self.num_kinds)
 
     def agree_with(self, truths: IntArray) -> FloatArray:
-        """Return how many answers of each worker are the truth, shape (workers, kinds); a missing truth is nobody's."""
-        return self.agree((truths == np.arange(self.num_labels)[:, None]).astype(np.float64))
+        """Return how many answers of each worker are the truth, likewise; a missing truth is nobody's."""
+        return self.agree((truths == np.arange(self.num_labels)[:, None, None]).astype(np.float64))
 
     def fill_absent(self, scores: FloatArray, value: float) -> FloatArray:
         """Return `scores`, changed in place: `value` for labels that a task does not have."""
         if self._absent is not None:
-            scores[self._absent] = value
+            np.copyto(scores, value, where=self._absent[:, None])
         return scores
 
     def shares_of(self, scores: FloatArray) -> FloatArray:
@@ -83,8 +95,8 @@ class VoteTable:
         totals = weights.sum(axis=0)
         return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / self.sizes[self.kinds_of_tasks])
 
-    def normalize(self, scores: FloatArray) -> tuple[FloatArray, float]:
-        """Return probabilities ∝ e^score, on their grid, and the sum of the logarithms of the normalizers.
+    def normalize(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return probabilities ∝ e^score, on their grid, and of each crowd the sum of the normalizers' logarithms.
 
         The scores are overwritten.
         """
@@ -97,31 +109,38 @@ class VoteTable:
         for row in likelihoods[1:]:
             totals += row
         likelihoods /= totals
-        evidence = float(snap_probabilities((best + log(totals))[self.is_answered]).sum())
-        return snap_probabilities(likelihoods), evidence
+        evidence = snap_probabilities(best + log(totals))
+        if not self.is_answered.all():
+            evidence = np.ascontiguousarray(evidence[:, self.is_answered])
+        return snap_probabilities(likelihoods), evidence.sum(axis=1)
 
     def choose(self, scores: FloatArray, *, ties: Ties) -> IntArray:
-        """Return the label with the largest score for each task, and -1 for a task without answers.
+        """Return the label with the largest score for each task, shape (crowds, tasks); -1 for a task without answers.
 
         Scores may be anything for labels that a task does not have.
         """
         if self._absent is not None:
             scores = self.fill_absent(scores.copy(), -np.inf)
         truths = choose_labels(scores, ties=ties)
-        truths[~self.is_answered] = MISSING
+        truths[:, ~self.is_answered] = MISSING
         return truths
 
     def by_task(self, probabilities: FloatArray) -> FloatArray:
-        """Return probabilities as users read them: shape (tasks, labels), a row of nan for a task without answers."""
-        rows = np.ascontiguousarray(probabilities.T)
+        """Return probabilities as users read them: (crowds, tasks, labels), rows of nan for a task without answers."""
+        rows = np.ascontiguousarray(np.moveaxis(probabilities, 0, -1))
         if self._absent is not None:
-            rows[self._absent.T] = 0.0
-        rows[~self.is_answered] = np.nan
+            rows[:, self._absent.T] = 0.0
+        rows[:, ~self.is_answered] = np.nan
         return rows
 
     def hide_silent(self, values: FloatArray) -> FloatArray:
-        """Return a number for each worker, nan for one without answers."""
+        """Return a number for each worker, shape (crowds, workers), nan for one without answers."""
         return np.where(self.is_silent, np.nan, values)
+
+
+def sum_of_each(values: FloatArray) -> FloatArray:
+    """Return the sum of each crowd's numbers, which are all but the first axis, in the order that it has alone."""
+    return values.reshape(len(values), -1).sum(axis=1)
 
 
 def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int], ones: Any = None) -> Any:

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arguments import exact_arguments
-from ...arrays import FloatArray
-from .answers import Answers
-from .inference import Inference, Ties, check_rounds, check_ties
+from ...arrays import FloatArray, IntArray
+from .answers import AnswerBlock, Answers
+from .inference import Inference, InferenceBlock, Ties, check_rounds, check_ties, of_one_or_many
+from .rounds import Rounds
 from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
 
@@ -21,7 +23,8 @@ Normalization: TypeAlias = Literal["answered", "all"]
 """What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
 
 
-def majority_vote(answers: Answers, *, ties: Ties = "first") -> Inference:
+@of_one_or_many
+def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlock[Inference]:
     """Return the label that most workers chose, for each task.
 
     A worker's quality is the share of its answers that are the truth; every weight is 1.
@@ -62,7 +65,7 @@ def infer_by_scores(
         array([1])
     """
     check_ties(ties)
-    table = VoteTable(answers)
+    table = VoteTable(AnswerBlock.of(answers))
     of_workers: FloatArray = np.ones(table.num_workers) if weights is None else np.asarray(weights, dtype=np.float64)
     for name, values, shape in (
         ("scores", scores, (table.num_tasks, table.num_labels)),
@@ -70,38 +73,41 @@ def infer_by_scores(
     ):
         if values.shape != shape or not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, of shape {shape}, got shape {values.shape}")
-    found = _largest(table, np.ascontiguousarray(scores.T, dtype=np.float64), ties=ties)
+    found = _largest(table, np.ascontiguousarray(scores.T[:, None], dtype=np.float64), ties=ties).inference(0)
     return dataclasses.replace(
         found, weights=table.hide_silent(of_workers), num_iterations=num_iterations, has_converged=has_converged
     )
 
 
-def _largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> Inference:
-    """Return the labels with the largest scores, which have shape (labels, tasks)."""
+def _largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> InferenceBlock[Inference]:
+    """Return the labels with the largest scores, which have shape (labels, crowds, tasks)."""
     truths = table.choose(scores, ties=ties)
     rows = table.by_task(table.shares_of(scores))
     num_answers = table.answers_of_workers.sum(axis=1)
-    return Inference(
+    return InferenceBlock(
+        kind=Inference,
         truths=truths,
-        confidences=rows.max(axis=1),
+        confidences=rows.max(axis=2),
         probabilities=rows,
-        qualities=table.hide_silent(table.agree_with(truths).sum(axis=1) / np.maximum(num_answers, 1.0)),
-        weights=table.hide_silent(np.ones(table.num_workers)),
-        num_iterations=0,
-        has_converged=True,
+        qualities=table.hide_silent(table.agree_with(truths).sum(axis=2) / np.maximum(num_answers, 1.0)),
+        weights=table.hide_silent(np.ones((len(truths), table.num_workers))),
+        num_iterations=np.zeros(len(truths), dtype=np.int64),
+        has_converged=np.ones(len(truths), dtype=np.bool_),
+        log_likelihoods=np.empty((len(truths), 0)),
     )
 
 
+@of_one_or_many
 @exact_arguments
 def truth_discovery(
-    answers: Answers,
+    answers: AnswerBlock,
     *,
     max_iterations: int = 10,
     clamp: float = 0.05,
     normalization: Normalization = "answered",
     weight_function: WeightFunction = "log_odds",
     ties: Ties = "first",
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the label with the largest weighted vote, for each task.
 
     From the majority's truths on, in turns: a worker's p is the share of its answers that are the current truths, its
@@ -139,7 +145,7 @@ def truth_discovery(
     divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
 
     def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
-        shares = np.clip(agreements.sum(axis=1) / divisors, clamp, 1 - clamp)
+        shares = np.clip(agreements.sum(axis=2) / divisors, clamp, 1 - clamp)
         return weigh(shares, table.sizes, weight_function), shares
 
     def rate(scores: FloatArray, shares: FloatArray) -> FloatArray:
@@ -150,6 +156,18 @@ def truth_discovery(
     return vote_in_turns(table, weigh_workers, max_iterations=max_iterations, ties=ties, rate=rate)
 
 
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _Turn:
+    """What rounds of votes have come to: a row for each crowd."""
+
+    truths: IntArray
+    scores: FloatArray  # (crowds, labels, tasks)
+    weights: FloatArray
+    qualities: FloatArray
+    num_iterations: IntArray
+    has_converged: NDArray[np.bool_]
+
+
 def vote_in_turns(
     table: VoteTable,
     weigh_workers: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
@@ -157,36 +175,49 @@ def vote_in_turns(
     max_iterations: int,
     ties: Ties,
     rate: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
-) -> Inference:
+) -> InferenceBlock[Inference]:
     """Return the truths after rounds of weights and weighted votes from the majority's truths on.
 
     Args:
-        weigh_workers: from how many answers of each worker are the current truths, shape (workers, kinds), its weights,
-            alike, which are multiples of 2⁻³², and its quality.
-        rate: from the last sums of weights, shape (labels, tasks), which it may overwrite, and the qualities that they
-            were made with: the labels' probabilities. By default those of weights that are log-odds.
+        weigh_workers: from how many answers of each worker are the current truths, shape (crowds, workers, kinds), its
+            weights, alike, which are multiples of 2⁻³², and its quality. Crowds become fewer.
+        rate: from the last sums of weights, shape (labels, crowds, tasks), which it may overwrite, and the qualities
+            that they were made with: the labels' probabilities. By default those of weights that are log-odds.
     """
     inner: Ties = "first" if ties == "missing" else ties
+    rounds, own = Rounds[_Turn](table.num_crowds), table
     truths = table.choose(table.counts, ties=inner)
-    num_iterations, has_converged = 0, False
-    while True:
-        weights, qualities = weigh_workers(table.agree_with(truths))
-        scores = table.vote(weights)
-        previous, truths = truths, table.choose(scores, ties=inner)
-        num_iterations += 1
-        has_converged = np.array_equal(previous, truths)
-        if has_converged or num_iterations == max_iterations:
-            break
+    while rounds.go_on:
+        weights, qualities = weigh_workers(own.agree_with(truths))
+        scores = own.vote(weights)
+        previous, truths = truths, own.choose(scores, ties=inner)
+        rounds.number += 1
+        has_converged = (previous == truths).all(axis=1)
+        turn = _Turn(
+            truths=truths,
+            scores=np.moveaxis(scores, 0, 1),
+            weights=weights,
+            qualities=qualities,
+            num_iterations=np.full(len(truths), rounds.number),
+            has_converged=has_converged,
+        )
+        rounds.stop(has_converged | (rounds.number == max_iterations), turn)
+        if (places := rounds.leave_behind()) is not None:
+            own, truths = VoteTable(own.answers.some(places)), truths[places]
+    last = rounds.ended()
+    scores, truths = np.ascontiguousarray(np.moveaxis(last.scores, 1, 0)), last.truths
     if ties == "missing":
         truths = table.choose(scores, ties=ties)
-    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, qualities))
-    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
-    return Inference(
+    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, last.qualities))
+    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
+    return InferenceBlock(
+        kind=Inference,
         truths=truths,
-        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
+        confidences=np.where(truths < 0, rows.max(axis=2), chosen),
         probabilities=rows,
-        qualities=table.hide_silent(qualities),
-        weights=table.hide_silent(weights[:, 0]),
-        num_iterations=num_iterations,
-        has_converged=has_converged,
+        qualities=table.hide_silent(last.qualities),
+        weights=table.hide_silent(last.weights[..., 0]),
+        num_iterations=last.num_iterations,
+        has_converged=last.has_converged,
+        log_likelihoods=np.empty((len(truths), 0)),
     )

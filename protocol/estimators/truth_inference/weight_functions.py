@@ -37,20 +37,22 @@ _NUM_PLACES: Final = 1024
 def weigh(shares: FloatArray, sizes: IntArray, function: WeightFunction) -> FloatArray:
     """Return each worker's weight for each kind of task, by its share and the sizes of kinds, on the grid of weights.
 
+    Shares may have any shape; weights have one axis more, of kinds.
+
     Raises:
         ConfigurationError: g is no name that is known, does not increase from share to share, or is not a number of at
             most 1000 in size.
     """
     if function == "log_odds":
-        return snap_weights(log_odds(shares)[:, None] + log(sizes - 1.0))
+        return snap_weights(log_odds(shares)[..., None] + log(sizes - 1.0))
     if function == "linear":
-        return snap_weights((shares[:, None] * sizes - 1.0) / (sizes - 1.0))
+        return snap_weights((shares[..., None] * sizes - 1.0) / (sizes - 1.0))
     if isinstance(function, str):
         allowed = f"one of {', '.join(WEIGHT_FUNCTIONS)}, or given as a function"
         raise ConfigurationError(field=_FIELD, value=function, allowed=allowed)
     distinct, places = np.unique(shares, return_inverse=True)
     weights = np.array(_checked_weights(function, distinct.tolist()), dtype=np.float64)
-    return np.repeat(weights[places.reshape(-1), None], len(sizes), axis=1)
+    return np.repeat(weights[places.reshape(shares.shape)][..., None], len(sizes), axis=-1)
 
 
 @exact_arguments
