@@ -5,6 +5,7 @@ there, its values, its reports' range and its phases' losses, is checked here of
 tallies of halves add up, and whether outcomes travel. Whoever runs blocks holds whole sessions beside them for that.
 """
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, Final
@@ -24,12 +25,12 @@ _MOST_UNIFORMS: Final = 1 << 20  # of one phase: 8 MB
 
 
 def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
-    """Return whether a protocol decides many sessions at once: it says how, and no party is told anything alone."""
+    """Return whether a protocol decides many sessions at once: it says how, and of all that single parties are told."""
     kind = type(protocol)
     return (
         kind.decisions is not PhasedProtocol.decisions  # pyright: ignore[reportUnknownMemberType]  of any parameters
         and goes_with(kind, "decisions", "outcome")
-        and kind.own_outcomes is PhasedProtocol.own_outcomes  # pyright: ignore[reportUnknownMemberType]
+        and goes_with(kind, "decisions", "own_outcomes")
         and all(phase.kept is None for phase in protocol.phases)
     )
 
@@ -101,14 +102,13 @@ def _tallied(
 
 def _released(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
     """Return the tallies that a phase leaves, of each of the sessions."""
-    totals = np.broadcast_to(tallies.totals, (len(noise), *tallies.totals.shape[1:]))
-    tallies = TallyBlock(tallies.num_reports, totals)
+    tallies = tallies.broadcast(len(noise))
     if goes_with(type(phase), "randomize_tallies", "randomize_tally"):
         tallies = phase.randomize_tallies(tallies, _draw_for_releases(noise, protocol=protocol, phase=phase))
     else:
         draws = (draw_for_release(own, protocol=protocol, phase=phase) for own in noise)
         return TallyBlock.of([released_tally(phase, tallies.tally(place), draw) for place, draw in enumerate(draws)])
-    return TallyBlock(0, tallies.totals) if phase.hides_participation else tallies
+    return dataclasses.replace(tallies, num_reports=0) if phase.hides_participation else tallies
 
 
 def _draw_for_releases(noise: SimulatedRounds, *, protocol: str, phase: Phase) -> DrawBlock:

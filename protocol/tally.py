@@ -83,24 +83,34 @@ class TallyBlock:
     Args:
         num_reports: of each of them.
         totals: int64, shape (sessions, ...).
+        rows: int64, shape (sessions, as many in each, columns); none where nothing is kept apart.
     """
 
     num_reports: int
     totals: IntArray
+    rows: IntArray = dataclasses.field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
 
     @classmethod
     def of(cls, tallies: Sequence[Tally]) -> "TallyBlock":
-        """Return tallies of sessions of equal size, at least one, side by side; ValueError where one has rows."""
-        if any(len(tally.rows) for tally in tallies) or len({tally.num_reports for tally in tallies}) > 1:
-            raise ValueError("tallies with rows, or of different numbers of reports, do not stand side by side")
-        return cls(tallies[0].num_reports, np.stack([tally.totals for tally in tallies]))
+        """Return tallies of sessions of equal size, at least one, side by side; ValueError where numbers differ."""
+        if len({(tally.num_reports, tally.rows.shape) for tally in tallies}) > 1:
+            raise ValueError("tallies of different numbers of reports, or of rows, do not stand side by side")
+        totals, rows = np.stack([tally.totals for tally in tallies]), np.stack([tally.rows for tally in tallies])
+        return cls(tallies[0].num_reports, totals, rows)
 
     def __len__(self) -> int:
         return len(self.totals)
 
     def tally(self, number: int) -> Tally:
         """Return one session's tally."""
-        return Tally(self.num_reports, self.totals[number])
+        kept = {"rows": self.rows[number]} if len(self.rows) else {}
+        return Tally(self.num_reports, self.totals[number], **kept)
+
+    def broadcast(self, num_sessions: int) -> "TallyBlock":
+        """Return the tallies of so many sessions, of one that stands for all or of each."""
+        totals = np.broadcast_to(self.totals, (num_sessions, *self.totals.shape[1:]))
+        rows = np.broadcast_to(self.rows, (num_sessions, *self.rows.shape[1:])) if len(self.rows) else self.rows
+        return TallyBlock(self.num_reports, totals, rows)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -26,7 +26,7 @@ from .noise import Noise, informativeness, make_noise
 from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
-from .protocol import TruthDiscovery
+from .protocol import TruthDecisions, TruthDiscovery
 from .reference import reference_run
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Outcome",
     "OwnOutcome",
     "Parameters",
+    "TruthDecisions",
     "TruthDiscovery",
     "average_confidences",
     "find_truths",

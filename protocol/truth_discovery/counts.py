@@ -86,24 +86,29 @@ def majority_of_counts(
             `num_answers` it has at most, and `sizes` labels.
         noise: what was added to the counts; None where nothing was.
     """
-    labels = np.arange(counts.shape[1], dtype=np.int64)
-    is_label = labels < sizes[:, None]
-    shown = np.where(is_label, counts, np.iinfo(np.int64).min)
-    last = counts.shape[1] - 1
-    found = shown.argmax(axis=1) if ties == "first" else last - shown[:, ::-1].argmax(axis=1)
+    is_label = np.arange(counts.shape[1]) < sizes[:, None]
+    truths = most_counted(counts, num_answers, sizes, ties=ties)
     expected = counts if noise is None else noise.expected(counts, num_answers, sizes)
     shares = np.where(is_label, expected, 0.0)
     total = shares.sum(axis=1, keepdims=True)
     shares = np.where(num_answers[:, None] > 0, shares / np.where(total > 0, total, 1.0), np.nan)
     return Inference(
-        truths=np.where(num_answers > 0, found, MISSING),
-        confidences=shares[np.arange(len(found)), found],
+        truths=truths,
+        confidences=shares[np.arange(len(truths)), truths],
         probabilities=shares,
         qualities=np.empty(0),
         weights=np.empty(0),
         num_iterations=0,
         has_converged=True,
     )
+
+
+def most_counted(counts: IntArray, num_answers: IntArray, sizes: IntArray, *, ties: Ties) -> IntArray:
+    """Return the label of the greatest count, of counts of shape (..., tasks, labels); -1 for a task without answers."""
+    last = counts.shape[-1] - 1
+    shown = np.where(np.arange(last + 1) < sizes[:, None], counts, np.iinfo(np.int64).min)
+    found = shown.argmax(axis=-1) if ties == "first" else last - shown[..., ::-1].argmax(axis=-1)
+    return np.where(num_answers > 0, found, MISSING)
 
 
 def counted_limits(count: int, num_answers: int, noise: CountNoise, *, num_labels: int, level: float) -> SupportLimits:

@@ -1,7 +1,7 @@
 """How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, cast, overload
 
 import msgspec
 import numpy as np
@@ -12,8 +12,10 @@ from ..arrays import FloatArray, IntArray
 from ..errors import PluginError
 from ..estimators.truth_inference import (
     MISSING,
+    AnswerBlock,
     Answers,
     Inference,
+    InferenceBlock,
     KnownNoise,
     OwnNoise,
     Ties,
@@ -32,6 +34,7 @@ _NUM_VALUES: Final = 15
 _MOST: Final = 2.0**32
 
 
+@overload
 def find_truths(
     answers: Answers,
     *,
@@ -39,11 +42,32 @@ def find_truths(
     noise: Noise | OwnNoise | None,
     weight_function: WeightFunction | None = None,
     estimator: EstimatorFunction | None = None,
-) -> tuple[str, Inference]:
-    """Return which estimator the session has, and what it finds.
+) -> tuple[str, Inference]: ...
+
+
+@overload
+def find_truths(
+    answers: AnswerBlock,
+    *,
+    parameters: Parameters,
+    noise: Noise | OwnNoise | None,
+    weight_function: WeightFunction | None = None,
+    estimator: None = None,
+) -> tuple[str, InferenceBlock[Inference]]: ...
+
+
+def find_truths(
+    answers: Answers | AnswerBlock,
+    *,
+    parameters: Parameters,
+    noise: Noise | OwnNoise | None,
+    weight_function: WeightFunction | None = None,
+    estimator: EstimatorFunction | None = None,
+) -> tuple[str, Inference | InferenceBlock[Inference]]:
+    """Return which estimator the session has, and what it finds, of one crowd's answers or of many crowds'.
 
     Args:
-        answers: as they were reported.
+        answers: as they were reported; to somebody's own estimator those of one crowd.
         noise: how they were perturbed, or how each worker's were; None for clean answers.
         weight_function: what the parameters' name stands for; by default one of ours.
         estimator: likewise.
@@ -53,7 +77,7 @@ def find_truths(
         PluginError: an estimator that is not ours fails, or returns what is no inference from these answers.
     """
     told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
-    if estimator is not None:
+    if estimator is not None and isinstance(answers, Answers):
         name, ties, rounds = parameters.estimator, parameters.ties, parameters.max_iterations
         return name, infer_by(estimator, answers, told, name=name, ties=ties, max_iterations=rounds)
     name = AUTO if parameters.estimator == "auto" else parameters.estimator

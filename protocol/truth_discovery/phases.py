@@ -7,15 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, counts_of_rows
 from ..elementary import quotient_up
 from ..errors import require
 from ..guard import Values
 from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
 from ..mechanisms.polya import MOST_TIMES
-from ..phases import CentralPhase, Draw, LeveledPhase, MaskedPhase, Phase, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedPhase, Phase, sizes_of
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
-from ..tally import Tally
+from ..tally import Tally, TallyBlock
 from .codes import NO_TASK, Codes
 from .noise import MASKED_DISTANCE, Noise, distance_of
 from .parameters import Parameters
@@ -89,16 +89,24 @@ class AnswersPhase(LeveledPhase):
         self._codes.check_row(report, public[: self._asked.stop])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier
-        rows, places = np.nonzero(reports != NO_ANSWER)
-        tasks = public[rows, 1 + places]
-        labels = reports[rows, places] - self._codes.offset_of_task[tasks]
-        levels = self.levels_of(public)[rows]
+        return self.tally_block(reports[None], earlier=[own[None] for own in earlier], public=public).tally(0)
+
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        is_answer = reports != NO_ANSWER
+        if not np.array_equal(is_answer, np.broadcast_to(is_answer[:1], is_answer.shape)):
+            alone = (AnswersPhase.tally_block(self, own[None], earlier=(), public=public).tally(0) for own in reports)
+            return TallyBlock.of(list(alone))
+        number, (rows, places) = len(reports), np.nonzero(is_answer[0])
+        workers, tasks, levels = public[rows, 0], public[rows, 1 + places], self.levels_of(public)[rows]
+        labels = reports[:, rows, places] - self._codes.offset_of_task[tasks]
         shape = len(self.mechanisms), len(self._codes.tasks), max(self._codes.sizes)
-        counts = np.bincount(np.ravel_multi_index((levels, tasks, labels), shape), minlength=math.prod(shape))
-        counts = counts.astype(np.int64).reshape(shape if self.is_personal else shape[1:])
-        kept = np.stack([public[rows, 0], tasks, labels, *([levels] if self.is_personal else [])], axis=1)
-        return Tally(len(reports), counts, kept[np.lexsort(kept.T[::-1])])
+        cells = np.ravel_multi_index((levels, tasks, np.zeros_like(tasks)), shape) + labels
+        counts = counts_of_rows(cells, math.prod(shape)).reshape(number, *(shape if self.is_personal else shape[1:]))
+        kept = np.empty((number, len(tasks), 4 if self.is_personal else 3), dtype=np.int64)
+        for column, own in enumerate((workers, tasks, labels, levels)[: kept.shape[2]]):
+            kept[:, :, column] = own
+        # A worker is asked a task once, so that labels change no order.
+        return TallyBlock(reports.shape[1], counts, kept[:, np.lexsort((tasks, workers))])
 
     def _kinds_of(self, public: IntArray) -> IntArray:
         """Return each worker's level, and how many tasks it is asked from each answer set, shape (n, 1 + sets)."""
@@ -161,21 +169,26 @@ class CountedAnswers(CentralPhase, AnswersPhase):
     def _event_within(self, moved: int) -> PrivacyEvent:
         return PureMechanism(epsilon=quotient_up(moved, self.noise.scale))
 
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        counts = AnswersPhase.tally(self, reports, earlier=earlier, public=public).totals
-        return Tally(len(reports), np.concatenate([counts[self.is_told], counts.sum(axis=1)]))
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        counts = AnswersPhase.tally_block(self, reports, earlier=earlier, public=public).totals
+        return TallyBlock(reports.shape[1], np.concatenate([counts[:, self.is_told], counts.sum(axis=2)], axis=1))
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         counts, numbers = np.split(tally.totals, [self._num_told])
         noisy = super().randomize_tally(Tally(tally.num_reports, counts), draw).totals
         return Tally(tally.num_reports, np.concatenate([noisy, numbers]))
 
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        counts, numbers = np.split(tallies.totals, [self._num_told], axis=1)
+        noisy = super().randomize_tallies(TallyBlock(tallies.num_reports, counts), draw).totals
+        return TallyBlock(tallies.num_reports, np.concatenate([noisy, numbers], axis=1))
+
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return what a tally says of each label of each task, shape (tasks, labels), and the numbers of answers."""
-        counts, numbers = np.zeros(self.is_told.shape, dtype=np.int64), totals[self._num_told :]
-        counts[self.is_told] = totals[: self._num_told]
+        """Return what tallies say of each label of each task, shape (..., tasks, labels), and the numbers of answers."""
+        counts, numbers = np.zeros((*totals.shape[:-1], *self.is_told.shape), np.int64), totals[..., self._num_told :]
+        counts[..., self.is_told] = totals[..., : self._num_told]
         untold = ~self.is_told[:, 0]
-        counts[untold, 0] = numbers[untold] - counts[untold, 1]
+        counts[..., untold, 0] = numbers[..., untold] - counts[..., untold, 1]
         counts[numbers == 0] = 0
         return counts, numbers
 
@@ -252,14 +265,14 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         return Tally(len(public), np.concatenate([total, asked]))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return noisy counts of each label of each task, shape (tasks, labels), and how many were asked each task.
+        """Return noisy counts of each label of each task, shape (..., tasks, labels), and how many were asked each task.
 
         Of two labels twice the counts: answers of both, and less or more those of the second that there are more of.
         """
-        sizes, asked = self._codes.size_of_task, totals[self.num_values :]
-        counts = np.zeros((len(sizes), max(self._codes.sizes)), dtype=np.int64)
-        counts[np.arange(counts.shape[1]) < sizes[:, None]] = totals[: self.num_values]
-        leads, numbers = counts[self._are_two, 0], counts[self._are_two, 1]
-        counts[self._are_two, 0], counts[self._are_two, 1] = numbers - leads, numbers + leads
+        sizes, asked = self._codes.size_of_task, totals[..., self.num_values :]
+        counts = np.zeros((*asked.shape, max(self._codes.sizes)), dtype=np.int64)
+        counts[..., np.arange(counts.shape[-1]) < sizes[:, None]] = totals[..., : self.num_values]
+        leads, numbers = counts[..., self._are_two, 0], counts[..., self._are_two, 1]
+        counts[..., self._are_two, 0], counts[..., self._are_two, 1] = numbers - leads, numbers + leads
         counts[asked == 0] = 0
         return counts, asked

@@ -9,6 +9,7 @@ public, and so is its ε where workers have their own, the end of its public row
 sees who skips a task.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -19,13 +20,21 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, distinct_rows
 from ..errors import ConfigurationError, refuse, require
-from ..estimators.truth_inference import WEIGHT_FUNCTIONS, Answers, Inference, OwnNoise, check_weight_function
-from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
+from ..estimators.truth_inference import (
+    WEIGHT_FUNCTIONS,
+    AnswerBlock,
+    Answers,
+    Inference,
+    OwnNoise,
+    check_weight_function,
+)
+from ..integers import bytes_of
+from ..phases import Column, Entries, InputBlock, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
-from ..tally import Tally
+from ..tally import Decisions, Tally, TallyBlock
 from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
 from .confidence import average_confidences
-from .counts import majority_of_counts
+from .counts import majority_of_counts, most_counted
 from .estimators import EstimatorFunction, EstimatorName
 from .inference import find_truths, known_noise
 from .noise import Noise, make_noise
@@ -35,7 +44,20 @@ from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
 # Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
 _GRID: Final = 2.0**20
+# Of trials that estimators look at together: with more, arrays leave the processor's cache.
+_MOST_ANSWERS: Final = 1 << 16
 _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class TruthDecisions(Decisions):
+    """What many sessions find.
+
+    Args:
+        truths: int64, shape (sessions, tasks): labels' codes; -1 where there is none.
+    """
+
+    truths: IntArray
 
 
 class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
@@ -267,6 +289,29 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             **self._added,
         )
 
+    def decisions(self, tallies: Sequence[TallyBlock]) -> TruthDecisions:
+        """Return what is found in many sessions; of each kind as many bytes are told, to all and to single workers.
+
+        Raises:
+            NotImplementedError: somebody's own estimator finds the truths, or workers skip other tasks here and there.
+        """
+        (block,) = tallies
+        truths, num_iterations = self._truths_of(block, noise=self.noise)
+        counts, _ = self.counts_of(block)
+        labels = np.arange(counts.shape[-1]) < self.codes.size_of_task[:, None]
+        told = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
+        num_bytes = bytes_of(num_iterations) + sum(bytes_of(own[:, labels]).sum(axis=1) for own in told)
+        num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)
+        return TruthDecisions(truths=truths, kinds=num_bytes[:, None])
+
+    @functools.cached_property
+    def _bytes_of_labels(self) -> IntArray:
+        """How many bytes each answer set's labels take in a message, shape (sets, labels + 1); at its end, none."""
+        found = np.ones((len(self.codes.sizes), max(self.codes.sizes) + 1), dtype=np.int64)
+        for place, labels in enumerate(self.parameters.answer_sets):
+            found[place, : len(labels)] = [len(msgspec.msgpack.encode(label)) for label in labels]
+        return found
+
     def largest_outcome(self, num_parties: int) -> Outcome:
         parameters = self.parameters
         longest = [max(labels, key=lambda label: len(label.encode())) for labels in parameters.answer_sets]
@@ -315,12 +360,20 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}
 
-    def counts_of(self, tally: Tally) -> tuple[IntArray, IntArray]:
-        """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has."""
+    def truths(self, inputs: InputBlock) -> IntArray:
+        """Return `truth` of many sessions: int64, shape (sessions, tasks), labels' codes; -1 where there is none."""
+        answers = inputs.private[:, :, self.phase.columns]
+        return self._truths_of(self.phase.tally_block(answers, earlier=(), public=inputs.public), noise=None)[0]
+
+    def counts_of(self, tally: Tally | TallyBlock) -> tuple[IntArray, IntArray]:
+        """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has.
+
+        Of a block both have an axis of sessions before the others.
+        """
         if isinstance(self.phase, CountedAnswers | MaskedAnswers):
             return self.phase.counts_of(tally.totals)
-        counts = tally.totals.reshape(-1, *tally.totals.shape[-2:]).sum(axis=0)  # of all levels
-        return counts, counts.sum(axis=1)
+        counts = tally.totals.sum(axis=-3) if self.phase.is_personal else tally.totals  # of all levels
+        return counts, counts.sum(axis=-1)
 
     @property
     def _added(self) -> dict[str, Any]:
@@ -390,17 +443,44 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
                 numbers = counts.sum(axis=1)
             added = None if noise is None else noise.of_counts(tally.num_reports)
             return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)
-        known = noise
-        if noise is not None and self.parameters.own_levels.epsilons:
-            each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
-            known = OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
         return find_truths(
             self.answers_in(tally),
             parameters=self.parameters,
-            noise=known,
+            noise=self._told_of(noise, tally),
             weight_function=self.function_of("weight_function"),
             estimator=self.function_of("estimator"),
         )
+
+    def _told_of(self, noise: Noise | None, tally: Tally) -> Noise | OwnNoise | None:
+        """Return what estimators are told of the noise: where workers have an ε of their own, that of each."""
+        if noise is None or not self.parameters.own_levels.epsilons:
+            return noise
+        each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
+        return OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
+
+    def _truths_of(self, block: TallyBlock, *, noise: Noise | None) -> tuple[IntArray, IntArray]:
+        """Return the truths of many sessions, shape (sessions, tasks), and each one's number of rounds."""
+        number, ties = len(block), self.parameters.ties
+        if self.noise.on_counts is not None:
+            counts, numbers = self.counts_of(block)
+            numbers = counts.sum(axis=2) if noise is None else numbers
+            return most_counted(counts, numbers, self.codes.size_of_task, ties=ties), np.zeros(number, dtype=np.int64)
+        if self.function_of("estimator") is not None or np.any(block.rows[:, :, :2] != block.rows[:1, :, :2]):
+            raise NotImplementedError("sessions are given to this estimator one by one")
+        first = block.tally(0)
+        answers, told = self.answers_in(first), self._told_of(noise, first)
+        some = max(_MOST_ANSWERS // max(len(answers), 1), 1)
+        found = [
+            find_truths(
+                AnswerBlock(answers, np.ascontiguousarray(block.rows[start : start + some, :, 2])),
+                parameters=self.parameters,
+                noise=told,
+                weight_function=self.function_of("weight_function"),
+            )[1]
+            for start in range(0, number, some)
+        ]
+        rounds = np.concatenate([each.num_iterations for each in found])
+        return np.concatenate([each.truths for each in found]), rounds
 
 
 def _known(numbers: FloatArray) -> tuple[float | None, ...]:

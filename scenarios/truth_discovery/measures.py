@@ -6,9 +6,13 @@ Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wro
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...protocol import Tally
-from ...protocol.phases import Inputs, PhasedProtocol
-from ...protocol.truth_discovery import Outcome, TruthDiscovery
+from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
+from ...protocol.tally import Decisions, TallyBlock
+from ...protocol.truth_discovery import Outcome, TruthDecisions, TruthDiscovery
 from ..experiments.measures import Measure, Measures
 
 _ERROR_RATE = Measure(
@@ -30,6 +34,8 @@ _CHANGED = Measure(
     said="{} of the truths that are found are others than without noise",
 )
 
+_NO_LABEL = -2  # of a truth that somebody knows, and no answer can say
+
 
 def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
     """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count."""
@@ -46,6 +52,7 @@ class TruthMeasures(Measures):
         self._clean = protocol.truth(inputs)
         self._known = {task: gold[task] for task in self._clean if task in gold}
         self._without_noise = error_rate_of(self._clean, self._known) if self._known else 0.0
+        self._survey = protocol
 
     @property
     def measures(self) -> Sequence[Measure]:
@@ -61,3 +68,28 @@ class TruthMeasures(Measures):
             measured[_ERROR_RATE.name] = error_rate_of(found, self._known)
             measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
         return measured
+
+    def of_block(
+        self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
+    ) -> Mapping[str, FloatArray]:
+        del tallies
+        assert isinstance(decisions, TruthDecisions)  # noqa: S101  what this protocol decides
+        clean = self._codes_of(self._clean) if inputs is self.block else self._survey.truths(inputs)
+        measured = {_CHANGED.name: _error_rates(decisions.truths, clean)}
+        if self._known:
+            measured[_ERROR_RATE.name] = _error_rates(decisions.truths, self._codes_of(self._known))
+            measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
+        return measured
+
+    def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
+        """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
+        codes = self._survey.codes
+        labels = zip(codes.tasks, codes.set_of_task.tolist(), strict=True)
+        found = [codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else -1 for task, number in labels]
+        return np.array([found], dtype=np.int64)
+
+
+def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:
+    """Return `error_rate_of` truths of many sessions, shape (sessions, tasks)."""
+    is_judged = (found >= 0) & (truth != -1)
+    return ((found != truth) & is_judged).sum(axis=1) / is_judged.sum(axis=1)

@@ -2,7 +2,9 @@
 
 What estimators have in common means the same in all of them, and a ValueError refuses what is out of range:
 
-- `answers` may be any number, none included: then every truth is missing;
+- `answers` may be any number, none included: then every truth is missing. They are those of one crowd (`Answers`), of
+  which an `Inference` is returned; or of many side by side that answered the same tasks (`AnswerBlock`), of which an
+  `InferenceBlock` has what each crowd has by itself, bit for bit;
 - `noise` is the perturbation, for each size of answer set, or each worker's own; every size needs its flip probability;
 - `ties` says which label is taken where several have the largest score: the smallest code ("first", with which the
   paper's data set has the published error), the largest ("last"), or none ("missing"). Inside of rounds a tie that is
@@ -13,7 +15,7 @@ What estimators have in common means the same in all of them, and a ValueError r
   least 0. With `rounds` there are exactly so many, at least 1. The probabilities of EM tie within 2⁻³⁰.
 """
 
-from .answers import Answers
+from .answers import AnswerBlock, Answers
 from .baselines import catd, three_estimates, truth_finder, two_estimates
 from .cautious import cautious_truth_discovery
 from .coins import one_coin
@@ -21,7 +23,7 @@ from .confusions import Confusions, dawid_skene
 from .crh import LossScale, crh
 from .debiased import DebiasedCounts, debiased_majority
 from .expectation import ClassPrior
-from .inference import MISSING, Inference, Ties
+from .inference import MISSING, Inference, InferenceBlock, Ties
 from .minimax import minimax_entropy
 from .noise import KnownNoise, OwnNoise
 from .noise_aware import noise_aware_dawid_skene, noise_aware_one_coin
@@ -39,11 +41,13 @@ from .weight_functions import WEIGHT_FUNCTIONS, WeightFunction, check_weight_fun
 __all__ = [
     "MISSING",
     "WEIGHT_FUNCTIONS",
+    "AnswerBlock",
     "Answers",
     "ClassPrior",
     "Confusions",
     "DebiasedCounts",
     "Inference",
+    "InferenceBlock",
     "KnownNoise",
     "LevelCounts",
     "LossScale",
