@@ -472,13 +472,14 @@ def _code_of(value: int, sizes: tuple[int, ...]) -> _Code:
 def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: tuple[int, ...]) -> IntArray:
     """Return each value where its uniform is not below its p; else the label that the place in [0, p) names."""
     all_offsets, all_sizes = _tables(sizes)
-    offsets, others = all_offsets[values - NO_ANSWER], all_sizes[values - NO_ANSWER] - 1
-    is_flipped: NDArray[np.bool_] = (uniforms < flips) & (others > 0)
-    places = np.zeros(len(values), dtype=np.float64)
-    np.divide(uniforms * others, flips, out=places, where=is_flipped)
-    labels = np.minimum(places.astype(np.int64), np.maximum(others - 1, 0))
-    labels += labels >= values - offsets  # the lies are the labels without the value's own
-    return np.where(is_flipped, offsets + labels, values)
+    at = np.flatnonzero((uniforms < flips) & (values != NO_ANSWER))
+    flipped = values[at]
+    offsets, others = all_offsets[flipped - NO_ANSWER], all_sizes[flipped - NO_ANSWER] - 1
+    labels = np.minimum((uniforms[at] * others / flips[at]).astype(np.int64), others - 1)
+    labels += labels >= flipped - offsets  # the lies are the labels without the value's own
+    reports = values.copy()
+    reports[at] = offsets + labels
+    return reports
 
 
 def _perturb_one(code: _Code, uniform: float, flip: float) -> int:

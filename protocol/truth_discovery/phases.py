@@ -97,16 +97,19 @@ class AnswersPhase(LeveledPhase):
             alone = (AnswersPhase.tally_block(self, own[None], earlier=(), public=public).tally(0) for own in reports)
             return TallyBlock.of(list(alone))
         number, (rows, places) = len(reports), np.nonzero(is_answer[0])
+        # A worker is asked a task once, so that labels change no order.
+        order = np.lexsort((public[rows, 1 + places], public[rows, 0]))
+        rows, places = rows[order], places[order]
         workers, tasks, levels = public[rows, 0], public[rows, 1 + places], self.levels_of(public)[rows]
-        labels = reports[:, rows, places] - self._codes.offset_of_task[tasks]
+        answers = np.take(reports.reshape(number, -1), rows * reports.shape[2] + places, axis=1)
+        labels = answers - self._codes.offset_of_task[tasks]
         shape = len(self.mechanisms), len(self._codes.tasks), max(self._codes.sizes)
         cells = np.ravel_multi_index((levels, tasks, np.zeros_like(tasks)), shape) + labels
         counts = counts_of_rows(cells, math.prod(shape)).reshape(number, *(shape if self.is_personal else shape[1:]))
         kept = np.empty((number, len(tasks), 4 if self.is_personal else 3), dtype=np.int64)
         for column, own in enumerate((workers, tasks, labels, levels)[: kept.shape[2]]):
             kept[:, :, column] = own
-        # A worker is asked a task once, so that labels change no order.
-        return TallyBlock(reports.shape[1], counts, kept[:, np.lexsort((tasks, workers))])
+        return TallyBlock(reports.shape[1], counts, kept)
 
     def _kinds_of(self, public: IntArray) -> IntArray:
         """Return each worker's level, and how many tasks it is asked from each answer set, shape (n, 1 + sets)."""

@@ -35,7 +35,7 @@ from .inference import Inference, InferenceBlock, Ties, choose_labels, of_one_or
 from .noise import KnownNoise, OwnNoise
 from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_votes
 from .vote_table import VoteTable
-from .votes import truth_discovery
+from .votes import discover
 
 CREDIT: Final = 0.74
 """What the first model's confidences beyond chance are worth on average over published crowds."""
@@ -77,10 +77,10 @@ def cautious_truth_discovery(
         raise ValueError(f"least_odds must be at least 1, got {least_odds}")
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     table, sizes = VoteTable(answers), answers.first.sizes
-    paper = truth_discovery(answers, max_iterations=max_iterations, clamp=clamp, ties=ties)
+    paper = discover(table, max_iterations=max_iterations, clamp=clamp, ties=ties)
     coin = coin_at_prior(table, noise, "uniform", fitting)
     votes = noise_aware_votes(table, noise, most_competence=_MOST_COMPETENCE, max_iterations=max_iterations, ties=ties)
-    full = confusions_at_prior(answers, noise, mean_posteriors(answers.first, coin), fitting)
+    full = confusions_at_prior(table, noise, mean_posteriors(answers.first, coin), fitting)
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)

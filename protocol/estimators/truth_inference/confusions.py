@@ -70,15 +70,15 @@ FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFi
 class ReportTable:
     """Sums over the answers by what a worker said, for answer sets of one size."""
 
-    def __init__(self, answers: AnswerBlock) -> None:
-        self.votes = VoteTable(answers)
-        self.size = size = self.votes.num_labels
+    def __init__(self, votes: VoteTable) -> None:
+        self.votes, answers = votes, votes.answers
+        self.size = size = votes.num_labels
         first, crowds = answers.first, np.arange(len(answers))[:, None]
         tasks = (crowds * first.num_tasks + first.tasks).reshape(-1)
         reports = ((crowds * first.num_workers + first.workers) * size + answers.labels).reshape(-1)
-        shape = len(answers) * first.num_tasks, len(answers) * first.num_workers * size
-        self._by_task = incidence(tasks, reports, shape)
-        self._by_report = incidence(reports, tasks, (shape[1], shape[0]), ones=self._by_task.data)
+        shape = len(answers) * first.num_workers * size, len(answers) * first.num_tasks
+        self._by_report = incidence(reports, tasks, shape)
+        self._by_task = self._by_report.T
 
     def vote(self, log_confusions: FloatArray) -> FloatArray:
         """Return the log-likelihood of each truth, (labels, crowds, tasks); given (crowds, workers, truths, reports)."""
@@ -136,11 +136,11 @@ def dawid_skene(
         return ConfusionFit(confusions=confusions, reports=confusions, right=right, log_prior=np.zeros(len(counts)))
 
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
-    return maximize_confusions(answers, lambda _size: fit_confusions, class_prior, fitting)
+    return maximize_confusions(VoteTable(answers), lambda _size: fit_confusions, class_prior, fitting)
 
 
 def maximize_confusions(
-    answers: AnswerBlock,
+    table: VoteTable,
     fit_of_size: Callable[[int], FitConfusions],
     class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
@@ -149,7 +149,7 @@ def maximize_confusions(
 
     The class prior may also be fixed.
     """
-    first, number = answers.first, len(answers)
+    first, number = table.answers.first, table.num_crowds
     truths = np.full((number, first.num_tasks), MISSING, dtype=np.int64)
     probabilities = np.full((number, first.num_tasks, first.num_classes), np.nan)
     num_answers = np.bincount(first.workers, minlength=first.num_workers).astype(np.float64)
@@ -157,7 +157,7 @@ def maximize_confusions(
     runs: dict[int, _Run] = {}
     for size in np.unique(first.sizes).tolist():
         members = np.flatnonzero(first.sizes == size)
-        runs[size] = run = _run(_part_of(answers, members), fit_of_size(size), class_prior, fitting)
+        runs[size] = run = _run(_part_of(table, members), fit_of_size(size), class_prior, fitting)
         truths[:, members] = run.truths
         probabilities[:, members[:, None], np.arange(size)] = run.probabilities
         answered = members[np.bincount(first.tasks, minlength=first.num_tasks)[members] > 0]
@@ -200,10 +200,10 @@ class _Run:
 
 
 def _run(
-    answers: AnswerBlock, fit_confusions: FitConfusions, class_prior: ClassPrior | FixedPrior, fitting: Fitting
+    votes: VoteTable, fit_confusions: FitConfusions, class_prior: ClassPrior | FixedPrior, fitting: Fitting
 ) -> _Run:
-    table = own = ReportTable(answers)
-    rounds = FittingRounds[_FittedConfusions](len(answers), fitting)
+    table = own = ReportTable(votes)
+    rounds = FittingRounds[_FittedConfusions](votes.num_crowds, fitting)
     probabilities = own.votes.vote_shares
     fit = fit_confusions(own.count(probabilities), None)
     log_priors = class_log_priors(own.votes, probabilities, class_prior)
@@ -222,7 +222,7 @@ def _run(
         )
         rounds.stop(are_done, state)
         if (places := rounds.leave_behind()) is not None:
-            own, fit = ReportTable(own.votes.answers.some(places)), rows_of(fit, places)
+            own, fit = ReportTable(VoteTable(own.votes.answers.some(places))), rows_of(fit, places)
             log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
     last = rounds.ended()
     probabilities = np.ascontiguousarray(np.moveaxis(last.probabilities, 1, 0))
@@ -235,11 +235,11 @@ def _run(
     )
 
 
-def _part_of(answers: AnswerBlock, members: IntArray) -> AnswerBlock:
+def _part_of(table: VoteTable, members: IntArray) -> VoteTable:
     """Return the answers to some tasks, which are renumbered in their order."""
-    first = answers.first
+    first = table.answers.first
     if len(members) == first.num_tasks:
-        return answers
+        return table
     numbers = np.full(first.num_tasks, MISSING, dtype=np.int64)
     numbers[members] = np.arange(len(members))
     kept = np.flatnonzero(numbers[first.tasks] != MISSING)
@@ -251,4 +251,4 @@ def _part_of(answers: AnswerBlock, members: IntArray) -> AnswerBlock:
         num_workers=first.num_workers,
         sizes=first.sizes[members],
     )
-    return AnswerBlock(part, answers.labels[:, kept])
+    return VoteTable(AnswerBlock(part, table.answers.labels[:, kept]))

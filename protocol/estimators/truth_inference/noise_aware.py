@@ -9,6 +9,7 @@ tell workers apart.
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,6 +30,9 @@ from .votes import vote_in_turns
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
 """Nodes times workers that are held at once."""
+_MOST_BESIDE = 2**16
+"""Of them where crowds stand side by side."""
+_MOST_CODES = 2**62
 _LONGEST_ROW = 1 << 10
 """Of those that are summed at once."""
 _INNER_ROUNDS = 5
@@ -103,7 +107,7 @@ def noise_aware_votes(
         most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
             so that nobody is believed alone against many.
     """
-    fit_workers = _fit_by_level(table, noise, prior=(1.0, 1.0), least=0.0, most=most_competence)
+    fit_workers = _fit_by_level(table, noise, are_counts=True, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
     def weigh_workers(agreements: FloatArray) -> tuple[FloatArray, FloatArray]:
         fit = fit_workers(agreements)
@@ -112,13 +116,19 @@ def noise_aware_votes(
     return vote_in_turns(table, weigh_workers, max_iterations=max_iterations, ties=ties)
 
 
-def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) -> Callable[[FloatArray], WorkerFit]:
-    """Return what fits workers, each by a `_CompetenceGrid` of its own perturbation, from their right reports."""
+def _fit_by_level(
+    table: VoteTable, noise: KnownNoise | OwnNoise, *, are_counts: bool = False, **prior: Any
+) -> Callable[[FloatArray], WorkerFit]:
+    """Return what fits workers, each by a `_CompetenceGrid` of its own perturbation, from their right reports.
+
+    Of right reports that are counted there is no divergence.
+    """
     grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.by_level]
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
         if len(grids) == 1:
-            return grids[0][0].fit(agreements, table.answers_of_workers)
+            grid = grids[0][0]
+            return (grid.fit_counts if are_counts else grid.fit)(agreements, table.answers_of_workers)
         whole = WorkerFit(
             weights=np.empty_like(agreements),
             log_misses=np.empty_like(agreements),
@@ -126,7 +136,8 @@ def _fit_by_level(table: VoteTable, noise: KnownNoise | OwnNoise, **prior: Any) 
             divergence=np.zeros(len(agreements)),
         )
         for grid, own in grids:
-            fit = grid.fit(np.ascontiguousarray(agreements[:, own]), table.answers_of_workers[own])
+            fit_own = grid.fit_counts if are_counts else grid.fit
+            fit = fit_own(np.ascontiguousarray(agreements[:, own]), table.answers_of_workers[own])
             whole.weights[:, own], whole.log_misses[:, own] = fit.weights, fit.log_misses
             whole.qualities[:, own] = fit.qualities
             whole.divergence[:] += fit.divergence
@@ -188,15 +199,41 @@ class _CompetenceGrid:
             divergence=sum_of_each(agreements * hits + disagreements * misses) - evidence,
         )
 
+    def fit_counts(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
+        """Return `fit` of counts, without its divergence: workers with as many right reports and answers are alike."""
+        shape, kinds = agreements.shape, agreements.shape[2]
+        pairs = np.concatenate([agreements, np.broadcast_to(num_answers, shape)], axis=2).reshape(-1, 2 * kinds)
+        limits = [int(most) + 1 for most in np.tile(num_answers.max(axis=0, initial=0), 2)]
+        if not pairs.size or math.prod(limits) >= _MOST_CODES:
+            return self.fit(agreements, num_answers)
+        codes = np.ravel_multi_index(tuple(pairs.astype(np.int64).T), limits)
+        _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
+        firsts = np.resize(firsts, max(len(firsts), 2))  # one by itself would be added up in another order
+        if max(len(firsts), shape[1]) > self._most:
+            return self.fit(agreements, num_answers)
+        rights, answers = pairs[firsts, :kinds], pairs[firsts, kinds:]
+        own = self.fit(rights[:, None], answers[:1]) if shape[1] == 1 else self.fit(rights[None], answers)
+        return WorkerFit(
+            weights=own.weights.reshape(-1, kinds)[places].reshape(shape),
+            log_misses=own.log_misses.reshape(-1, kinds)[places].reshape(shape),
+            qualities=own.qualities.reshape(-1)[places].reshape(shape[:2]),
+            divergence=np.zeros(len(agreements)),
+        )
+
+    @property
+    def _most(self) -> int:
+        """How many workers are looked at together at most."""
+        return max(_MAX_CELLS // len(self._log_prior), 1)
+
     def _pieces(self, num_crowds: int, num_workers: int) -> Iterator[tuple[range, range]]:
         """Yield crowds, and workers of each of them, that are looked at together: some crowds, or a part of one."""
-        most = max(_MAX_CELLS // len(self._log_prior), 1)
+        most = self._most
         if num_workers > most:
             for crowd in range(num_crowds):
                 for start in range(0, num_workers, most):
                     yield range(crowd, crowd + 1), range(start, min(start + most, num_workers))
         elif num_workers:
-            some = max(min(most, _LONGEST_ROW) // num_workers, 1)
+            some = max(min(_MOST_BESIDE // len(self._log_prior), _LONGEST_ROW) // num_workers, 1)
             for start in range(0, num_crowds, some):
                 yield range(start, min(start + some, num_crowds)), range(num_workers)
 
@@ -208,8 +245,10 @@ class _CompetenceGrid:
         Args:
             are_alone: whether each has nobody of its crowd beside it. A single column is added up in another order.
         """
-        logs = np.repeat(self._log_prior[:, None], len(agreements), axis=1)
-        for kind in range(agreements.shape[1]):
+        logs = self._log_hits[0][:, None] * agreements[:, 0]
+        logs += self._log_prior[:, None]
+        logs += self._log_misses[0][:, None] * disagreements[:, 0]
+        for kind in range(1, agreements.shape[1]):
             logs += self._log_hits[kind][:, None] * agreements[:, kind]
             logs += self._log_misses[kind][:, None] * disagreements[:, kind]
         best = logs.max(axis=0)
@@ -269,12 +308,12 @@ def noise_aware_dawid_skene(
         raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
     return confusions_at_prior(
-        answers, noise, class_prior, fitting, prior_answers=prior_answers, prior_quality=prior_quality
+        VoteTable(answers), noise, class_prior, fitting, prior_answers=prior_answers, prior_quality=prior_quality
     )
 
 
 def confusions_at_prior(
-    answers: AnswerBlock,
+    table: VoteTable,
     noise: KnownNoise | OwnNoise,
     class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
@@ -283,7 +322,7 @@ def confusions_at_prior(
     prior_quality: float = 0.7,
 ) -> InferenceBlock[Confusions]:
     """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed."""
-    sizes = np.unique(answers.first.sizes)
+    sizes = np.unique(table.answers.first.sizes)
     # Of all workers, or of each its own: shape (1 or workers, sizes).
     flips = dict(zip(sizes.tolist(), np.atleast_2d(noise.means_of(sizes)).T[:, :, None, None], strict=True))
 
@@ -309,4 +348,4 @@ def confusions_at_prior(
 
         return fit_confusions
 
-    return maximize_confusions(answers, fit_of_size, class_prior, fitting)
+    return maximize_confusions(table, fit_of_size, class_prior, fitting)

@@ -45,14 +45,22 @@ class VoteTable:
         self.num_kinds = len(self.sizes)
         self._num_columns = self.num_workers * self.num_kinds
         self._shape = self.num_labels, self.num_crowds, self.num_tasks
-        crowds = np.arange(self.num_crowds)[:, None]
-        places = ((labels * self.num_crowds + crowds) * self.num_tasks + first.tasks).reshape(-1)
-        all_columns = (crowds * self._num_columns + columns).reshape(-1)
-        num_places, num_columns = self.num_labels * self.num_crowds * self.num_tasks, self.num_crowds * self._num_columns
-        self._by_task = incidence(places, all_columns, (num_places, num_columns))
-        self._by_worker = incidence(all_columns, places, (num_columns, num_places), ones=self._by_task.data)
+        number, num_tasks = self.num_crowds, self.num_tasks
+        order = np.argsort(columns, kind="stable")
+        crowds = np.arange(number)[:, None]
+        places = labels[:, order] * (number * num_tasks) + (crowds * num_tasks + first.tasks[order])
+        num_places = self.num_labels * number * num_tasks
+        # Rows of one crowd are as long as those of another, and stand behind each other.
+        ends = np.cumsum(np.bincount(columns, minlength=self._num_columns)) + crowds * self.num_answers
+        starts = np.concatenate([[0], ends.reshape(-1)])
+        self._by_worker: Any = sparse.csr_array(
+            (np.ones(places.size), _narrow(places.reshape(-1)), _narrow(starts)),
+            shape=(number * self._num_columns, num_places),
+        )
+        self._by_task: Any = self._by_worker.T
         # How many chose each label, and how many answers there are of each worker to each kind, shape (workers, kinds).
-        self.counts: FloatArray = _row_lengths(self._by_task).reshape(self._shape)
+        counts = np.bincount(places.reshape(-1), minlength=num_places).astype(np.float64)
+        self.counts: FloatArray = counts.reshape(self._shape)
         of_columns = np.bincount(columns, minlength=self._num_columns).astype(np.float64)
         self.answers_of_workers: FloatArray = of_columns.reshape(self.num_workers, self.num_kinds)
         self.is_answered: NDArray[np.bool_] = np.bincount(first.tasks, minlength=self.num_tasks) > 0
@@ -143,18 +151,16 @@ def sum_of_each(values: FloatArray) -> FloatArray:
     return values.reshape(len(values), -1).sum(axis=1)
 
 
-def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int], ones: Any = None) -> Any:
-    """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`; it may share another one's `ones`.
+def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
+    """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`.
 
     A row's ones are in the answers' order, and the same place twice is two of them.
     """
-    if ones is None:
-        ones = np.ones(len(rows))
     # Each answer has a column of its own here, so that nothing is merged: the conversion is a stable counting sort.
     itself = np.arange(len(rows), dtype=np.int32)
     flags = np.broadcast_to(np.int8(1), len(rows))
     order: Any = sparse.coo_array((flags, (_narrow(rows), itself)), shape=(shape[0], len(rows))).tocsr()
-    return sparse.csr_array((ones, _narrow(columns)[order.indices], order.indptr), shape=shape)
+    return sparse.csr_array((np.ones(len(rows)), _narrow(columns)[order.indices], order.indptr), shape=shape)
 
 
 def _narrow(codes: IntArray) -> NDArray[Any]:
@@ -164,7 +170,3 @@ def _narrow(codes: IntArray) -> NDArray[Any]:
 
 def _product(matrix: Any, vector: FloatArray) -> FloatArray:
     return np.asarray(matrix @ vector, dtype=np.float64)
-
-
-def _row_lengths(matrix: Any) -> FloatArray:
-    return np.diff(matrix.indptr).astype(np.float64)

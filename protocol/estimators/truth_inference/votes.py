@@ -135,12 +135,31 @@ def truth_discovery(
     Source:
         Section 4, equations (2) and (3).
     """
+    return discover(
+        VoteTable(answers),
+        max_iterations=max_iterations,
+        clamp=clamp,
+        normalization=normalization,
+        weight_function=weight_function,
+        ties=ties,
+    )
+
+
+def discover(
+    table: VoteTable,
+    *,
+    max_iterations: int,
+    clamp: float,
+    normalization: Normalization = "answered",
+    weight_function: WeightFunction = "log_odds",
+    ties: Ties,
+) -> InferenceBlock[Inference]:
+    """Return what `truth_discovery` does."""
     check_rounds(max_iterations, ties)
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
     if normalization not in get_args(Normalization):
         raise ValueError(f"normalization must be one of {', '.join(get_args(Normalization))}, got {normalization!r}")
-    table = VoteTable(answers)
     num_answers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
 
