@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
-from psephos.protocol.estimators.truth_inference import Answers
+from psephos.protocol.estimators.truth_inference import AnswerBlock, Answers
+from psephos.protocol.estimators.truth_inference.vote_table import VoteTable
 
 Claims = list[tuple[int, int, int]]
 
@@ -28,6 +29,11 @@ def table(rows: Sequence[tuple[int, ...]]) -> Answers:
     return crowd(claims, tasks=len(rows[0]), workers=len(rows))
 
 
+def laid_out(answers: Answers) -> VoteTable:
+    """Return one crowd's answers as models take them."""
+    return VoteTable(AnswerBlock.of(answers))
+
+
 def claims_of(answers: Answers) -> Claims:
     """Return the claims that answers are."""
     return list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
@@ -43,3 +49,14 @@ def crowds(draw: st.DrawFn) -> Answers:
     return crowd(
         [(t, w, draw(st.integers(0, sizes[t] - 1))) for t, w in chosen], tasks=tasks, workers=workers, sizes=sizes
     )
+
+
+@st.composite
+def crowd_blocks(draw: st.DrawFn) -> AnswerBlock:
+    """Some crowds that answered the same."""
+    first = draw(crowds())
+    labels = [
+        [draw(st.integers(0, int(size) - 1)) for size in first.sizes[first.tasks]]
+        for _ in range(draw(st.integers(1, 5)))
+    ]
+    return AnswerBlock(first, np.array(labels, dtype=np.int64))

@@ -85,7 +85,9 @@ class TruthMeasures(Measures):
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
         codes = self._survey.codes
         labels = zip(codes.tasks, codes.set_of_task.tolist(), strict=True)
-        found = [codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else -1 for task, number in labels]
+        found = [
+            codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else -1 for task, number in labels
+        ]
         return np.array([found], dtype=np.int64)
 
 

@@ -16,9 +16,11 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.phases import InputBlock
 from psephos.protocol.population import run_population
 from psephos.protocol.tally import TallyBlock
+from psephos.protocol.truth_discovery import Parameters as Survey
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.system import part_of
-from strategies import CHECKED, fair_sessions, preference_sessions, sessions
+from strategies import CHECKED, crowd_sessions, fair_sessions, preference_sessions, sessions
 
 ROUNDS = range(3, 9)
 
@@ -38,7 +40,8 @@ def check_alike(session: Session) -> None:
         assert {name: float(values[place]) for name, values in numbers.items()} == measures.of(
             alone.outcome, alone.tallies
         )
-        size = len(msgspec.msgpack.encode(alone.outcome))
+        told = [msgspec.msgpack.encode(each) for each in (alone.outcome, *alone.own_outcomes.values())]
+        size = sum(map(len, told))
         assert sizes.setdefault(decisions.kinds[place].tobytes(), size) == size
 
 
@@ -65,6 +68,51 @@ def test_many_elections_have_the_bits_of_each(session: Session) -> None:
 @given(preference_sessions())
 def test_many_releases_of_preferences_have_the_bits_of_each(session: Session) -> None:
     check_alike(session)
+
+
+@CHECKED
+@given(crowd_sessions())
+def test_many_surveys_have_the_bits_of_each(session: Session) -> None:
+    if session.protocol.truth(session.inputs):  # else nobody has answered anything, and nothing is measured
+        check_alike(session)
+
+
+def survey_of(**given: Any) -> TruthDiscovery:
+    settings: dict[str, Any] = {"tasks": ("p", "q", "r"), "answer_sets": (("no", "yes"),), "max_answers": 2, **given}
+    return TruthDiscovery(Survey(**settings))
+
+
+@pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "central"])
+def test_crowds_that_answer_something_else_have_the_bits_of_each(mechanism: str) -> None:
+    survey = survey_of(mechanism=mechanism)
+    tasks = [["p", "q"], ["q"], ["r", "p"], ["q", "p"]]
+    answers = [["yes", "no"], ["no"], ["yes", "yes"], ["", "no"]], [["no", "no"], ["yes"], ["no", "yes"], ["", "yes"]]
+    rows = [survey.encode({"tasks": tasks, "answers": own}) for own in answers]
+    block = InputBlock(np.stack([each.private for each in rows]), rows[0].public)
+    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    decisions, tallies = decide_sessions(survey, block, noise)
+    truths = survey.truths(block)
+    for place, own in enumerate(noise):
+        alone = run_population(survey, block.inputs(place), noise=own)
+        assert [tally.tally(place) for tally in tallies] == list(alone.tallies)
+        assert tuple(named(survey, decisions.truths[place])) == alone.outcome.truths
+        clean = dict(zip(survey.parameters.tasks, named(survey, truths[place]), strict=True))
+        assert clean == survey.truth(block.inputs(place))
+
+
+def named(survey: TruthDiscovery, truths: IntArray) -> list[str | None]:
+    return [None if code < 0 else survey.codes.labels_of(task)[code] for task, code in enumerate(truths.tolist())]
+
+
+def test_crowds_of_whom_others_skip_are_surveyed_one_by_one() -> None:
+    survey = survey_of()
+    answers = [["yes", "no"], ["no"]], [["yes", ""], ["no"]], [["", "no"], ["no"]]
+    rows = [survey.encode({"tasks": [["p", "q"], ["q"]], "answers": own}) for own in answers]
+    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    for pair in ((0, 1), (1, 2)):
+        block = InputBlock(np.stack([rows[place].private for place in pair]), rows[0].public)
+        with pytest.raises((ValueError, NotImplementedError), match=r"side by side|one by one"):
+            decide_sessions(survey, block, noise)
 
 
 def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:
@@ -110,10 +158,13 @@ def test_whoever_overrides_a_method_for_one_alone_is_not_asked_for_many() -> Non
     assert not goes_with(Vote, "decisions", "outcome")
 
 
-def test_tallies_with_rows_do_not_stand_side_by_side() -> None:
-    totals = np.array([1, 2])
+def test_tallies_of_as_many_reports_and_rows_stand_side_by_side() -> None:
+    totals, rows = np.array([1, 2]), np.array([[5, 6]])
     block = TallyBlock.of([Tally(3, totals), Tally(3, totals + 1)])
     assert (len(block), block.tally(1)) == (2, Tally(3, totals + 1))
+    kept = TallyBlock.of([Tally(3, totals, rows), Tally(3, totals, rows + 1)])
+    assert kept.tally(1) == Tally(3, totals, rows + 1)
+    assert TallyBlock(3, totals[None], rows[None]).broadcast(4).tally(3) == Tally(3, totals, rows)
     for other in (Tally(4, totals), Tally(3, totals, np.ones((1, 1), dtype=np.int64))):
         with pytest.raises(ValueError, match="side by side"):
             TallyBlock.of([Tally(3, totals), other])

@@ -132,9 +132,7 @@ def frequent_labels(
         if not (number := int(own.sum())):
             continue
         flip = (
-            flips[0]
-            if len(flips) == 1
-            else math.fsum(flips[worker] for worker in first.workers[own].tolist()) / number
+            flips[0] if len(flips) == 1 else math.fsum(flips[worker] for worker in first.workers[own].tolist()) / number
         )
         lie = flip / (size - 1)
         if not 1 - flip - lie > 0:

@@ -131,9 +131,7 @@ def mean_posteriors(answers: Answers, found: InferenceBlock[Inference]) -> Fixed
     return priors
 
 
-def class_log_priors(
-    table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | FixedPrior
-) -> FloatArray:
+def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | FixedPrior) -> FloatArray:
     """Return the logarithm of each label's prior probability, shape (labels, crowds, kinds).
 
     By the class prior these are the mean probabilities, with a floor, or all alike, or what each size has.

@@ -3,7 +3,19 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, Final, Generic, Literal, ParamSpec, Protocol, TypeAlias, TypeVar, get_args, overload
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    overload,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +89,9 @@ class InferenceBlock(Generic[InferenceT]):
     num_iterations: IntArray
     has_converged: NDArray[np.bool_]
     log_likelihoods: FloatArray
-    others: Mapping[str, Mapping[int, FloatArray]] = dataclasses.field(default_factory=dict[str, Mapping[int, FloatArray]])
+    others: Mapping[str, Mapping[int, FloatArray]] = dataclasses.field(
+        default_factory=dict[str, Mapping[int, FloatArray]]
+    )
 
     def __len__(self) -> int:
         return len(self.truths)
@@ -120,9 +134,7 @@ class OneOrMany(Protocol[P, InferenceT_co]):
     def __call__(self, answers: Answers, /, *args: P.args, **kwargs: P.kwargs) -> InferenceT_co: ...
 
     @overload
-    def __call__(
-        self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs
-    ) -> InferenceBlock[InferenceT_co]: ...  # type: ignore[type-var]
+    def __call__(self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs) -> InferenceBlock[InferenceT_co]: ...  # type: ignore[type-var]
 
 
 def of_one_or_many(

@@ -21,6 +21,7 @@ NUMBER = 40
 VOTES = ("consortium", "partners.count=30")
 ELECTION = ("two-societies", "voters.groups.north.voters=30", "voters.groups.south.voters=20")
 
+CROWD = ("crowd", "workers.tasks=12", "workers.workers=9", "workers.answers_per_task=5")
 PREFERENCES = ("moral-synthetic", "voters.voters=20", "voters.records=8")
 
 
@@ -45,6 +46,9 @@ def loop_of(bench: Bench, number: int = NUMBER) -> list[Trial]:
         pytest.param((*PREFERENCES, "paradigm=VLCP"), 0, 2, id="central preferences"),
         pytest.param((*PREFERENCES, "paradigm=RLDP", "mechanism=direction"), 0, 2, id="local directions"),
         pytest.param((*ELECTION, "mechanism=noisy_scores", "epsilon=4"), 0, 16, id="local election"),
+        pytest.param((*CROWD, "mechanism=two_layer"), 0, 1, id="crowd, two layers"),
+        pytest.param((*CROWD, "mechanism=central"), 0, 1, id="counted crowd"),
+        pytest.param(("truth-masked",), 0, 3, id="masked crowd"),
     ],
 )
 def test_trials_in_blocks_are_those_of_the_loop(
@@ -67,6 +71,19 @@ def test_trials_in_blocks_are_those_of_the_loop(
         assert list(bench.run(range(NUMBER))) == expected
         assert len(held) <= most_whole
     assert list(bench.run(range(0))) == []
+
+
+@pytest.mark.parametrize("estimator", ["auto", "majority", "truth_discovery", "dawid_skene", "minimax_entropy"])
+def test_trials_of_crowds_are_those_of_the_loop_whoever_finds_the_truths(estimator: str) -> None:
+    words = (*CROWD, f"estimator={estimator}", "ties=last")
+    bench = bench_of(*words)
+    assert list(bench.run(range(NUMBER))) == loop_of(bench_of(*words))
+
+
+def test_crowds_that_are_drawn_anew_and_have_known_truths_are_tried_one_by_one() -> None:
+    bench = bench_of(*CROWD, redraw=3)
+    assert not bench.at_once
+    assert list(bench.run(range(7))) == loop_of(bench_of(*CROWD, redraw=3), 7)
 
 
 def test_a_trial_that_fails_in_a_block_fails_where_and_as_it_does_in_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inference_crowds import laid_out
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators.truth_inference import (
+    AnswerBlock,
     Answers,
     KnownNoise,
     majority_vote,
@@ -62,7 +64,7 @@ def test_rounds_of_votes_equal_a_plain_loop() -> None:
         rows: list[tuple[int, int, int]] = list(
             zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True)
         )
-        found = noise_aware_votes(answers, KnownNoise(MIXED), most_competence=0.9, **OPTIONS)
+        found = noise_aware_votes(laid_out(answers), KnownNoise(MIXED), most_competence=0.9, **OPTIONS).inference(0)
         truths: list[int] = majority_vote(answers).truths.tolist()
         weights: dict[tuple[int, int], float] = {}
         for _ in range(found.num_iterations):
@@ -92,17 +94,21 @@ def test_expectations_have_the_bits_of_a_sum_term_by_term(nodes: int, workers: i
 
 def test_votes_are_alike_where_reports_say_little_and_nothing_where_they_say_nothing() -> None:
     answers = crowd(1, sizes=np.full(30, 2))
-    found = noise_aware_votes(answers, KnownNoise.fixed({2: 0.5}), most_competence=0.9, **OPTIONS)
+    found = noise_aware_votes(laid_out(answers), KnownNoise.fixed({2: 0.5}), most_competence=0.9, **OPTIONS).inference(
+        0
+    )
     assert np.nanmax(np.abs(found.weights)) < 1e-9
-    weak = noise_aware_votes(answers, KnownNoise.fixed({2: 0.49}), most_competence=0.9, **OPTIONS)
+    weak = noise_aware_votes(laid_out(answers), KnownNoise.fixed({2: 0.49}), most_competence=0.9, **OPTIONS).inference(
+        0
+    )
     assert np.ptp(weak.weights) < 0.05 * weak.weights.mean()
 
 
 def test_a_uniform_prior_that_is_fixed_is_the_uniform_prior() -> None:
     sizes = np.array([2, 3] * 10)
     answers, noise = crowd(2, sizes=sizes), KnownNoise.fixed({2: 0.2, 3: 0.2})
-    uniform = {size: np.full(size, 1 / size) for size in (2, 3)}
-    fixed = confusions_at_prior(answers, noise, uniform, FITTING)
+    uniform = {size: np.full((1, size), 1 / size) for size in (2, 3)}
+    fixed = confusions_at_prior(laid_out(answers), noise, uniform, FITTING).inference(0)
     plain = noise_aware_dawid_skene(answers, noise)
     assert np.array_equal(fixed.truths, plain.truths)
     assert fixed.probabilities == pytest.approx(plain.probabilities, abs=1e-8)
@@ -116,22 +122,23 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
     answers = Answers(task, worker, label, 10, 2, np.full(10, 2))
     noise = KnownNoise.fixed({2: 0.3})
     for prior in ([0.9, 0.1], [0.2, 0.8]):
-        found = confusions_at_prior(answers, noise, {2: np.array(prior)}, FITTING)
+        found = confusions_at_prior(laid_out(answers), noise, {2: np.array([prior])}, FITTING).inference(0)
         assert found.truths[0] == int(np.argmax(prior))
         assert found.class_priors[2] == pytest.approx(prior, abs=1e-9)
 
 
 def test_a_prior_without_a_label_leaves_it_nearly_impossible() -> None:
     answers = crowd(5, sizes=np.full(20, 2))
-    found = confusions_at_prior(answers, KnownNoise.fixed({2: 0.2}), {2: np.array([0.0, 1.0])}, FITTING)
+    prior = {2: np.array([[0.0, 1.0]])}
+    found = confusions_at_prior(laid_out(answers), KnownNoise.fixed({2: 0.2}), prior, FITTING).inference(0)
     assert np.nanmax(found.probabilities[:, 0]) < 1e-3
 
 
 def test_mean_posteriors_are_of_the_answered_tasks_of_each_size() -> None:
     sizes = np.array([2, 3, 2, 3, 2, 2, 4])
     answers = Answers(np.array([0, 1, 2, 3]), np.zeros(4, int), np.array([1, 2, 1, 0]), 7, 1, sizes)
-    found = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.2, 3: 0.2, 4: 0.2}))
-    priors = mean_posteriors(answers, found)
+    block = noise_aware_one_coin(AnswerBlock.of(answers), KnownNoise.fixed({2: 0.2, 3: 0.2, 4: 0.2}))
+    priors, found = {size: own[0] for size, own in mean_posteriors(answers, block).items()}, block.inference(0)
     assert sorted(priors) == [2, 3, 4]
     assert priors[2] == pytest.approx(found.probabilities[[0, 2], :2].mean(axis=0), abs=1e-12)
     assert priors[3] == pytest.approx(found.probabilities[[1, 3], :3].mean(axis=0), abs=1e-12)
