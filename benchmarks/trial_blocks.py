@@ -26,6 +26,9 @@ _CASES: Final = (
     ("DPWeVote printed, 2,000 partners", ("consortium", "variant=printed"), 0, None),
     ("fair voting, central Laplace, 1,500 voters", ("two-societies", "mechanism=laplace"), 0, 300),
     ("moral preferences, VLCP, 200 voters", ("moral-synthetic", "paradigm=VLCP"), 0, 20),
+    ("truth discovery by auto, 50 workers of 40 tasks each", ("crowd",), 0, 4),
+    ("truth discovery by the paper's weights, the same", ("crowd", "estimator=truth_discovery"), 0, None),
+    ("truth discovery by majority, the same", ("crowd", "estimator=majority"), 0, None),
 )
 
 

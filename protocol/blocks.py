@@ -21,7 +21,7 @@ from .randomness import SimulatedRounds
 from .tally import Decisions, TallyBlock
 
 _MOST_SESSIONS: Final = 512
-_MOST_UNIFORMS: Final = 1 << 20  # of one phase: 8 MB
+_MOST_UNIFORMS: Final = 1 << 18  # of one phase: 2 MB
 
 
 def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:

@@ -86,7 +86,7 @@ def majority_of_counts(
             `num_answers` it has at most, and `sizes` labels.
         noise: what was added to the counts; None where nothing was.
     """
-    is_label = np.arange(counts.shape[1]) < sizes[:, None]
+    is_label = np.arange(counts.shape[1], dtype=np.int64) < sizes[:, None]
     truths = most_counted(counts, num_answers, sizes, ties=ties)
     expected = counts if noise is None else noise.expected(counts, num_answers, sizes)
     shares = np.where(is_label, expected, 0.0)
@@ -104,9 +104,9 @@ def majority_of_counts(
 
 
 def most_counted(counts: IntArray, num_answers: IntArray, sizes: IntArray, *, ties: Ties) -> IntArray:
-    """Return the label of the greatest count, of counts of shape (..., tasks, labels); -1 for a task without answers."""
+    """Return the label of the greatest of counts, shape (..., tasks, labels); -1 for a task without answers."""
     last = counts.shape[-1] - 1
-    shown = np.where(np.arange(last + 1) < sizes[:, None], counts, np.iinfo(np.int64).min)
+    shown = np.where(np.arange(last + 1, dtype=np.int64) < sizes[:, None], counts, np.iinfo(np.int64).min)
     found = shown.argmax(axis=-1) if ties == "first" else last - shown[..., ::-1].argmax(axis=-1)
     return np.where(num_answers > 0, found, MISSING)
 

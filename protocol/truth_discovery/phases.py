@@ -106,10 +106,10 @@ class AnswersPhase(LeveledPhase):
         shape = len(self.mechanisms), len(self._codes.tasks), max(self._codes.sizes)
         cells = np.ravel_multi_index((levels, tasks, np.zeros_like(tasks)), shape) + labels
         counts = counts_of_rows(cells, math.prod(shape)).reshape(number, *(shape if self.is_personal else shape[1:]))
-        kept = np.empty((number, len(tasks), 4 if self.is_personal else 3), dtype=np.int64)
-        for column, own in enumerate((workers, tasks, labels, levels)[: kept.shape[2]]):
-            kept[:, :, column] = own
-        return TallyBlock(reports.shape[1], counts, kept)
+        kept = np.empty((4 if self.is_personal else 3, number, len(tasks)), dtype=np.int64)
+        for column, own in zip(kept, (workers, tasks, labels, levels), strict=False):
+            column[:] = own
+        return TallyBlock(reports.shape[1], counts, np.moveaxis(kept, 0, 2))
 
     def _kinds_of(self, public: IntArray) -> IntArray:
         """Return each worker's level, and how many tasks it is asked from each answer set, shape (n, 1 + sets)."""
@@ -187,7 +187,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         return TallyBlock(tallies.num_reports, np.concatenate([noisy, numbers], axis=1))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return what tallies say of each label of each task, shape (..., tasks, labels), and the numbers of answers."""
+        """Return what totals say of each label of each task, shape (..., tasks, labels), and the numbers of answers."""
         counts, numbers = np.zeros((*totals.shape[:-1], *self.is_told.shape), np.int64), totals[..., self._num_told :]
         counts[..., self.is_told] = totals[..., : self._num_told]
         untold = ~self.is_told[:, 0]
@@ -268,7 +268,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         return Tally(len(public), np.concatenate([total, asked]))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return noisy counts of each label of each task, shape (..., tasks, labels), and how many were asked each task.
+        """Return noisy counts of each label of each task, shape (..., tasks, labels), and how many were asked it.
 
         Of two labels twice the counts: answers of both, and less or more those of the second that there are more of.
         """

@@ -298,7 +298,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         (block,) = tallies
         truths, num_iterations = self._truths_of(block, noise=self.noise)
         counts, _ = self.counts_of(block)
-        labels = np.arange(counts.shape[-1]) < self.codes.size_of_task[:, None]
+        labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
         told = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
         num_bytes = bytes_of(num_iterations) + sum(bytes_of(own[:, labels]).sum(axis=1) for own in told)
         num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)

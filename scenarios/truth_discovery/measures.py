@@ -4,12 +4,13 @@ Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wro
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, cast
 
 import numpy as np
 
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
+from ...protocol.estimators.truth_inference import MISSING
 from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ...protocol.truth_discovery import Outcome, TruthDecisions, TruthDiscovery
@@ -34,7 +35,7 @@ _CHANGED = Measure(
     said="{} of the truths that are found are others than without noise",
 )
 
-_NO_LABEL = -2  # of a truth that somebody knows, and no answer can say
+_NO_LABEL: Final = -2  # of a truth that somebody knows, and no answer can say
 
 
 def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
@@ -84,14 +85,14 @@ class TruthMeasures(Measures):
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
         codes = self._survey.codes
-        labels = zip(codes.tasks, codes.set_of_task.tolist(), strict=True)
         found = [
-            codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else -1 for task, number in labels
+            codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else MISSING
+            for task, number in zip(codes.tasks, cast("list[int]", codes.set_of_task.tolist()), strict=True)
         ]
         return np.array([found], dtype=np.int64)
 
 
 def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:
     """Return `error_rate_of` truths of many sessions, shape (sessions, tasks)."""
-    is_judged = (found >= 0) & (truth != -1)
+    is_judged = (found >= 0) & (truth != MISSING)
     return ((found != truth) & is_judged).sum(axis=1) / is_judged.sum(axis=1)

@@ -17,7 +17,7 @@ from psephos.protocol.phases import InputBlock
 from psephos.protocol.population import run_population
 from psephos.protocol.tally import TallyBlock
 from psephos.protocol.truth_discovery import Parameters as Survey
-from psephos.protocol.truth_discovery import TruthDiscovery
+from psephos.protocol.truth_discovery import TruthDecisions, TruthDiscovery
 from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.system import part_of
 from strategies import CHECKED, crowd_sessions, fair_sessions, preference_sessions, sessions
@@ -91,6 +91,7 @@ def test_crowds_that_answer_something_else_have_the_bits_of_each(mechanism: str)
     block = InputBlock(np.stack([each.private for each in rows]), rows[0].public)
     noise = SimulatedNoise(4, session="block").of_rounds(range(2))
     decisions, tallies = decide_sessions(survey, block, noise)
+    assert isinstance(decisions, TruthDecisions)
     truths = survey.truths(block)
     for place, own in enumerate(noise):
         alone = run_population(survey, block.inputs(place), noise=own)

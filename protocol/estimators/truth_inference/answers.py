@@ -57,7 +57,7 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AnswerBlock:
-    """The answers of many crowds, side by side, that differ in their labels alone: who answered what is the same in all.
+    """The answers of many crowds side by side, which differ in their labels alone: who answered what is the same.
 
     Args:
         first: the answers of one of them, whose labels do not count.

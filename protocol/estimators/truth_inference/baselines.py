@@ -276,6 +276,6 @@ def _in_turns(
 
 
 def _votes(table: VoteTable, weights: FloatArray) -> FloatArray:
-    """Return the sum of the weights of those who gave each label, shape (labels, crowds, tasks), by workers' weights."""
+    """Return the sum of the workers' weights who gave each label, shape (labels, crowds, tasks)."""
     of_kinds = np.repeat(snap_weights(weights)[..., None], table.num_kinds, axis=2)
     return table.fill_absent(table.vote(of_kinds), 0.0)

@@ -73,7 +73,8 @@ class ReportTable:
     def __init__(self, votes: VoteTable) -> None:
         self.votes, answers = votes, votes.answers
         self.size = size = votes.num_labels
-        first, crowds = answers.first, np.arange(len(answers))[:, None]
+        first = answers.first
+        crowds: IntArray = np.arange(len(answers))[:, None]
         tasks = (crowds * first.num_tasks + first.tasks).reshape(-1)
         reports = ((crowds * first.num_workers + first.workers) * size + answers.labels).reshape(-1)
         shape = len(answers) * first.num_workers * size, len(answers) * first.num_tasks
@@ -81,7 +82,11 @@ class ReportTable:
         self._by_task = self._by_report.T
 
     def vote(self, log_confusions: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each truth, (labels, crowds, tasks); given (crowds, workers, truths, reports)."""
+        """Return the log-likelihood of each truth, shape (labels, crowds, tasks).
+
+        Args:
+            log_confusions: shape (crowds, workers, truths, reports).
+        """
         columns = np.ascontiguousarray(log_confusions.swapaxes(2, 3)).reshape(-1, self.size)
         scores = np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
         return scores.reshape(self.size, self.votes.num_crowds, -1)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import (
     Any,
     Concatenate,
-    Final,
     Generic,
     Literal,
     ParamSpec,
@@ -65,7 +64,6 @@ class Inference:
 
 
 InferenceT = TypeVar("InferenceT", bound=Inference)
-InferenceT_co = TypeVar("InferenceT_co", bound=Inference, covariant=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +111,7 @@ class InferenceBlock(Generic[InferenceT]):
 
     @classmethod
     def of(cls, found: Sequence[Inference]) -> "InferenceBlock[Inference]":
-        """Return the inferences of crowds, at least one, side by side; likelihoods and what a kind adds are left out."""
+        """Return the inferences of crowds, at least one, side by side, without likelihoods and what a kind adds."""
         arrays: Any = {
             name: np.stack([getattr(each, name) for each in found])
             for name in ("truths", "confidences", "probabilities", "qualities", "weights")
@@ -127,14 +125,14 @@ class InferenceBlock(Generic[InferenceT]):
         )
 
 
-class OneOrMany(Protocol[P, InferenceT_co]):
+class OneOrMany(Protocol[P, InferenceT]):
     """An estimator: of one crowd's answers, or of many crowds' side by side."""
 
     @overload
-    def __call__(self, answers: Answers, /, *args: P.args, **kwargs: P.kwargs) -> InferenceT_co: ...
+    def __call__(self, answers: Answers, /, *args: P.args, **kwargs: P.kwargs) -> InferenceT: ...
 
     @overload
-    def __call__(self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs) -> InferenceBlock[InferenceT_co]: ...  # type: ignore[type-var]
+    def __call__(self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs) -> InferenceBlock[InferenceT]: ...
 
 
 def of_one_or_many(

@@ -77,8 +77,14 @@ def noise_aware_one_coin(
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
     if not -1 < least_competence < 1:
         raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
-    table, priors = VoteTable(answers), {"competence_prior": competence_prior, "least_competence": least_competence}
-    return coin_at_prior(table, noise, class_prior, fitting, **priors)
+    return coin_at_prior(
+        VoteTable(answers),
+        noise,
+        class_prior,
+        fitting,
+        competence_prior=competence_prior,
+        least_competence=least_competence,
+    )
 
 
 def coin_at_prior(

@@ -27,7 +27,7 @@ class Rounds(Generic[StateT]):
 
     def __init__(self, num_crowds: int) -> None:
         self.crowds: IntArray = np.arange(num_crowds)
-        self.number = 0
+        self.number: int = 0
         self._go_on: NDArray[np.bool_] = np.ones(num_crowds, dtype=np.bool_)
         self._stopped: list[tuple[IntArray, StateT]] = []
 

@@ -47,11 +47,11 @@ class VoteTable:
         self._shape = self.num_labels, self.num_crowds, self.num_tasks
         number, num_tasks = self.num_crowds, self.num_tasks
         order = np.argsort(columns, kind="stable")
-        crowds = np.arange(number)[:, None]
-        places = labels[:, order] * (number * num_tasks) + (crowds * num_tasks + first.tasks[order])
+        crowds: IntArray = np.arange(number)[:, None]
+        places: IntArray = labels[:, order] * (number * num_tasks) + (crowds * num_tasks + first.tasks[order])
         num_places = self.num_labels * number * num_tasks
         # Rows of one crowd are as long as those of another, and stand behind each other.
-        ends = np.cumsum(np.bincount(columns, minlength=self._num_columns)) + crowds * self.num_answers
+        ends: IntArray = np.cumsum(np.bincount(columns, minlength=self._num_columns)) + crowds * self.num_answers
         starts = np.concatenate([[0], ends.reshape(-1)])
         self._by_worker: Any = sparse.csr_array(
             (np.ones(places.size), _narrow(places.reshape(-1)), _narrow(starts)),

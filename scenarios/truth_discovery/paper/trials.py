@@ -1,20 +1,12 @@
-"""The cells of an experiment, a crowd, a perturbation and an estimator: how right it is in many sessions at once.
+"""The cells of an experiment, a crowd, a perturbation and an estimator: how right it is in many sessions at once."""
 
-Trials stand side by side in one crowd: worker i of trial t is worker t·n + i, and the same for tasks. Majority voting
-and truth discovery then find all of them at once, with the same bits as one by one: what a trial's weights and truths
-become depends on itself alone, and one that has converged stays as it is. The other estimators stop by the likelihood
-of all answers, so they take one trial at a time.
-"""
-
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
-import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.estimators.truth_inference import Answers
+from ....protocol.estimators.truth_inference import AnswerBlock
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, Parameters, find_truths, make_noise
 from ...experiments.measurements import in_blocks
@@ -35,8 +27,6 @@ ESTIMATOR_NAMES: Final = {
 _ROUNDS_OF_THE_PAPER: Final = 10
 """Reading T2; the paper says "until convergence"."""
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
-_SEPARABLE: Final = frozenset({"majority", "truth_discovery"})
-"""Estimators that find many crowds at once as they find each."""
 _TRIALS_AT_A_TIME: Final = 4  # the arrays of more trials no longer fit the processor's cache
 
 
@@ -79,8 +69,14 @@ class Cells:
 
         def run(start: int, stop: int) -> dict[str, FloatArray]:
             labels = draw_labels(layout, noise, source, start=start, stop=stop)
-            known: dict[tuple[int, str, int], IntArray] = {}
-            return {name: _accuracies(layout, labels, name, noise, known) for name in new}
+            known: dict[tuple[str, int], FloatArray] = {}  # by estimator and rounds
+            for name in new:
+                parameters = with_estimator(layout.parameters, name)
+                if (place := (name, parameters.max_iterations)) not in known:
+                    block = AnswerBlock(layout.crowd.answers, labels)
+                    chosen, found = find_truths(block, parameters=parameters, noise=noise)
+                    known[place] = known[chosen, place[1]] = _share_right(layout, found.truths)
+            return {name: known[name, with_estimator(layout.parameters, name).max_iterations] for name in new}
 
         if new:
             found = in_blocks(run, trials=trials, at_a_time=_TRIALS_AT_A_TIME)
@@ -92,39 +88,6 @@ def clean_accuracy(layout: Layout, parameters: Parameters) -> float:
     """Return an estimator's accuracy on the answers themselves."""
     _, inference = find_truths(layout.crowd.answers, parameters=parameters, noise=None)
     return float(_share_right(layout, inference.truths[None, :])[0])
-
-
-def _accuracies(
-    layout: Layout, labels: IntArray, estimator: str, noise: Noise, known: dict[tuple[int, str, int], IntArray]
-) -> FloatArray:
-    """Return an estimator's accuracy in each trial; `known` has truths by trial, estimator, rounds."""
-    answers, parameters = layout.crowd.answers, with_estimator(layout.parameters, estimator)
-    if estimator in _SEPARABLE:
-        _, inference = find_truths(_side_by_side(answers, labels), parameters=parameters, noise=noise)
-        return _share_right(layout, inference.truths.reshape(len(labels), -1))
-    truths: list[IntArray] = []
-    for trial, of_trial in enumerate(labels):
-        place = trial, estimator, parameters.max_iterations
-        if place not in known:
-            reports = dataclasses.replace(answers, labels=of_trial)
-            name, inference = find_truths(reports, parameters=parameters, noise=noise)
-            known[place] = known[trial, name, parameters.max_iterations] = inference.truths
-        truths.append(known[place])
-    return _share_right(layout, np.stack(truths))
-
-
-def _side_by_side(answers: Answers, labels: IntArray) -> Answers:
-    """Return one crowd of several trials' reports, shape (trials, answers)."""
-    trials = len(labels)
-    numbers = np.arange(trials)[:, None]
-    return Answers(
-        tasks=(answers.tasks + numbers * answers.num_tasks).reshape(-1),
-        workers=(answers.workers + numbers * answers.num_workers).reshape(-1),
-        labels=labels.reshape(-1),
-        num_tasks=trials * answers.num_tasks,
-        num_workers=trials * answers.num_workers,
-        sizes=np.tile(answers.sizes, trials),
-    )
 
 
 def _share_right(layout: Layout, truths: IntArray) -> FloatArray:

@@ -1,8 +1,9 @@
 """Many crowds side by side: each has what it has alone, to the bit, and stops when it would alone."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -35,16 +36,29 @@ from strategies import CHECKED
 
 SIZES = range(2, 5)
 LAW = KnownNoise(dict.fromkeys(SIZES, (0.1, 0.3, 0.4)))
+
+
+def majority(answers: Any, *, ties: Any, max_iterations: int) -> Any:
+    del max_iterations
+    find: Any = majority_vote
+    return find(answers, ties=ties)
+
+
+def so_many_rounds(answers: Any, *, ties: Any, max_iterations: int) -> Any:
+    find: Any = one_coin
+    return find(answers, rounds=max_iterations, ties=ties)
+
+
 UNAWARE: Mapping[str, Callable[..., Any]] = {
-    "majority": lambda answers, ties, **_: majority_vote(answers, ties=ties),
+    "majority": majority,
     "truth_discovery": truth_discovery,
-    "linear": lambda answers, **given: truth_discovery(answers, weight_function="linear", **given),
+    "linear": functools.partial(truth_discovery, weight_function="linear"),
     "one_coin": one_coin,
-    "fixed rounds": lambda answers, ties, max_iterations: one_coin(answers, rounds=max_iterations, ties=ties),
-    "accu": lambda answers, **given: one_coin(answers, class_prior="uniform", **given),
+    "so many rounds": so_many_rounds,
+    "accu": functools.partial(one_coin, class_prior="uniform"),
     "dawid_skene": dawid_skene,
     "crh": crh,
-    "greatest loss": lambda answers, **given: crh(answers, scale="greatest", **given),
+    "greatest loss": functools.partial(crh, scale="greatest"),
     "catd": catd,
     "truth_finder": truth_finder,
     "two_estimates": two_estimates,
@@ -53,7 +67,7 @@ UNAWARE: Mapping[str, Callable[..., Any]] = {
 }
 AWARE: Mapping[str, Callable[..., Any]] = {
     "noise_aware": noise_aware_one_coin,
-    "estimated prior": lambda *known, **given: noise_aware_one_coin(*known, class_prior="estimated", **given),
+    "estimated prior": functools.partial(noise_aware_one_coin, class_prior="estimated"),
     "noise_aware_dawid_skene": noise_aware_dawid_skene,
     "cautious": cautious_truth_discovery,
 }
@@ -73,8 +87,8 @@ def check_alike(block: AnswerBlock, find: Callable[[Any], Any]) -> None:
 
 def bits_of(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {size: bits_of(own) for size, own in value.items()}
-    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+        return {size: bits_of(own) for size, own in cast("Mapping[Any, Any]", value).items()}
+    return (cast("Any", value).shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
 options = st.fixed_dictionaries(
@@ -88,7 +102,7 @@ options = st.fixed_dictionaries(
 def test_crowds_side_by_side_have_the_bits_of_each(
     name: str, block: AnswerBlock, given_options: dict[str, Any]
 ) -> None:
-    check_alike(block, lambda answers: UNAWARE[name](answers, **given_options))
+    check_alike(block, functools.partial(UNAWARE[name], **given_options))
 
 
 @pytest.mark.parametrize("name", AWARE)
@@ -100,7 +114,7 @@ def test_so_they_have_where_the_perturbation_is_known(
     levels = data.draw(st.lists(st.integers(0, 1), min_size=block.first.num_workers, max_size=block.first.num_workers))
     own = OwnNoise((LAW, KnownNoise(dict.fromkeys(SIZES, (0.0, 0.0, 0.1)))), np.array(levels, dtype=np.int64))
     for noise in (KnownNoise.fixed(dict.fromkeys(SIZES, 0.3)), LAW, own):
-        check_alike(block, lambda answers, noise=noise: AWARE[name](answers, noise, **given_options))
+        check_alike(block, functools.partial(AWARE[name], noise=noise, **given_options))
 
 
 def large_block(*, tasks: int = 40, workers: int = 30, crowds: int = 12) -> AnswerBlock:
@@ -116,14 +130,9 @@ def large_block(*, tasks: int = 40, workers: int = 30, crowds: int = 12) -> Answ
 @pytest.mark.parametrize("name", [*UNAWARE, *AWARE])
 def test_crowds_stop_at_rounds_of_their_own(name: str) -> None:
     block, given_options = large_block(), {"ties": "first", "max_iterations": 50}
-    noise = KnownNoise.fixed({2: 0.2})
-
-    def find(answers: Any) -> Any:
-        if name in AWARE:
-            return AWARE[name](answers, noise, **given_options)
-        return UNAWARE[name](answers, **given_options)
-
-    if name not in {"majority", "fixed rounds"}:
+    known = {"noise": KnownNoise.fixed({2: 0.2})} if name in AWARE else {}
+    find = functools.partial({**AWARE, **UNAWARE}[name], **known, **given_options)
+    if name not in {"majority", "so many rounds"}:
         assert len(set(find(block).num_iterations.tolist())) > 1
     check_alike(block, find)
 
@@ -135,7 +144,7 @@ def test_however_many_workers_are_looked_at_together_each_crowd_has_its_bits(
     monkeypatch.setattr(models, "_MAX_CELLS", cells)
     block, noise = large_block(), KnownNoise.fixed({2: 0.2})
     for find in AWARE.values():
-        check_alike(block, lambda answers, find=find: find(answers, noise, ties="first", max_iterations=9))
+        check_alike(block, functools.partial(find, noise=noise, ties="first", max_iterations=9))
 
 
 def test_crowds_that_go_on_are_left_alone_once_the_others_are_most() -> None:
