@@ -97,7 +97,6 @@ class AnswersPhase(LeveledPhase):
             alone = (AnswersPhase.tally_block(self, own[None], earlier=(), public=public).tally(0) for own in reports)
             return TallyBlock.of(list(alone))
         number, (rows, places) = len(reports), np.nonzero(is_answer[0])
-        # A worker is asked a task once, so that labels change no order.
         order = np.lexsort((public[rows, 1 + places], public[rows, 0]))
         rows, places = rows[order], places[order]
         workers, tasks, levels = public[rows, 0], public[rows, 1 + places], self.levels_of(public)[rows]
@@ -109,7 +108,12 @@ class AnswersPhase(LeveledPhase):
         kept = np.empty((4 if self.is_personal else 3, number, len(tasks)), dtype=np.int64)
         for column, own in zip(kept, (workers, tasks, labels, levels), strict=False):
             column[:] = own
-        return TallyBlock(reports.shape[1], counts, np.moveaxis(kept, 0, 2))
+        of_sessions = np.moveaxis(kept, 0, 2)
+        if np.any(
+            (workers[1:] == workers[:-1]) & (tasks[1:] == tasks[:-1])
+        ):  # not of one session: labels have an order
+            of_sessions = np.stack([own[np.lexsort(own.T[::-1])] for own in of_sessions])
+        return TallyBlock(reports.shape[1], counts, of_sessions)
 
     def _kinds_of(self, public: IntArray) -> IntArray:
         """Return each worker's level, and how many tasks it is asked from each answer set, shape (n, 1 + sets)."""

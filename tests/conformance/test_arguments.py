@@ -29,6 +29,7 @@ from psephos.protocol.estimators import (
     truth_inference,
 )
 from psephos.protocol.estimators.truth_inference import (
+    AnswerBlock,
     Answers,
     KnownNoise,
     LevelCounts,
@@ -217,6 +218,11 @@ def scored(scores: Any, weights: Any, num_iterations: Any) -> Any:
 def votes(labels: Any) -> Any:
     """Return the majority's labels."""
     return truth_inference.majority_vote(answers(labels=labels))
+
+
+def votes_of_crowds(labels: Any) -> Any:
+    """Return the majority's labels of many crowds."""
+    return truth_inference.majority_vote(AnswerBlock(answers(), labels))
 
 
 def bound_of_certificate(**given: Any) -> Fraction:
@@ -528,6 +534,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             sizes=Integers([2, 3]),
         )
     ],
+    "AnswerBlock": [call(votes_of_crowds, labels=Integers([[1, 1, 0, 2], [0, 1, 1, 2]]))],
     "KnownNoise": [
         call(KnownNoise, flips=Table({2: (0.25, 0.5), 3: (0.25, 0.5)})),
         call(KnownNoise.fixed, flip_probabilities=Table({2: 0.25, 100: 0.5})),
@@ -787,6 +794,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
             "DebiasedCounts",
             "HyperLosses",
             "Inference",
+            "InferenceBlock",
             "LevelCounts",
             "SupportLimits",
             "UnbiasedReport",

@@ -13,6 +13,7 @@ from psephos.protocol import SimulatedNoise, Tally
 from psephos.protocol.arrays import ExactSums, IntArray, counts_of_rows
 from psephos.protocol.blocks import decide_sessions, decides_in_blocks, goes_with, sessions_at_once
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.estimators.truth_inference import Answers, Inference, KnownNoise, OwnNoise, Ties
 from psephos.protocol.phases import InputBlock
 from psephos.protocol.population import run_population
 from psephos.protocol.tally import TallyBlock
@@ -114,6 +115,17 @@ def test_crowds_of_whom_others_skip_are_surveyed_one_by_one() -> None:
         block = InputBlock(np.stack([rows[place].private for place in pair]), rows[0].public)
         with pytest.raises((ValueError, NotImplementedError), match=r"side by side|one by one"):
             decide_sessions(survey, block, noise)
+
+
+def test_crowds_are_given_to_an_estimator_of_ones_own_one_by_one() -> None:
+    def own(answers: Answers, noise: KnownNoise | OwnNoise, /, *, ties: Ties, max_iterations: int) -> Inference:
+        raise AssertionError("it is asked for sessions alone")
+
+    parameters = Survey(tasks=("p",), answer_sets=(("no", "yes"),), max_answers=1, estimator="own")
+    survey = TruthDiscovery(parameters, estimator=own)
+    block = InputBlock.of(survey.encode({"tasks": [["p"], ["p"]], "answers": [["yes"], ["no"]]}))
+    with pytest.raises(NotImplementedError, match="one by one"):
+        decide_sessions(survey, block, SimulatedNoise(4, session="block").of_rounds(range(2)))
 
 
 def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:

@@ -74,7 +74,7 @@ class ReportTable:
         self.votes, answers = votes, votes.answers
         self.size = size = votes.num_labels
         first = answers.first
-        crowds: IntArray = np.arange(len(answers))[:, None]
+        crowds: IntArray = np.arange(len(answers), dtype=np.int64)[:, None]
         tasks = (crowds * first.num_tasks + first.tasks).reshape(-1)
         reports = ((crowds * first.num_workers + first.workers) * size + answers.labels).reshape(-1)
         shape = len(answers) * first.num_workers * size, len(answers) * first.num_tasks

@@ -46,8 +46,8 @@ class VoteTable:
         self._num_columns = self.num_workers * self.num_kinds
         self._shape = self.num_labels, self.num_crowds, self.num_tasks
         number, num_tasks = self.num_crowds, self.num_tasks
-        order = np.argsort(columns, kind="stable")
-        crowds: IntArray = np.arange(number)[:, None]
+        order: IntArray = np.argsort(columns, kind="stable")
+        crowds: IntArray = np.arange(number, dtype=np.int64)[:, None]
         places: IntArray = labels[:, order] * (number * num_tasks) + (crowds * num_tasks + first.tasks[order])
         num_places = self.num_labels * number * num_tasks
         # Rows of one crowd are as long as those of another, and stand behind each other.
