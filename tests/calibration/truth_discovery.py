@@ -19,6 +19,7 @@ from calibration.engine import LADDER, Axes, Calibration, Case, Held, Statement,
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.truth_inference import (
+    AnswerBlock,
     LevelCounts,
     SupportLimits,
     estimate_support_by_level,
@@ -276,27 +277,23 @@ def sessions_of(
     The noise depends on the crowd's name.
     """
     gold, answers = layout.is_gold, layout.crowd.answers
-    found: dict[str, list[tuple[FloatArray, FloatArray]]] = {estimator: [] for estimator in estimators}
     sessions = max(1, wanted.trials // _TRIALS_A_SESSION)
     generator = np.random.default_rng([wanted.seed, round(10 * epsilon)])
     parameters = msgspec.structs.replace(layout.parameters, epsilon=epsilon, mechanism=mechanism)
     noise = make_noise(parameters)
-    for labels in draw_labels(layout, noise, SimulatedNoise(wanted.seed, session=name), start=0, stop=sessions):
-        # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
-        numbers = renumbering(answers.num_classes, answers.sizes, generator)
-        reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
-        truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
-        for estimator in estimators:
-            of_estimator = msgspec.structs.replace(parameters, estimator=estimator)
-            _, inference = find_truths(reports, parameters=of_estimator, noise=noise)
-            is_right = (inference.truths[gold] == truth[gold]).astype(np.float64)
-            found[estimator].append((inference.confidences[gold], is_right))
+    drawn = draw_labels(layout, noise, SimulatedNoise(wanted.seed, session=name), start=0, stop=sessions)
+    # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
+    numbers = [renumbering(answers.num_classes, answers.sizes, generator) for _ in drawn]
+    reports = [own[answers.tasks, labels] for own, labels in zip(numbers, drawn, strict=True)]
+    truths = [own[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)][gold] for own in numbers]
     chance: FloatArray = np.tile(1 / answers.sizes[gold], sessions)
-    return {
-        estimator: Confidences(np.concatenate(model), chance, np.concatenate(right))
-        for estimator, pairs in found.items()
-        for model, right in [zip(*pairs, strict=True)]
-    }
+    found: dict[str, Confidences] = {}
+    for estimator in estimators:
+        of_estimator = msgspec.structs.replace(parameters, estimator=estimator)
+        _, inferences = find_truths(AnswerBlock(answers, np.stack(reports)), parameters=of_estimator, noise=noise)
+        are_right = (inferences.truths[:, gold] == np.stack(truths)).astype(np.float64)
+        found[estimator] = Confidences(inferences.confidences[:, gold].reshape(-1), chance, are_right.reshape(-1))
+    return found
 
 
 class CrowdRow(msgspec.Struct, frozen=True, kw_only=True):
