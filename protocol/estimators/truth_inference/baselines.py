@@ -10,6 +10,7 @@ mean probability of its values, and its vote weighs log(n·A/(1 − A)) with n =
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -251,13 +252,13 @@ def _in_turns(
         rounds.number += 1
         has_converged = (previous == truths).all(axis=1) & (rounds.number > 1)
         number = np.full(table.num_crowds, rounds.number)
-        turn = _Turn(np.moveaxis(scores, 0, 1), used, num_iterations=number, has_converged=has_converged)
+        turn = functools.partial(_Turn, scores.swapaxes(0, 1), used, num_iterations=number, has_converged=has_converged)
         rounds.stop(has_converged | (rounds.number == max_iterations), turn)
         if not rounds.go_on:
             break
         trusting(scores)
     last = rounds.ended()
-    scores = np.ascontiguousarray(np.moveaxis(last.scores, 1, 0))
+    scores = np.ascontiguousarray(last.scores.swapaxes(0, 1))
     truths = table.choose(scores, ties=ties)
     rows = table.by_task(table.shares_of(scores))
     chosen = np.take_along_axis(rows, np.maximum(truths, 0)[..., None], axis=2)[..., 0]

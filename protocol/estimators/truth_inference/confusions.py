@@ -7,6 +7,7 @@ Source: Dawid and Skene (1979), section 3.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -217,9 +218,10 @@ def _run(
         have_converged, are_done = rounds.add((evidence + fit.log_prior) / max(own.votes.num_answers, 1))
         fit = fit_confusions(own.count(probabilities), fit.confusions)
         log_priors = class_log_priors(own.votes, probabilities, class_prior)
-        state = _FittedConfusions(
-            probabilities=np.moveaxis(probabilities, 0, 1),
-            log_priors=np.moveaxis(log_priors, 0, 1),
+        state = functools.partial(
+            _FittedConfusions,
+            probabilities=probabilities.swapaxes(0, 1),
+            log_priors=log_priors.swapaxes(0, 1),
             confusions=fit.confusions,
             right=fit.right,
             num_iterations=np.full(len(evidence), rounds.number),
@@ -230,7 +232,7 @@ def _run(
             own, fit = ReportTable(VoteTable(own.votes.answers.some(places))), rows_of(fit, places)
             log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
     last = rounds.ended()
-    probabilities = np.ascontiguousarray(np.moveaxis(last.probabilities, 1, 0))
+    probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
     return _Run(
         truths=table.votes.choose(probabilities, ties=fitting.ties),
         probabilities=table.votes.by_task(probabilities),

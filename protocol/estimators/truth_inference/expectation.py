@@ -8,6 +8,7 @@ Many crowds are fitted side by side, and each stops by its own likelihood.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, get_args
 
@@ -148,7 +149,7 @@ def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: C
     for kind in range(table.num_kinds):
         members = table.is_answered & (table.kinds_of_tasks == kind)
         # Task by task, since the first round's are shares of votes, whose sums depend on their order.
-        of_tasks = np.ascontiguousarray(np.moveaxis(probabilities, 2, 0)[members])
+        of_tasks = np.ascontiguousarray(probabilities.transpose(2, 0, 1)[members])
         priors[:, :, kind] = of_tasks.sum(axis=0) / max(len(of_tasks), 1)
     return snap_weights(log(np.maximum(priors, _LEAST_PRIOR)))
 
@@ -195,9 +196,10 @@ def maximize(
         fit = fit_workers(own.agree(probabilities))
         log_priors = class_log_priors(own, probabilities, class_prior)
         have_converged, are_done = rounds.add(evidence / max(own.num_answers, 1))
-        state = _FittedWorkers(
-            probabilities=np.moveaxis(probabilities, 0, 1),
-            log_priors=np.moveaxis(log_priors, 0, 1),
+        state = functools.partial(
+            _FittedWorkers,
+            probabilities=probabilities.swapaxes(0, 1),
+            log_priors=log_priors.swapaxes(0, 1),
             weights=fit.weights,
             qualities=fit.qualities,
             num_iterations=np.full(len(evidence), rounds.number),
@@ -208,7 +210,7 @@ def maximize(
             own, fit = VoteTable(own.answers.some(places)), rows_of(fit, places)
             log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
     last = rounds.ended()
-    probabilities = np.ascontiguousarray(np.moveaxis(last.probabilities, 1, 0))
+    probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
     rows = table.by_task(probabilities)
     return InferenceBlock(
         kind=Inference,

@@ -1,7 +1,7 @@
 """Rounds of many crowds side by side, each of which stops by itself and then stays as it is."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -36,13 +36,12 @@ class Rounds(Generic[StateT]):
         """Whether some crowd does."""
         return bool(self._go_on.any())
 
-    def stop(self, are_done: NDArray[np.bool_], state: StateT) -> None:
-        """Let crowds stop with their rows of the state; those that had stopped before have theirs."""
+    def stop(self, are_done: NDArray[np.bool_], state: Callable[[], StateT]) -> None:
+        """Let crowds stop with their rows of the state, which is asked for where one does."""
         stop = self._go_on & are_done
-        if stop.all():
-            self._stopped.append((self.crowds, state))
-        elif stop.any():
-            self._stopped.append((self.crowds[stop], rows_of(state, stop)))
+        if not stop.any():
+            return
+        self._stopped.append((self.crowds, state()) if stop.all() else (self.crowds[stop], rows_of(state(), stop)))
         self._go_on &= ~are_done
 
     def leave_behind(self) -> IntArray | None:

@@ -135,7 +135,7 @@ class VoteTable:
 
     def by_task(self, probabilities: FloatArray) -> FloatArray:
         """Return probabilities as users read them: (crowds, tasks, labels), rows of nan for a task without answers."""
-        rows = np.ascontiguousarray(np.moveaxis(probabilities, 0, -1))
+        rows = np.ascontiguousarray(probabilities.transpose(1, 2, 0))
         if self._absent is not None:
             rows[:, self._absent.T] = 0.0
         rows[:, ~self.is_answered] = np.nan

@@ -5,6 +5,7 @@ Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2; whic
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Literal, TypeAlias, get_args
 
@@ -212,9 +213,10 @@ def vote_in_turns(
         previous, truths = truths, own.choose(scores, ties=inner)
         rounds.number += 1
         has_converged = (previous == truths).all(axis=1)
-        turn = _Turn(
+        turn = functools.partial(
+            _Turn,
             truths=truths,
-            scores=np.moveaxis(scores, 0, 1),
+            scores=scores.swapaxes(0, 1),
             weights=weights,
             qualities=qualities,
             num_iterations=np.full(len(truths), rounds.number),
@@ -224,7 +226,7 @@ def vote_in_turns(
         if (places := rounds.leave_behind()) is not None:
             own, truths = VoteTable(own.answers.some(places)), truths[places]
     last = rounds.ended()
-    scores, truths = np.ascontiguousarray(np.moveaxis(last.scores, 1, 0)), last.truths
+    scores, truths = np.ascontiguousarray(last.scores.swapaxes(0, 1)), last.truths
     if ties == "missing":
         truths = table.choose(scores, ties=ties)
     rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, last.qualities))

@@ -153,13 +153,13 @@ def test_crowds_that_go_on_are_left_alone_once_the_others_are_most() -> None:
         numbers: Any
 
     rounds = Rounds[State](5)
-    rounds.stop(np.array([True, False, False, False, False]), State(np.arange(5)))
+    rounds.stop(np.array([True, False, False, False, False]), lambda: State(np.arange(5)))
     assert rounds.leave_behind() is None
-    rounds.stop(np.array([True, True, False, False, True]), State(np.arange(5) + 10))
+    rounds.stop(np.array([True, True, False, False, True]), lambda: State(np.arange(5) + 10))
     places = rounds.leave_behind()
     assert places is not None
     assert places.tolist() == rounds.crowds.tolist() == [2, 3]
-    rounds.stop(np.array([True, True]), State(places + 20))
+    rounds.stop(np.array([True, True]), lambda: State(places + 20))
     assert not rounds.go_on
     assert rounds.leave_behind() is None
     assert rounds.ended().numbers.tolist() == [0, 11, 22, 23, 14]
