@@ -15,8 +15,9 @@ from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
-from psephos.scenarios.fair_voting.paper.reproduction import table_1
-from psephos.scenarios.fair_voting.paper.settings import FITTED
+from psephos.scenarios.fair_voting.paper.cells import electorate
+from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
+from psephos.scenarios.fair_voting.paper.runs import table_1
 from table import Row, at_most
 from trials import interleave, timed
 
@@ -45,7 +46,7 @@ def measure(*, quick: bool) -> Iterator[Row]:
         quick: a tenth of the voters and of Table 1's elections.
     """
     trials = _TRIALS_OF_TABLE // (10 if quick else 1)
-    seconds = timed(lambda: table_1(FITTED, trials=trials))
+    seconds = timed(lambda: [list(table_1(electorate(FITTED, sizes, trials=trials, seed=1))) for sizes in SIZES])
     yield Row(
         f"fair voting's Table 1, {trials:,} elections a cell",
         f"{seconds:.2f} s",

@@ -97,7 +97,7 @@ class ByPositions(LocalReport):
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         for start in range(0, self.size * self.size, self.size):
             numbers = zip(totals[start : start + self.size], self.centered, strict=True)
-            yield self._factor * sum((number * score for number, score in numbers), Fraction(0)) / count
+            yield self._factor * sum((number * score for number, score in numbers if number), Fraction(0)) / count
 
 
 class ByScores(LocalReport):

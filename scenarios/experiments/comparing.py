@@ -6,7 +6,8 @@ A line says which rows (`rows`), against what (`against`), by which of their num
 - `against` is nothing, a number, another field of the same rows, or fields that other rows have in place of the first
   ones': `variant=laplace`. Rows are compared in pairs, in the order of the table, or all with a single one.
 - `measure` is a number of the rows, or several, and behind `by` one that a law has, which trials can only contradict.
-- `judge` is one of `JUDGES`, with what it takes.
+- `judge` is one of `JUDGES`, with what it takes. Behind `vague`, what does not hold is open: nobody says what would
+  contradict it.
 
 A part of a number is meant where what it takes ends with %: `agree 5%`.
 
@@ -37,6 +38,7 @@ Tables: TypeAlias = Mapping[str, Sequence[Row]]
 """Rows by the name of their table."""
 _BY: Final = " by "
 _NONE: Final = Measurement(0.0, 0.0)
+_VAGUE: Final = "vague "
 
 
 class Line(NamedTuple):
@@ -104,7 +106,7 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
         >>> compare(line, {"cells": rows}, trials=1_000, axes={}).judgement
         <Judgement.HOLDS: 'holds'>
     """
-    judge, *given = line.judge.split()
+    judge, *given = line.judge.removeprefix(_VAGUE).split()
     name, _, law = line.measure.partition(_BY)
     rows = select(tables, line.rows)
     if not rows:
@@ -121,6 +123,8 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
         least = min(pair.difference.value for pair in _pairs(tables, line, rows, law, trials=trials))
         judgement = unless_contradicted(judgement, holds=least > 0)
         numbers = f"By the law the difference is {least:+.4f} at least. {numbers}"
+    if line.judge.startswith(_VAGUE) and judgement is not Judgement.HOLDS:
+        judgement = Judgement.OPEN
     return Told(judgement, numbers)
 
 

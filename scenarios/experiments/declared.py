@@ -23,7 +23,7 @@ from ..tables import Table
 from ..verdicts import Judgement
 from .comparing import Line, Row, Tables, compare, select
 from .figures import Figure, figure_of, has_rows
-from .findings import BoundedFinding, Finding, in_sentences
+from .findings import BoundedFinding, Finding, sentences
 from .paper_files import rows_beside, text_beside
 from .reproductions import Asked, Experiments, PaperReproduction, Part
 from .sheets import listing, pivoting
@@ -102,6 +102,7 @@ def experiments_of(
     laws: Callable[[], Iterable[BoundedFinding]],
     steps: int = 0,
     data: str = "",
+    claims: str = "claims.csv",
 ) -> Experiments[Any]:
     """Return what of a paper is run again, by the files of a module's package.
 
@@ -111,6 +112,7 @@ def experiments_of(
         laws: finds what laws say of the paper's claims.
         steps: as `Experiments` has it.
         data: the page's file where all is somebody's own data, on which laws say nothing.
+        claims: the file of those that are judged first.
     """
     page = page_of(module, data or "page.toml")
     found = msgspec.defstruct(
@@ -132,7 +134,7 @@ def experiments_of(
         steps=steps,
         needs=page.needs,
         takes_settings=not data,
-        on_paper=judged("claims.csv"),
+        on_paper=judged(claims),
         additions=None if data else judged("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
         pictures=lambda run: {
@@ -190,8 +192,8 @@ def _judged(
 ) -> Iterator[Finding]:
     """Yield each line's verdict: of rows, or of a law where the line has none."""
     if not run.own:
-        keys = [key for line in lines for key in line["keys"].split()]
-        yield from in_sentences(laws(), *keys) if keys else ()
+        keys = {key for line in lines for key in line["keys"].split()}
+        yield from (each.in_sentences for each in sentences(law for law in laws() if law.key in keys)) if keys else ()
     for line in lines:
         if not line["rows"]:
             continue

@@ -260,6 +260,18 @@ class Sentence(NamedTuple):
     judgement: Judgement
     findings: Sequence[BoundedFinding]
 
+    @property
+    def in_sentences(self) -> Finding:
+        """The sentence as a reproduction tells it: all that judges it, behind the one verdict."""
+        told = [finding.in_sentences for finding in self.findings]
+        first, *others = sorted({finding.key.rstrip(string.ascii_lowercase) for finding in self.findings})
+        return msgspec.structs.replace(
+            told[0],
+            source=f"readings {' and '.join([first, *others])}" if others else f"reading {first}",
+            judgement=self.judgement,
+            numbers=" ".join(finding.numbers for finding in told),
+        )
+
 
 def sentences(findings: Iterable[BoundedFinding]) -> list[Sentence]:
     """Return each sentence of the papers once, with its verdict, in the order of the first finding on each.

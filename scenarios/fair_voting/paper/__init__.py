@@ -16,7 +16,7 @@ PAPER: Final = Paper(
     hold, and reproduction.json with every number. It takes some minutes. All voters of Table 1 are made up. The
     trade-off of fairness, welfare and privacy is of published profiles; it is left out without data sets.
     """,
-    experiments=f"{__name__}.declaration:EXPERIMENTS",
+    experiments=f"{__name__}.runs:EXPERIMENTS",
     trials=5_000,
     about_trials="How many elections for each cell; the paper has 1,000.",
     least_trials=10,
@@ -25,5 +25,5 @@ PAPER: Final = Paper(
     own={
         "rankings": "Run what is of published profiles on this one: a CSV of voter, group and ranking.",
     },
-    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
+    own_experiments=f"{__name__}.runs:ON_OWN_DATA",
 )

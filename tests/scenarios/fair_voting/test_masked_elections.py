@@ -10,8 +10,8 @@ import math
 from typing import Any, Final
 
 import pytest
-from psephos.scenarios.fair_voting.paper.cells import Electorate
-from psephos.scenarios.fair_voting.paper.settings import READ
+from psephos.scenarios.fair_voting.paper.cells import Cells, electorate
+from psephos.scenarios.fair_voting.paper.electorates import READ
 
 TRIALS: Final = {(100, 50): 4_000, (1_000, 500): 400}
 TRIED: Final = {(100, 50): (0.607, 0.585, 0.715), (1_000, 500): (0.915, 0.904, 0.945)}
@@ -19,15 +19,15 @@ EPSILON: Final = 1.0
 
 
 @functools.cache
-def electorate(sizes: tuple[int, int]) -> Electorate:
-    return Electorate(READ, sizes, trials=TRIALS[sizes], seed=1)
+def electorate_of(sizes: tuple[int, int]) -> Cells:
+    return electorate(READ, sizes, trials=TRIALS[sizes], seed=1)
 
 
 def right_winners(sizes: tuple[int, int], mechanism: Any, **given: Any) -> float:
     """Return the share of elections whose winner is one without noise."""
-    cells = electorate(sizes)
+    cells = electorate_of(sizes)
     parameters = cells.parameters(mechanism, EPSILON, calibration="tight", **given)
-    return cells.measure(parameters, ["parity"])["parity"].agreement.value
+    return cells.measure(parameters, ["parity"])["parity"]["agreement"].value
 
 
 @functools.cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from bad_input import Psephos
-from psephos.scenarios.fair_voting.paper.real_sets import load_own_set
+from psephos.scenarios.fair_voting.paper.profiles import load_own_profile
 
 ROWS = [("n", "a > b > c")] * 3 + [("s", "c > b > a")] * 2 + [("s", "b > c > a")]
 TEXT = "voter,group,ranking\n" + "".join(f"v{number},{group},{own}\n" for number, (group, own) in enumerate(ROWS))
@@ -16,10 +16,10 @@ def test_a_file_of_rankings_is_a_profile(tmp_path: Path) -> None:
     """To the north a, b, c are worth 2, 1, 0, to the south 0, 4/3, 5/3: ΔW = 2, 1/3, 5/3, the middle 5/3."""
     path = tmp_path / "mine.csv"
     path.write_text(TEXT, encoding="utf-8")
-    loaded = load_own_set(str(path))
-    assert (loaded.groups, loaded.alternatives) == (("n", "s"), ("a", "b", "c"))
+    loaded = load_own_profile(str(path))
+    assert loaded.columns == {"profile": "mine.csv", "voters": 6, "groups": "n 3, s 3", "alternatives": 3}
     assert loaded.profiles.disparities[0].tolist() == pytest.approx([2, 1 / 3, 5 / 3])
-    assert loaded.real_set.max_disparity == pytest.approx(5 / 3)
+    assert loaded.max_disparity == pytest.approx(5 / 3)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,10 @@ def test_a_profile_of_one_s_own_has_the_tables_and_counts_neither_way(psephos: P
     words = ("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--no-pictures", "--no-report")
     ended = psephos(*words, "--out", "out")
     assert ended.status == 0, ended.err
-    with Path("out/real.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["name"] for row in csv.DictReader(file)} == {"mine.csv"}
+    with Path("out/profiles.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["profile"] for row in csv.DictReader(file)} == {"mine.csv"}
     assert json.loads(Path("out/reproduction.json").read_text(encoding="utf-8"))["own"] == "mine.csv"
     page = Path("out/summary.md").read_text(encoding="utf-8")
     assert "## On your data" in page
     assert "## What the paper says" not in page
+    assert "Of 2 claims" in page

@@ -1,0 +1,99 @@
+"""Published elections, and somebody's own: where they are read from.
+
+Their rankings are made strict, which no session does, so that one table has all mechanisms: some take no ties.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from ....protocol.arrays import IntArray
+from ....protocol.errors import refuse
+from ....protocol.fair_voting import FairVoting, Rankings, positions_of_orders
+from ....protocol.randomness import philox_rows, stream_key
+from ...datasets import load_data_set
+from ...experiments.reproductions import as_option
+from ...plugins import ARRAY
+from ...running.config import Scenario
+from ...running.resolution import resolve
+from ..profiles import Profiles, fixed_profile
+from .electorates import GRIDS
+
+_OF_DATA: Final = ("data", "election")
+
+
+class Loaded(NamedTuple):
+    """One profile."""
+
+    profiles: Profiles  # the one profile
+    max_disparity: float  # t of objective "constrained": it admits more than the least ΔW, and not all
+    columns: Mapping[str, Any]  # what its rows begin with
+
+
+def load_profiles(folder: str) -> tuple[list[Loaded], dict[str, str]]:
+    """Return what a folder of data sets has, and why the others are not there.
+
+    Args:
+        folder: of all data sets; empty where nobody has named it.
+
+    Raises:
+        ConfigurationError: a data set is not what it should be.
+    """
+    if not folder:
+        return [], {given["name"]: "no folder of data sets was named" for given in GRIDS.profiles}
+    missing = {
+        given["name"]: "not in the folder of data sets"
+        for given in GRIDS.profiles
+        if not (Path(folder) / given["data"]).is_dir()
+    }
+    return [_load(given, folder) for given in GRIDS.profiles if given["name"] not in missing], missing
+
+
+def _load(given: Mapping[str, Any], folder: str) -> Loaded:
+    options = {name: given[name] for name in _OF_DATA if name in given}
+    loaded = load_data_set(options, folder=folder, parameters={}, protocol=FairVoting)
+    positions = cast("Rankings", loaded.table["ranking"]).positions
+    members, named = cast("IntArray", loaded.table["group"]), loaded.parameters
+    return _loaded(given["name"], positions, members, named["groups"], given["max_disparity"])
+
+
+def load_own_profile(path: str) -> Loaded:
+    """Return somebody's own profile, with the limit of ΔW in the middle between the alternatives' own.
+
+    Raises:
+        ConfigurationError: the file cannot be read or is not what it should be.
+    """
+    name = Path(path).name
+    given = {"epsilon": 1.0, "objective": "welfare"}  # which counts nowhere here, and refuses no number of groups
+    with as_option("--rankings", "voters"):
+        resolved = resolve(
+            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=given, transport=ARRAY)
+        )
+    protocol = cast("FairVoting", resolved.protocol)
+    parameters = protocol.parameters
+    allowed = "a file with two groups or more, between which the paper measures differences"
+    refuse(len(parameters.groups) == 1, "--rankings", f"{name} with one", allowed)
+    members, positions = protocol.members_of(resolved.inputs)
+    own = _loaded(name, positions, members, parameters.groups, 0.0)
+    return own._replace(max_disparity=float(np.median(own.profiles.disparities)))
+
+
+def _loaded(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:
+    profiles = fixed_profile(_by_lot(positions), members, len(groups))
+    sizes = profiles.group_sizes
+    columns = {
+        "profile": name,
+        "voters": sum(sizes),
+        "groups": ", ".join(f"{group} {size}" for group, size in zip(groups, sizes, strict=True)),
+        "alternatives": profiles.num_alternatives,
+    }
+    return Loaded(profiles, limit, columns)
+
+
+def _by_lot(positions: IntArray) -> IntArray:
+    """Return strict rankings: ties fall by lots, of a public seed."""
+    key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
+    uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])
+    return positions_of_orders(np.argsort(positions + uniforms / 2, axis=1, kind="stable"))
