@@ -100,6 +100,17 @@ def test_several_numbers_are_one_claim_and_one_row_is_beside_all() -> None:
     assert found == Told(Judgement.HOLDS, "It is so in 4 of 4. The difference is +1 (ε = 2) to +4 (ε = 3).")
 
 
+def test_what_is_vague_holds_or_is_open() -> None:
+    for low, high, verdict in ((4.0, 6.0, Judgement.HOLDS), (6.0, 7.0, Judgement.OPEN)):
+        own = Line("cells", "", "mse", f"between {low} {high}")
+        judged = [told(line, rows_of(a=[5.0, 5.0])) for line in (own, own._replace(judge=f"vague {own.judge}"))]
+        assert [each.judgement for each in judged] == [
+            verdict if verdict is Judgement.HOLDS else Judgement.REFUTED,
+            verdict,
+        ]
+        assert judged[0].numbers == judged[1].numbers
+
+
 def test_nothing_is_said_of_rows_that_are_not_there() -> None:
     assert compare(Line("cells", "", "mse", "between 0 1"), {"cells": []}, trials=TRIALS, axes={}) is None
     with pytest.raises(KeyError):
