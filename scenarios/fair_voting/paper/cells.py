@@ -89,10 +89,7 @@ class Cells:
         return self._of_winners(self._clean[objective].argmax(axis=1), objective)
 
     def _of_winners(self, winners: IntArray, objective: str) -> dict[str, Measurement]:
-        """Return what drawn winners are; how often they are right has an error where all of them are, too."""
-        found = self._of_shares(np.eye(self.profiles.num_alternatives)[winners], objective)
-        value, error = found["agreement"].value, found["agreement"].standard_error
-        return {**found, "agreement": Measurement(value, max(error, unseen(len(winners))))}
+        return self._of_shares(np.eye(self.profiles.num_alternatives)[winners], objective)
 
     def _of_shares(self, shares: FloatArray, objective: str) -> dict[str, Measurement]:
         return {
@@ -158,6 +155,12 @@ def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False)
 
 
 def _mean(shares: FloatArray, values: NDArray[Any]) -> Measurement:
-    """Return the mean over elections of what winners have; values of a single election stand for all."""
+    """Return the mean over elections of what winners have; values of a single election stand for all.
+
+    Where all winners have the same, it has an error, too.
+    """
     numbers = (shares * values).sum(axis=1)
-    return mean_of(numbers) if len(numbers) > 1 else Measurement(float(numbers[0]), 0.0)
+    if len(numbers) == 1:
+        return Measurement(float(numbers[0]), 0.0)
+    found, range_of_values = mean_of(numbers), float(values.max()) - float(values.min())
+    return Measurement(found.value, found.standard_error or unseen(len(numbers)) * range_of_values)

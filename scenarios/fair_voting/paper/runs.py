@@ -25,7 +25,7 @@ from .profiles import Loaded, load_own_profile, load_profiles
 _RUNS: Final = 1000
 """"Each value in the table represents the average of 1000 sample elections.\""""
 _MEASURES: Final = ("disparity", "welfare")
-_PILOT: Final = 10
+_PILOT: Final = 20
 """A part of the elections is enough to choose γ."""
 
 

@@ -19,7 +19,7 @@ from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.binomials import draw_binomials
 from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, has_quick_law, release
-from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, electorate, parameters_of, with_objective
+from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, electorate, parameters_of, with_objective
 from psephos.scenarios.fair_voting.paper.electorates import FITTED, READ, Society, draw_profiles
 from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
 from thoroughness import draws
@@ -208,6 +208,20 @@ def test_parameters_of_cells_may_have_more_samples_than_are_allowed() -> None:
     assert parameters.samples > 0.3 * 10
     assert cells.first(5).profiles.positions.shape[0] == 5
     assert cells.measure_clean("parity")["agreement"].value == 1.0
+
+
+def test_winners_of_whom_all_are_alike_leave_an_error() -> None:
+    """Half of the share that 40 elections may miss with a chance of 1 in 40 is the error, in parts of what may be."""
+    rows = np.array([[0, 1, 2], [0, 1, 2], [1, 0, 2], [2, 0, 1]], dtype=np.int64)
+    profiles = fixed_profile(rows, np.array([0, 0, 1, 1]), 2)
+    cells = Cells(profiles=profiles, name="one", trials=40, seed=SEED, max_disparity=1.0, columns={})
+    of_noise = cells.measure(cells.parameters("laplace", 30.0), ("parity",))["parity"]
+    clean = cells.measure_clean("parity")
+    assert {name: own.value for name, own in of_noise.items()} == {name: own.value for name, own in clean.items()}
+    spread = float(profiles.disparities.max() - profiles.disparities.min())
+    assert of_noise["disparity"].standard_error == pytest.approx(spread * (1 - 0.025 ** (1 / 40)) / 2)
+    assert of_noise["agreement"].standard_error == pytest.approx((1 - 0.025 ** (1 / 40)) / 2)
+    assert clean["disparity"].standard_error == 0.0
 
 
 def test_few_samples_have_a_quick_law_as_claims_take_it() -> None:

@@ -253,6 +253,10 @@ def as_published(less: float) -> Change:
     return change
 
 
+def as_printed(less: float) -> Change:
+    return lambda row: exactly(ours=float(row["printed"]) + less) if row["is_published"] else {}
+
+
 FLIPPED = (
     "Permute-and-flip, which releases the winner alone, is right more often than Algorithm 1 at some proven losses, "
     "and at none less often"
@@ -289,7 +293,7 @@ FLIPS: Sequence[tuple[str, str, Change, Change]] = (
         lambda _: exactly(published=0.6),
         where("sizes", "2,000 and 1,000", "published", 0.58, 0.6),
     ),
-    ("Mallows models", "table_1", as_published(0.09), as_published(0.11)),
+    ("Mallows models", "table_1", as_printed(0.09), as_printed(0.11)),
     ("The least ΔW alone", "equal_losses", lambda _: exactly(welfare=1.4), lambda _: exactly(welfare=1.6)),
     (
         "Electing the most W",
