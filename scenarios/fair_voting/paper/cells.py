@@ -58,10 +58,8 @@ class Cells:
 
     def first(self, trials: int) -> "Cells":
         """Return cells of the first elections."""
-        profiles = self.profiles
-        if not profiles.is_fixed:
-            profiles = Profiles(profiles.group_sizes, profiles.positions[:trials])
-        return dataclasses.replace(self, profiles=profiles, trials=min(trials, self.trials))
+        profiles = dataclasses.replace(self.profiles, positions=self.profiles.positions[:trials])
+        return dataclasses.replace(self, profiles=profiles, trials=trials)
 
     def parameters(self, mechanism: Any, epsilon: float, **others: Any) -> Parameters:
         """Return a session's parameters; Algorithm 2 may have more samples than it is allowed (reading F2)."""
@@ -103,7 +101,7 @@ class Cells:
         return with_objective(self.base, name).make_objective()
 
 
-def electorate(society: Society, sizes: tuple[int, int], *, trials: int, seed: int) -> Cells:
+def electorate(society: Society, sizes: tuple[int, ...], *, trials: int, seed: int) -> Cells:
     """Return all cells of an electorate of Table 1."""
     return Cells(
         profiles=draw_profiles(society, sizes, trials=trials, seed=seed),

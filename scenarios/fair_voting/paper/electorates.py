@@ -44,7 +44,7 @@ class Grids(msgspec.Struct, frozen=True):
 
 GRIDS: Final = grids_of(__name__, Grids)
 FITTED, READ = GRIDS.societies
-PUBLISHED: Final[Mapping[tuple[tuple[int, int], str, float], Mapping[str, str]]] = {
+PUBLISHED: Final[Mapping[tuple[tuple[int, ...], str, float], Mapping[str, str]]] = {
     ((int(row["n_1"]), int(row["n_2"])), row["mechanism"], float(row["epsilon"])): row
     for row in rows_beside(__name__, "published.csv")
 }

@@ -5,7 +5,7 @@ Their rankings are made strict, which no session does, so that one table has all
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from ...plugins import ARRAY
 from ...running.config import Scenario
 from ...running.resolution import resolve
 from ..profiles import Profiles, fixed_profile
-from .electorates import GRIDS
-
-_OF_DATA: Final = ("data", "election")
 
 
 class Loaded(NamedTuple):
@@ -32,28 +29,28 @@ class Loaded(NamedTuple):
     columns: Mapping[str, Any]  # what its rows begin with
 
 
-def load_profiles(folder: str) -> tuple[list[Loaded], dict[str, str]]:
+def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[list[Loaded], dict[str, str]]:
     """Return what a folder of data sets has, and why the others are not there.
 
     Args:
         folder: of all data sets; empty where nobody has named it.
+        profiles: what is looked for: a name, what a scenario's voters would say of it, and the limit of ΔW.
 
     Raises:
         ConfigurationError: a data set is not what it should be.
     """
     if not folder:
-        return [], {given["name"]: "no folder of data sets was named" for given in GRIDS.profiles}
+        return [], {given["name"]: "no folder of data sets was named" for given in profiles}
     missing = {
         given["name"]: "not in the folder of data sets"
-        for given in GRIDS.profiles
-        if not (Path(folder) / given["data"]).is_dir()
+        for given in profiles
+        if not (Path(folder) / given["options"]["data"]).is_dir()
     }
-    return [_load(given, folder) for given in GRIDS.profiles if given["name"] not in missing], missing
+    return [_load(given, folder) for given in profiles if given["name"] not in missing], missing
 
 
 def _load(given: Mapping[str, Any], folder: str) -> Loaded:
-    options = {name: given[name] for name in _OF_DATA if name in given}
-    loaded = load_data_set(options, folder=folder, parameters={}, protocol=FairVoting)
+    loaded = load_data_set(given["options"], folder=folder, parameters={}, protocol=FairVoting)
     positions = cast("Rankings", loaded.table["ranking"]).positions
     members, named = cast("IntArray", loaded.table["group"]), loaded.parameters
     return _loaded(given["name"], positions, members, named["groups"], given["max_disparity"])

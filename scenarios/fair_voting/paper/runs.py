@@ -5,7 +5,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -13,13 +13,13 @@ from ....protocol.fair_voting import Parameters, Scoring, make_scores
 from ....protocol.fair_voting.reports import possible_reports
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.comparing import Row
-from ...experiments.declared import experiments_of
+from ...experiments.declared import experiments_of, grids_of
 from ...experiments.measurements import as_published
 from ...experiments.reproductions import Asked, Part
 from . import PAPER
 from .cells import OBJECTIVES, Cells, electorate, proven_of, samples_for, with_objective
 from .claims import findings_on_fair_voting
-from .electorates import EPSILONS, GRIDS, PUBLISHED, SIZES
+from .electorates import EPSILONS, GRIDS, PUBLISHED, SIZES, Grids
 from .profiles import Loaded, load_own_profile, load_profiles
 
 _RUNS: Final = 1000
@@ -31,37 +31,38 @@ _PILOT: Final = 20
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    loaded, missing = load_profiles(asked.data)
-    for society, sizes in itertools.product(GRIDS.societies, SIZES):
+    grids = grids_of(__name__, Grids, asked.settings)
+    loaded, missing = load_profiles(asked.data, grids.profiles)
+    for society, sizes in itertools.product(grids.societies, SIZES):
         cells = electorate(society, sizes, trials=asked.trials, seed=asked.seed)
         told = f"{society.name}, {cells.columns['sizes']} voters"
-        yield Part(f"Table 1: {told}", {"table_1": table_1(cells)}, missing)
+        yield Part(f"Table 1: {told}", {"table_1": table_1(cells, grids)}, missing)
         if sizes == SIZES[0]:
-            rows = {"noises": _noises(cells), "equal_losses": at_equal_loss(cells, GRIDS.prices)}
+            rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids.prices, grids)}
             yield Part(f"all mechanisms at equal proven loss: {told}", rows)
-    yield Part(rows={"variances": _variances()})
+    yield Part(rows={"variances": _variances(grids)})
     for own in loaded:
-        yield _on_profile(own, asked)
+        yield _on_profile(own, asked, grids)
 
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run what is of published profiles on somebody's own."""
-    yield _on_profile(load_own_profile(asked.own["rankings"]), asked)
+    yield _on_profile(load_own_profile(asked.own["rankings"]), asked, GRIDS)
 
 
-def _on_profile(own: Loaded, asked: Asked) -> Part:
+def _on_profile(own: Loaded, asked: Asked, grids: Grids) -> Part:
     name = own.columns["profile"]
     cells = Cells(name=name, trials=asked.trials, seed=asked.seed, **own._asdict())
-    return Part(f"fairness, welfare and proven loss: {name}", {"profiles": at_equal_loss(cells, GRIDS.profile_prices)})
+    rows = at_equal_loss(cells, grids.profile_prices, grids)
+    return Part(f"fairness, welfare and proven loss: {name}", {"profiles": rows})
 
 
-def table_1(cells: Cells) -> Iterator[Row]:
+def table_1(cells: Cells, grids: Grids = GRIDS) -> Iterator[Row]:
     """Yield the paper's cells of one electorate: ΔW and W, published and ours; and by line 17 as it is printed."""
-    sizes = cells.profiles.group_sizes
-    for (name, given), epsilon in itertools.product(GRIDS.algorithms.items(), EPSILONS):
+    for (name, given), epsilon in itertools.product(grids.algorithms.items(), EPSILONS):
         parameters = cells.parameters(epsilon=epsilon, **given)
         found = cells.measure(parameters, ("parity",))["parity"]
-        printed = PUBLISHED[cast("tuple[int, int]", sizes), parameters.mechanism, epsilon]
+        printed = PUBLISHED[cells.profiles.group_sizes, parameters.mechanism, epsilon]
         for what in _MEASURES:
             ours, published = found[what], None
             if printed[what] != "N/A":
@@ -81,39 +82,39 @@ def table_1(cells: Cells) -> Iterator[Row]:
             }
 
 
-def _noises(cells: Cells) -> Iterator[Row]:
+def _noises(cells: Cells, grids: Grids) -> Iterator[Row]:
     """Yield what Algorithm 1's noise is where a voter is added or removed, as printed and about the middle."""
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    for price, calibration in itertools.product(GRIDS.noise_prices, ("printed", "tight")):
+    for price, calibration in itertools.product(grids.noise_prices, ("printed", "tight")):
         once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
         parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
         found = cells.measure(parameters, ("parity",))["parity"]
         yield {**cells.columns, "calibration": calibration, "epsilon_proven": price, **found}
 
 
-def at_equal_loss(cells: Cells, prices: Sequence[float]) -> Iterator[Row]:
+def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Grids) -> Iterator[Row]:
     """Yield what there is without privacy, and what each mechanism gives for a proven ε, by objective."""
     clean = {name: cells.measure_clean(name) for name in (*OBJECTIVES, "welfare")}
     ends = {f"{what}_of_{name}": clean[name][what].value for name in ("parity", "welfare") for what in _MEASURES}
     for name, found in clean.items():
         yield {**cells.columns, "objective": name, "mechanism": "none", "epsilon_proven": None, **found}
-    for price, mechanism in itertools.product(prices, GRIDS.mechanisms):
-        for name, (parameters, found) in _at_price(cells, mechanism, price).items():
-            is_sampled = mechanism == "sampling"
+    for price, mechanism in itertools.product(prices, grids.mechanisms):
+        for name, (parameters, found) in _at_price(cells, mechanism, price, grids.gammas).items():
             yield {
                 **cells.columns,
                 "objective": name,
                 "mechanism": mechanism,
                 "epsilon_proven": price,
-                "gamma": parameters.gamma if is_sampled else None,
-                "samples": parameters.samples if is_sampled else None,
+                **({"gamma": parameters.gamma, "samples": parameters.samples} if mechanism == "sampling" else {}),
                 **found,
                 "right": found["agreement"].value,
                 **ends,
             }
 
 
-def _at_price(cells: Cells, mechanism: str, price: float) -> dict[str, tuple[Parameters, Mapping[str, Any]]]:
+def _at_price(
+    cells: Cells, mechanism: str, price: float, gammas: Sequence[float]
+) -> dict[str, tuple[Parameters, Mapping[str, Any]]]:
     """Return what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
     if mechanism != "sampling":
         parameters = cells.parameters(mechanism, price)
@@ -122,7 +123,7 @@ def _at_price(cells: Cells, mechanism: str, price: float) -> dict[str, tuple[Par
     told: dict[str, tuple[Parameters, Mapping[str, Any]]] = {}
     for name in OBJECTIVES:
         tried: dict[float, Parameters] = {}
-        for gamma in GRIDS.gammas:
+        for gamma in gammas:
             parameters = with_objective(cells.parameters("sampling", 1.0, gamma=gamma, num_samples=1), name)
             samples = samples_for(parameters, price=price, is_fixed=cells.profiles.is_fixed)
             if samples:
@@ -134,9 +135,9 @@ def _at_price(cells: Cells, mechanism: str, price: float) -> dict[str, tuple[Par
     return told
 
 
-def _variances() -> Iterator[Row]:
+def _variances(grids: Grids) -> Iterator[Row]:
     """Yield the variance of one voter's estimated utilities, averaged over the alternatives, by local mechanism."""
-    for size, epsilon in itertools.product(map(int, GRIDS.variances["alternatives"]), GRIDS.variances["epsilons"]):
+    for size, epsilon in itertools.product(map(int, grids.variances["alternatives"]), grids.variances["epsilons"]):
         reports = possible_reports(Scoring(make_scores("borda", size)), epsilon)
         least = min(report.mean_variance for report in reports)
         for report in reports:
@@ -145,12 +146,7 @@ def _variances() -> Iterator[Row]:
             yield {"alternatives": size, "epsilon": epsilon, "mechanism": report.name, **told}
 
 
-EXPERIMENTS: Final = experiments_of(
-    __name__,
-    parts=parts,
-    laws=findings_on_fair_voting,
-    steps=len(GRIDS.societies) * (len(SIZES) + 1) + len(GRIDS.profiles) + 1,
-)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, steps=12)
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_fair_voting, data="own.toml", claims="additions.csv"
 )

@@ -24,6 +24,7 @@ from psephos.scenarios.fair_voting.paper.electorates import (
     PUBLISHED,
     READ,
     SIZES,
+    Grids,
     Society,
     expected_utilities,
 )
@@ -52,14 +53,17 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, lis
     """A small reproduction with a made-up profile for a published one, its folder, and what it said as it went on."""
     lines: list[str] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
-    few = {"prices": (0.05, 0.5, 2.0), "profile_prices": (0.5, 2.0, 8.0), "gammas": (0.1, 0.7)}
+    few = msgspec.structs.replace(GRIDS, prices=(0.05, 0.5, 2.0), profile_prices=(0.5, 2.0, 8.0), gammas=(0.1, 0.7))
 
-    def load(folder: str) -> tuple[list[Loaded], dict[str, str]]:
-        del folder
+    def load(folder: str, profiles: object) -> tuple[list[Loaded], dict[str, str]]:
+        del folder, profiles
         return [made_up_profile()], {"zurich": "not in the folder of data sets"}
 
+    def grids_of(*_: object) -> Grids:
+        return few
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "GRIDS", msgspec.structs.replace(GRIDS, **few))
+        patch.setattr(runs, "grids_of", grids_of)
         patch.setattr(runs, "load_profiles", load)
         found = reproduce(
             PAPER,
@@ -226,8 +230,8 @@ def test_pictures_are_drawn(reproduction: Any, tmp_path: Path) -> None:
 
 def test_without_data_sets_the_reasons_are_told(tmp_path: Path) -> None:
     names = ["breakfast", "zurich", "podlesie"]
-    assert load_profiles("") == ([], dict.fromkeys(names, "no folder of data sets was named"))
-    assert load_profiles(str(tmp_path)) == ([], dict.fromkeys(names, "not in the folder of data sets"))
+    assert load_profiles("", GRIDS.profiles) == ([], dict.fromkeys(names, "no folder of data sets was named"))
+    assert load_profiles(str(tmp_path), GRIDS.profiles) == ([], dict.fromkeys(names, "not in the folder of data sets"))
     assert FairVoting.name == "fair-voting"
 
 
@@ -381,3 +385,14 @@ def test_every_finding_can_flip(reproduction: Any) -> None:
     assert len(judged) == len(FLIPS)
     laws = [f"{each.findings[0].claim} ({each.findings[0].place})." for each in by_sentence()]
     assert [claim for claim in claims if claim not in judged] == laws
+
+
+def test_other_grids_and_a_table_alone_can_be_run(tmp_path: Path) -> None:
+    settings = ["variances.epsilons=[1.0]", "variances.alternatives=[4]", "societies=[]"]
+    found = reproduce(
+        PAPER, RunFolder(tmp_path / "run"), trials=10, settings=settings, only=["variances"], pictures=False
+    )
+    assert {path.stem for path in (tmp_path / "run").glob("*.csv")} == {"variances"}
+    reports = possible_reports(Scoring(make_scores("borda", 4)), 1.0)
+    assert [row["mechanism"] for row in found.variances] == [report.name for report in reports]
+    assert [finding.judgement for finding in found.own_findings] == [Judgement.HOLDS]
