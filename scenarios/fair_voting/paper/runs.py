@@ -1,6 +1,6 @@
 """`psephos reproduce fair-voting`: Table 1, and what the paper does not show, as rows.
 
-`paper.toml` says what is run, what each table of rows holds, and how it is told; `own.toml` of somebody's own profile.
+`page.toml` says what is run, what each table of rows holds, and how it is told; `own.toml` of somebody's own profile.
 """
 
 import itertools
