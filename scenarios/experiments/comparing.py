@@ -4,7 +4,9 @@ A line says which rows (`rows`), against what (`against`), by which of their num
 
 - `rows` is a table and what its fields have to be: `figure_4 variant=printed partners=10|100`.
 - `against` is nothing, a number, another field of the same rows, or fields that other rows have in place of the first
-  ones': `variant=laplace`. Rows are compared in pairs, in the order of the table, or all with a single one.
+  ones': `variant=laplace`. Rows are compared in pairs, in the order of the table, or, where the others are not as many,
+  with each that has the same other fields. `less epsilon|partners` compares each row with the next one that has less in
+  one of these fields, and all others alike; and there is `more`.
 - `measure` is a number of the rows, or several, and behind `by` one that a law has, which trials can only contradict.
 - `judge` is one of `JUDGES`, with what it takes. Behind `vague`, what does not hold is open: nobody says what would
   contradict it.
@@ -14,6 +16,7 @@ A part of a number is meant where what it takes ends with %: `agree 5%`.
 Privacy: none. Rows are of simulated sessions, or of data that everybody may know.
 """
 
+import itertools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -31,7 +34,7 @@ from .judging import (
     on_average,
     unless_contradicted,
 )
-from .measurements import Measurement, Share, deviation, mean_square
+from .measurements import Measurement, Sample, Share, deviation, mean_square
 
 Row: TypeAlias = Mapping[str, Any]
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
@@ -39,6 +42,7 @@ Tables: TypeAlias = Mapping[str, Sequence[Row]]
 _BY: Final = " by "
 _NONE: Final = Measurement(0.0, 0.0)
 _VAGUE: Final = "vague "
+_ORDERS: Final = ("less", "more")
 
 
 class Line(NamedTuple):
@@ -57,11 +61,21 @@ class Told(NamedTuple):
     numbers: str
 
 
-class _Pair(NamedTuple):
+class _Beside(NamedTuple):
     row: Row
+    other: Row  # the row itself where it is compared with a number, or another field
+    along: str = ""  # what the field is called by which they are neighbors
+
+
+class _Pair(NamedTuple):
+    beside: _Beside
     difference: Measurement
     form: str  # of the difference, as people read it
     limit: float | None  # what it is a difference from, where that is a number of the line
+
+    @property
+    def row(self) -> Row:
+        return self.beside.row
 
 
 def select(tables: Tables, text: str) -> list[Row]:
@@ -94,7 +108,7 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
     Args:
         line: how it is judged.
         tables: all rows.
-        trials: of each number that has a standard error.
+        trials: of each number that has a standard error, and is no sample.
         axes: what fields that tell rows apart are called, such as n.
 
     Raises:
@@ -108,19 +122,15 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
     """
     judge, *given = line.judge.removeprefix(_VAGUE).split()
     name, _, law = line.measure.partition(_BY)
-    rows = select(tables, line.rows)
-    if not rows:
+    pairs = _beside(tables, line, axes)
+    if not pairs:
         return None
-    is_relative = any(each.endswith("%") for each in given)
-    margins = [float(each.removesuffix("%")) / (100 if each.endswith("%") else 1) for each in given]
-    pairs = [
-        pair
-        for measure in name.split()
-        for pair in _pairs(tables, line, rows, measure, trials=trials, is_relative=is_relative)
-    ]
-    judgement, numbers = JUDGES[judge](pairs, margins, trials, _varying(rows, axes))
+    found = [each for measure in name.split() for each in _differences(pairs, line, measure, given, trials)]
+    samples = [each.difference for each in found if isinstance(each.difference, Sample)]
+    trials = min((len(each.numbers) for each in samples), default=trials)
+    judgement, numbers = JUDGES[judge](found, given, trials, _varying([pair.row for pair in pairs], axes))
     if law:
-        least = min(pair.difference.value for pair in _pairs(tables, line, rows, law, trials=trials))
+        least = min(each.difference.value for each in _differences(pairs, line, law, (), trials))
         judgement = unless_contradicted(judgement, holds=least > 0)
         numbers = f"By the law the difference is {least:+.4f} at least. {numbers}"
     if line.judge.startswith(_VAGUE) and judgement is not Judgement.HOLDS:
@@ -128,33 +138,62 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
     return Told(judgement, numbers)
 
 
-def _pairs(
-    tables: Tables, line: Line, rows: Sequence[Row], measure: str, *, trials: int, is_relative: bool = False
+def _beside(tables: Tables, line: Line, axes: Mapping[str, str]) -> list[_Beside]:
+    """Return the rows, and what each is compared with."""
+    rows = select(tables, line.rows)
+    order, _, fields = line.against.strip().partition(" ")
+    if order in _ORDERS:
+        return [each for field in fields.split("|") for each in _neighbors(rows, field, axes, falls=order == "more")]
+    if "=" not in line.against:
+        return [_Beside(row, row) for row in rows]
+    name, *conditions = shlex.split(line.rows)
+    replaced = _fields(shlex.split(line.against))
+    chosen = " ".join(shlex.quote(f"{field}={values}") for field, values in (_fields(conditions) | replaced).items())
+    others = select(tables, f"{name} {chosen}")
+    if len(others) in {1, len(rows)}:
+        return [_Beside(row, other) for row, other in zip(rows, itertools.cycle(others), strict=False)]
+    kept = [axis for axis in axes if axis not in replaced]
+    found = [_Beside(row, other) for row in rows for other in others if _place(row, kept) == _place(other, kept)]
+    if {id(each.row) for each in found} != set(map(id, rows)):
+        raise ValueError(f"{line.rows!r} has rows that have no other ones to be compared with: {line.against!r}")
+    return found
+
+
+def _neighbors(rows: Sequence[Row], field: str, axes: Mapping[str, str], *, falls: bool) -> Iterator[_Beside]:
+    """Yield rows beside those that have the next smaller number in a field, or the next greater, and all else alike."""
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row[field], reverse=falls):
+        alike.setdefault(_place(row, [axis for axis in axes if axis != field]), []).append(row)
+    for own in alike.values():
+        yield from (_Beside(row, other, axes[field]) for other, row in itertools.pairwise(own))
+
+
+def _place(row: Row, axes: Sequence[str]) -> tuple[object, ...]:
+    return tuple(row.get(axis) for axis in axes)
+
+
+def _differences(
+    pairs: Sequence[_Beside], line: Line, measure: str, given: Sequence[str], trials: int
 ) -> Iterator[_Pair]:
     """Yield by how much each row's number exceeds the other's."""
-    is_number = "=" not in line.against and line.against not in rows[0]
-    limit = float(line.against or 0) if is_number else None
-    for row, other in zip(rows, _others(tables, line, rows, measure), strict=True):
-        own = _measured(row[measure])
+    is_relative = any(each.endswith("%") for each in given)
+    for beside in pairs:
+        own, other, limit = _measured(beside.row[measure]), _measured(beside.other[measure]), None
+        if beside.row is beside.other:
+            is_field = line.against in beside.row
+            limit = None if is_field else float(line.against or 0)
+            other = _measured(beside.row[line.against] if is_field else limit)
         are_shares = isinstance(own, Share) and isinstance(other, Share)
         found = difference_of_shares(own, other, trials) if are_shares else difference(own, other)
+        are_shares |= isinstance(found, Sample) and found.is_share
         if is_relative:
             found = Measurement(found.value / other.value, found.standard_error / other.value)
         form = "{:+.2f} %" if is_relative else "{:+.1f} points" if are_shares else "{:+.3g}"
-        yield _Pair(row, found, form, limit)
+        yield _Pair(beside, found, form, limit)
 
 
-def _others(tables: Tables, line: Line, rows: Sequence[Row], measure: str) -> list[Measurement]:
-    against = line.against.strip()
-    if "=" in against:
-        name, *conditions = shlex.split(line.rows)
-        fields = _fields(conditions) | _fields(shlex.split(against))
-        chosen = " ".join(shlex.quote(f"{field}={values}") for field, values in fields.items())
-        others = [_measured(row[measure]) for row in select(tables, f"{name} {chosen}")]
-        return others * len(rows) if len(others) == 1 else others
-    if against in rows[0]:
-        return [_measured(row[against]) for row in rows]
-    return [Measurement(float(against or 0), 0.0)] * len(rows)
+def _numbers(given: Sequence[str]) -> list[float]:
+    return [float(each.removesuffix("%")) / (100 if each.endswith("%") else 1) for each in given]
 
 
 def _measured(value: Any) -> Measurement:
@@ -191,14 +230,14 @@ def _in_errors(pair: _Pair) -> float:
     return deviation(pair.difference, _NONE)
 
 
-_Judge: TypeAlias = Callable[[Sequence[_Pair], Sequence[float], int, Callable[[Row], str]], tuple[Judgement, str]]
+_Judge: TypeAlias = Callable[[Sequence[_Pair], Sequence[str], int, Callable[[Row], str]], tuple[Judgement, str]]
 
 
 def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
     """Return what judges that all differences are above 0, or below."""
 
     def judged(
-        pairs: Sequence[_Pair], _: Sequence[float], trials: int, place: Callable[[Row], str]
+        pairs: Sequence[_Pair], _: Sequence[str], trials: int, place: Callable[[Row], str]
     ) -> tuple[Judgement, str]:
         turned = [Measurement(sign * each.difference.value, each.difference.standard_error) for each in pairs]
         so = f"It is so in {sum(each.value > 0 for each in turned)} of {len(pairs)}. " if len(pairs) > 1 else ""
@@ -215,10 +254,10 @@ def _errors(pairs: Sequence[_Pair]) -> str:
 
 
 def _agreeing(
-    pairs: Sequence[_Pair], margins: Sequence[float], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that numbers are as others are: within chance, and on average within a margin."""
-    (margin,), deviations = margins, [_in_errors(pair) for pair in pairs]
+    (margin,), deviations = _numbers(given), [_in_errors(pair) for pair in pairs]
     mean = average(pair.difference for pair in pairs)
     far = sum(abs(each) > errors_of(len(pairs), trials) for each in deviations)
     greatest = max(pairs, key=lambda pair: abs(_in_errors(pair)))
@@ -231,24 +270,36 @@ def _agreeing(
 
 
 def _within(
-    pairs: Sequence[_Pair], margins: Sequence[float], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that each number is between two limits."""
-    low, high = margins
+    low, high = _numbers(given)
     return between((pair.difference for pair in pairs), low, high, trials=trials), f"{_range(pairs, place)}."
 
 
 def _on_average(
-    pairs: Sequence[_Pair], _: Sequence[float], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_Pair], given: Sequence[str], trials: int, _: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
-    """Judge that a row's mean of differences is above 0, and none of them below: `least` and `most`, in errors."""
-    (pair,) = pairs
-    row, mean = pair.row, pair.difference
-    said = pair._replace(form="{:+.1f} points")
-    return on_average(mean, row["least"], row["number"], trials=row.get("trials", trials)), (
-        f"On average over {row['number']} pairs the difference is {_said(said, mean.value)} ± "
-        f"{_said(said, mean.standard_error).removeprefix('+')}{place(row)}, and that of single ones "
-        f"{row['least']:+.1f} to {row['most']:+.1f} standard errors."
+    """Judge that differences are above 0 on average, and none of them below.
+
+    Each field that is given has an average for each of its values, and so has each field along which rows are
+    neighbors.
+    """
+    of: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        row, other, along = pair.beside
+        values = (" against ".join(dict.fromkeys(written(each[field]) for each in (row, other))) for field in given)
+        of.setdefault(", ".join(filter(None, (along, *values))), []).append(pair)
+    means = {name: average(pair.difference for pair in own) for name, own in of.items()}
+    least, most = (choose(map(_in_errors, pairs)) for choose in (min, max))
+    said = "; ".join(
+        f"{_said(of[name][0], mean.value)} ({f'{name}, ' if name else ''}{mean.value / mean.standard_error:+.1f} "
+        f"standard errors, {len(of[name])} pairs)"
+        for name, mean in means.items()
+        if mean.standard_error
+    )
+    return on_average(means.values(), least, len(pairs), trials=trials), (
+        f"On average the difference is {said}; that of single pairs is {least:+.1f} to {most:+.1f} standard errors."
     )
 
 
@@ -261,4 +312,4 @@ JUDGES: Final[Mapping[str, _Judge]] = {
     "average": _on_average,
 }
 """Each by its name: all differences above 0, or below; some above and none below; equal on average to a margin; each
-number between two limits; a mean of differences above 0, of a row that has the least and the most of them."""
+number between two limits; differences above 0 on average, and none of them below."""

@@ -12,11 +12,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import numpy as np
 from scipy.special import chdtri, stdtrit
 
+from ...protocol.arrays import FloatArray
 from ...protocol.elementary import square
 from ..verdicts import Judgement
-from .measurements import Measurement, Share, apart, mean_square
+from .measurements import Measurement, Sample, Share, apart, mean_square, sample_of
 
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
@@ -43,16 +45,31 @@ def unless_contradicted(drawn: Judgement, *, holds: bool) -> Judgement:
 
 
 def average(numbers: Iterable[Measurement]) -> Measurement:
-    """Return the mean of independent numbers."""
+    """Return the mean of independent numbers, or trial by trial of samples, whose draws are the same."""
     given = list(numbers)
+    if samples := _paired(*given):
+        return _alike(given, np.mean(samples, axis=0))
     error = math.sqrt(math.fsum(square(each.standard_error) for each in given))
     return Measurement(math.fsum(each.value for each in given) / len(given), error / len(given))
 
 
 def difference(one: Measurement, other: Measurement) -> Measurement:
-    """Return by how much the first of two independent means is larger."""
+    """Return by how much the first of two means is larger: independent ones, or samples, trial by trial."""
+    if samples := _paired(one, other):
+        return _alike([one, other], np.subtract(samples[0], samples[1]))
     error = math.sqrt(square(one.standard_error) + square(other.standard_error))
     return Measurement(one.value - other.value, error)
+
+
+def _paired(*given: Measurement) -> list[Sequence[float]]:
+    """Return the trials that all of some samples have; nothing where one of them is none."""
+    samples = [each.numbers for each in given if isinstance(each, Sample)]
+    both = min(map(len, samples), default=0)
+    return [each[:both] for each in samples] if len(samples) == len(given) else []
+
+
+def _alike(given: Sequence[Measurement], numbers: FloatArray) -> Measurement:
+    return sample_of(numbers, is_share=all(isinstance(each, Sample) and each.is_share for each in given))
 
 
 def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
@@ -96,17 +113,18 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
     return Judgement.HOLDS if above and judgement is Judgement.OPEN else judgement
 
 
-def on_average(mean: Measurement, least: float, number: int, *, trials: int) -> Judgement:
-    """Judge that the mean of some differences is above 0, where none of them says the contrary.
+def on_average(means: Iterable[Measurement], least: float, number: int, *, trials: int) -> Judgement:
+    """Judge that means of some differences are above 0, where none of the differences says the contrary.
 
-    It holds in part where the mean is above 0 and one of them is below.
+    It holds in part where the means are above 0 and one of the differences is below.
 
     Args:
-        least: the least of the differences, each in its own standard errors.
+        means: of differences that are of one kind.
+        least: the least of all differences, each in its own standard errors.
         number: of them.
         trials: of each.
     """
-    judgement = all_above([mean], trials=trials)
+    judgement = all_above(means, trials=trials)
     is_contradicted = judgement is Judgement.HOLDS and least < -errors_of(number, trials)
     return Judgement.IN_PART if is_contradicted else judgement
 

@@ -38,6 +38,18 @@ class Share(Measurement, frozen=True):
     number: int  # of the trials
 
 
+class Sample(Measurement, frozen=True):
+    """The mean of trials that are there one by one: samples of the same draws are compared trial by trial.
+
+    Args:
+        numbers: one for each trial.
+        is_share: whether they are shares, whose differences are told in points.
+    """
+
+    numbers: tuple[float, ...]
+    is_share: bool = False
+
+
 def share_of(successes: NDArray[np.bool_]) -> Share:
     """Return the share of successes, one for each independent trial, with its binomial standard error."""
     return share_in(int(np.count_nonzero(successes)) / len(successes), len(successes))
@@ -60,6 +72,12 @@ def mean_of(numbers: ArrayLike) -> Measurement:
     mean = math.fsum(given.tolist()) / count
     squares = math.fsum(np.square(given - mean).tolist())
     return Measurement(mean, math.sqrt(squares / (count - 1) / count))
+
+
+def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
+    """Return the mean of at least two independent trials, with its standard error and the trials themselves."""
+    mean, given = mean_of(numbers), np.asarray(numbers, dtype=np.float64).tolist()
+    return Sample(mean.value, mean.standard_error, tuple(given), is_share)
 
 
 def in_blocks(

@@ -100,7 +100,7 @@ def _estimator(reproduction: Reproduction, mechanism: str) -> Finding:
     return Finding(
         claim=f"On the reports of {MECHANISM_NAMES[mechanism]}, auto finds more truths than the paper's weights.",
         source="reading T6",
-        judgement=on_average(mean, least, len(leads), trials=trials),
+        judgement=on_average([mean], least, len(leads), trials=trials),
         numbers=f"It is ahead in {ahead} of {len(leads)} cells by more than {errors:.1f} standard errors, behind in "
         f"{len(back)}{f' ({listed})' if back else ''}, and on average by {mean:+%} points.",
     )
@@ -138,7 +138,7 @@ def _auto(choices: Sequence[ChoiceRow], words: str, trials: int) -> Finding:
     return Finding(
         claim=f"At {words}, auto is ahead of the paper's method on average, and nowhere behind it.",
         source="trial by trial",
-        judgement=on_average(mean, least, len(choices), trials=trials),
+        judgement=on_average([mean], least, len(choices), trials=trials),
         numbers=f"It is ahead by {mean:+%} points on average; by more than {errors:.1f} standard errors in {ahead} of "
         f"{len(choices)} cases, and behind in {back}{f' ({listed})' if listed else ''}.",
     )

@@ -63,15 +63,15 @@ def test_all_hold_where_each_is_so_by_an_interval_of_its_own() -> None:
     assert all_above([at(-0.043), *many[1:]], trials=1_000) is OPEN
     assert between(many, 0.0, 0.1, trials=1_000) is HOLDS
     assert between([at(-0.043), *many[1:]], 0.0, 0.1, trials=1_000) is OPEN
-    assert on_average(few, -4.3, 9, trials=1_000) is HOLDS
+    assert on_average([few], -4.3, 9, trials=1_000) is HOLDS
 
 
 def test_a_mean_decides_where_none_of_its_parts_says_the_contrary() -> None:
-    assert on_average(at(0.1), -3.0, 9, trials=1_000) is HOLDS
-    assert on_average(at(0.1), -6.0, 9, trials=1_000) is IN_PART
-    assert on_average(at(0.04), -3.0, 9, trials=1_000) is OPEN
-    assert on_average(at(-0.1), -6.0, 9, trials=1_000) is REFUTED
-    assert on_average(at(0.1), -3.0, 9, trials=3) is OPEN
+    assert on_average([at(0.1)], -3.0, 9, trials=1_000) is HOLDS
+    assert on_average([at(0.1)], -6.0, 9, trials=1_000) is IN_PART
+    assert on_average([at(0.04)], -3.0, 9, trials=1_000) is OPEN
+    assert on_average([at(-0.1)], -6.0, 9, trials=1_000) is REFUTED
+    assert on_average([at(0.1)], -3.0, 9, trials=3) is OPEN
 
 
 def test_numbers_are_between_limits_or_outside() -> None:
