@@ -16,8 +16,8 @@ import numpy as np
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
 from .kept_reports import check_kept_names
-from .mechanisms import Disclosure
-from .phases import Draw, Inputs, Phase, PhasedProtocol
+from .mechanisms import Disclosure, PostProcessed
+from .phases import Draw, Inputs, MechanismGroups, Phase, PhasedProtocol
 from .plugin_checks import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .plugin_faults import blaming
 from .randomness import NoiseSource, SimulatedNoise
@@ -62,9 +62,17 @@ def discloses(phase: Phase, public: IntArray) -> bool:
 def randomized(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
     """Return the reports of some persons by these uniforms, a row for each: int64, shape (n, num_reported)."""
     groups, values = phase.mechanism_groups(inputs.public), inputs.private[:, phase.columns]
+    first, _ = groups[0]
     if len(groups) == 1:
-        return groups[0][0].randomize_rows(values, uniforms)
-    reports = np.empty((len(inputs), phase.num_reported), dtype=np.int64)
+        return first.randomize_rows(values, uniforms)
+    noises = [(own.noise, at) for own, at in groups if isinstance(own, PostProcessed) and own.forgets_noise]
+    if isinstance(first, PostProcessed) and len(noises) == len(groups):
+        return first.finish_rows(_randomized_by(noises, values, uniforms, values.shape[1]))
+    return _randomized_by(groups, values, uniforms, phase.num_reported)
+
+
+def _randomized_by(groups: MechanismGroups, values: IntArray, uniforms: FloatArray, width: int) -> IntArray:
+    reports = np.empty((len(values), width), dtype=np.int64)
     for mechanism, places in groups:
         reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
     return reports

@@ -200,6 +200,14 @@ class PostProcessed(RowMechanism):
         """Return the reports of the other mechanism's, each row on its own."""
 
     @property
+    def forgets_noise(self) -> bool:
+        """Whether finishing takes rows as they are, whatever noise is in them: a phase's mechanisms then finish as one.
+
+        Those of a phase that differ in ε alone may say so, and no others.
+        """
+        return False
+
+    @property
     def value_range(self) -> tuple[int, int]:
         return self.noise.value_range
 

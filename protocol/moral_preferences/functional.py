@@ -91,6 +91,11 @@ class NoisyObjective(PostProcessed):
         greatest = int(self.radius / self.report_step)
         return -greatest, greatest
 
+    @property
+    def forgets_noise(self) -> bool:
+        """Whether the remedy goes by nothing but the rows."""
+        return self.remedy != "trim"
+
     def num_reports_of(self, num_values: int) -> int:
         """d, whatever the number of coefficients."""
         return self.num_features

@@ -158,6 +158,34 @@ def open_workers(
         yield (None if words is None else msgspec.msgpack.decode(words, type=answer) for words in said)
 
 
+def in_shares(
+    module: str,
+    task: Callable[[range], TaskT],
+    do: Callable[[TaskT], AnswerT],
+    *,
+    trials: int,
+    workers: int,
+    answer: type[AnswerT],
+) -> list[AnswerT]:
+    """Return what is done with each share of repetitions, in order: here with the first one, elsewhere with the others.
+
+    Args:
+        module: whose `work` does the same.
+        task: says what is to be done with a share.
+        answer: the type of what is done.
+
+    Raises:
+        RuntimeError: another process failed.
+    """
+    first, *others = map(task, shares_of(trials, workers))
+    with open_workers(module, others, answer=answer) as answers:
+        found = [do(first), *answers]
+    whole = [each for each in found if each is not None]
+    if len(whole) < len(found):
+        raise RuntimeError("a process that has a share of the repetitions has failed")
+    return whole
+
+
 def working(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
     """Return the function `work` of a module: from a task to its answer, both encoded."""
     decoder, encoder = msgspec.msgpack.Decoder(task), msgspec.msgpack.Encoder()
