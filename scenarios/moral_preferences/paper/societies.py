@@ -7,7 +7,6 @@ to nobody. Either way the truth is the mean of the voters' own true preferences.
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, cast
@@ -19,6 +18,7 @@ from ....protocol.arrays import FloatArray
 from ....protocol.errors import refuse
 from ....protocol.moral_preferences import Records
 from ...experiments.reproductions import as_option
+from ..agreement import agreement_of
 from ..data.machine_like import MoralMachineLike, make_machine_like
 from ..data.made_up import dot, draw_uniforms
 from ..data.parties import load_voters
@@ -39,106 +39,104 @@ _FEWEST_VOTERS: Final = 16
 _SEEDS: Final = 1_000_000  # more than there are repetitions, so that no two seeds share a society
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of society."""
 
-    kind: str = SYNTHETIC  # SYNTHETIC, MACHINE_LIKE, or OWN, of a file
+    kind: str = SYNTHETIC  # or MACHINE_LIKE, or OWN, of a file
     records: int = 50  # n, of each voter
     features: int = 10  # d
     file: str = ""  # somebody's own
-    is_fixed: bool = False  # all repetitions have the same voters; only the noise is drawn afresh
-    times: int = 1  # as many repetitions as of others, where what is asked is small beside the noise
-
-    @property
-    def name(self) -> str:
-        """Of its noise's sessions: the same however many records there are, so that their number is compared alone."""
-        return f"{self.kind}/{self.features}/{self.is_fixed}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Society:
     """The voters of some repetitions, one repetition after the other."""
 
-    setting: Setting  # what they are
-    num_voters: int  # of each repetition
     records: Records  # of all voters
-    # float64, shape (societies, voters, d): each voter's true preferences; one society where it is fixed
-    truth: FloatArray
-    means: FloatArray  # float64, shape (societies, voters, d): at place i those of the first i + 1 voters together
-    # Of a file, in which nobody's true preferences are known, for each society what other voters chose: float64, shape
-    # (pairs, d), chosen less rejected.
-    held_out: tuple[FloatArray, ...] = ()
+    # float64, shape (repetitions, voters, d): at place i the mean of the first i + 1 voters' true preferences; None
+    # where nobody knows them
+    means: FloatArray | None
+    # Differences of alternatives on which preferences are judged, float64, shape (repetitions or 1, pairs, d): chosen
+    # less rejected where nobody knows the truth. None stands for pairs that spread alike in all directions.
+    pairs: FloatArray | None
+
+    def accuracies(self, estimates: FloatArray, voters: int) -> FloatArray:
+        """Return the share of pairs on which each repetition's estimate, shape (repetitions, d), decides rightly.
+
+        That is as the truth of the first so many voters does (reading M1); an estimate of 0 tosses a coin.
+        """
+        truth = np.zeros_like(estimates) if self.means is None else self.means[:, voters - 1]
+        if self.pairs is None:
+            both = zip(estimates.tolist(), truth.tolist(), strict=True)
+            return np.array([0.5 if (same := agreement_of(*each)) is None else same for each in both])
+        ours = np.sign(dot(self.pairs, estimates[:, None]))
+        are_right = ours * (1.0 if self.means is None else np.sign(dot(self.pairs, truth[:, None])))
+        return np.mean((are_right + 1) / 2, axis=1)
 
 
-def seed_of(seed: int, repetition: int, *, is_fixed: bool) -> int:
+def seed_of(seed: int, repetition: int) -> int:
     """Return the generators' seed of a repetition."""
-    return seed * _SEEDS + (0 if is_fixed else repetition)
+    return seed * _SEEDS + repetition
 
 
-def draw_society(setting: Setting, *, num_voters: int, seed: int, start: int, stop: int) -> Society:
-    """Return the voters of the repetitions from `start` up to `stop`."""
-    repetitions = [start] if setting.is_fixed else range(start, stop)
-    if setting.kind == OWN:
-        return _draw_own_society(
-            setting, num_voters=num_voters, seeds=[seed_of(seed, each, is_fixed=False) for each in repetitions]
-        )
-    surveys = [
-        make_survey(setting, num_voters=num_voters, seed=seed_of(seed, repetition, is_fixed=setting.is_fixed))
-        for repetition in repetitions
-    ]
-    total = num_voters * setting.records * len(surveys)
+def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) -> Society:
+    """Return the voters of some repetitions."""
+    seeds = [seed_of(seed, repetition) for repetition in repetitions]
+    if kind.kind == OWN:
+        return _draw_own_society(kind, num_voters=num_voters, seeds=seeds)
+    surveys = [make_survey(kind, num_voters=num_voters, seed=each) for each in seeds]
     truth = np.stack([survey.truth for survey in surveys if survey.truth is not None])
-    counts = np.arange(1, num_voters + 1)[:, None]
+    chosen, rejected = (
+        np.concatenate([getattr(survey.records, name) for survey in surveys]) for name in ("chosen", "rejected")
+    )
     return Society(
-        setting=setting,
-        num_voters=num_voters,
-        records=Records(
-            np.arange(0, total + 1, setting.records, dtype=np.int64),
-            np.concatenate([survey.records.chosen for survey in surveys]),
-            np.concatenate([survey.records.rejected for survey in surveys]),
-        ),
-        truth=truth,
-        means=np.cumsum(truth, axis=1) / counts,
+        records=_records(kind, chosen, rejected),
+        means=np.cumsum(truth, axis=1) / np.arange(1, num_voters + 1)[:, None],
+        pairs=_dilemmas()[None, :_HELD_OUT] if kind.kind == MACHINE_LIKE else None,
     )
 
 
-def _draw_own_society(setting: Setting, *, num_voters: int, seeds: Sequence[int]) -> Society:
+def make_survey(kind: Kind, *, num_voters: int, seed: int) -> Survey:
+    """Return one made-up society's voters."""
+    if kind.kind == MACHINE_LIKE:
+        return make_machine_like(MoralMachineLike(voters=num_voters, records=kind.records, seed=seed))
+    spec = SyntheticPreferences(voters=num_voters, records=kind.records, features=kind.features, seed=seed)
+    return make_preferences(spec)
+
+
+def _records(kind: Kind, chosen: FloatArray, rejected: FloatArray) -> Records:
+    return Records(np.arange(0, len(chosen) + 1, kind.records, dtype=np.int64), chosen, rejected)
+
+
+def _draw_own_society(kind: Kind, *, num_voters: int, seeds: Sequence[int]) -> Society:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
-    chosen, rejected = _read_own_records(setting.file, setting.records)
-    number, width = len(chosen), setting.features
-    nobody = np.zeros((len(seeds), num_voters, width))
-    orders = [
-        np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=number)[0], kind="stable")
-        for seed in seeds
-    ]
-    drawn = np.concatenate([order[:num_voters] for order in orders])
-    others = [order[num_voters : num_voters + max(1, _HELD_OUT // setting.records)] for order in orders]
+    chosen, rejected = _read_own_records(kind.file, kind.records)
+    orders = np.stack(
+        [
+            np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=len(chosen))[0], kind="stable")
+            for seed in seeds
+        ]
+    )
+    drawn = orders[:, :num_voters].reshape(-1)
+    others = orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]
     return Society(
-        setting=setting,
-        num_voters=num_voters,
-        records=Records(
-            np.arange(0, len(drawn) * setting.records + 1, setting.records, dtype=np.int64),
-            chosen[drawn].reshape(-1, width),
-            rejected[drawn].reshape(-1, width),
-        ),
-        truth=nobody,
-        means=nobody,
-        held_out=tuple((chosen[each] - rejected[each]).reshape(-1, width) for each in others),
+        records=_records(kind, *(each[drawn].reshape(-1, kind.features) for each in (chosen, rejected))),
+        means=None,
+        pairs=(chosen[others] - rejected[others]).reshape(len(seeds), -1, kind.features),
     )
 
 
-def own_setting(path: str) -> tuple[Setting, int]:
-    """Return the setting of a file, with as many records as enough of its voters have, at most 13; and their number."""
+def own_kind(path: str) -> tuple[Kind, int]:
+    """Return the kind of a file, with as many records as enough of its voters have, at most 13; and their number."""
     records, features = _records_in(path)
-    numbers = np.bincount(np.minimum(records.num_records, _DILEMMAS_OF_A_VOTER), minlength=_DILEMMAS_OF_A_VOTER + 1)
-    with_so_many = numbers[::-1].cumsum()[::-1]  # at place n, the voters with n records or more
-    most = max(len(records), 1)
-    enough = [n for n in range(1, _DILEMMAS_OF_A_VOTER + 1) if with_so_many[n] >= min(_ENOUGH_VOTERS, most / 2)]
+    # By n, the voters with n records or more.
+    voters = {n: int(np.sum(records.num_records >= n)) for n in range(1, _DILEMMAS_OF_A_VOTER + 1)}
+    enough = [n for n, own in voters.items() if own >= max(min(_ENOUGH_VOTERS, len(records) / 2), 1)]
     num_records = max(enough, default=0)
-    number = int(with_so_many[num_records]) if num_records else 0
+    number = voters.get(num_records, 0)
     allowed = f"a file with at least {_FEWEST_VOTERS} voters with choices"
     refuse(number < _FEWEST_VOTERS, "--responses", f"{Path(path).name} with {number} of them", allowed)
-    return Setting(kind=OWN, records=num_records, features=len(features), file=path), number
+    return Kind(kind=OWN, records=num_records, features=len(features), file=path), number
 
 
 @functools.lru_cache(maxsize=1)
@@ -155,36 +153,6 @@ def _records_in(path: str) -> tuple[Records, Sequence[str]]:
     with as_option("--responses", "voters"):
         table = load_voters(path)
     return cast("Records", table.table["records"]), table.parameters["features"]
-
-
-def right_choices(estimates: FloatArray, held_out: Sequence[FloatArray]) -> FloatArray:
-    """Return the share of others' choices that each estimate makes as they did, shape (m,); 0 tosses a coin."""
-    signs = [np.sign(dot(pairs, own[None, :])) for pairs, own in zip(held_out, estimates, strict=True)]
-    return np.array([math.fsum(np.where(each == 0, 0.5, each > 0).tolist()) / len(each) for each in signs])
-
-
-def make_survey(setting: Setting, *, num_voters: int, seed: int) -> Survey:
-    """Return one society's voters."""
-    if setting.kind == SYNTHETIC:
-        spec = SyntheticPreferences(voters=num_voters, records=setting.records, features=setting.features, seed=seed)
-        return make_preferences(spec)
-    return make_machine_like(MoralMachineLike(voters=num_voters, records=setting.records, seed=seed))
-
-
-def agreement(setting: Setting, estimates: FloatArray, truth: FloatArray) -> FloatArray:
-    """Return the share of pairs on which each estimate decides as the truth beside it: shape (m,); of 0 by a coin.
-
-    Both have shape (m, d), and no truth is 0 (reading M1).
-    """
-    if setting.kind == SYNTHETIC:
-        cosines = dot(estimates, truth) / np.sqrt(dot(truth, truth))
-        lengths = np.sqrt(dot(estimates, estimates))
-        cosines /= np.where(lengths > 0, lengths, 1.0)
-        return 1 - np.arccos(np.clip(cosines, -1, 1)) / math.pi
-    pairs = _dilemmas()[:_HELD_OUT]
-    ours = np.sign(dot(pairs[:, None, :], estimates))
-    theirs = np.sign(dot(pairs[:, None, :], truth))
-    return np.mean(np.where(ours * theirs == 0, 0.5, ours * theirs > 0), axis=0)
 
 
 @functools.cache

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.moral_preferences.paper.societies import OWN, draw_society, own_setting, right_choices
+from psephos.protocol.moral_preferences import Records
+from psephos.scenarios.moral_preferences.paper.societies import OWN, Society, draw_society, own_kind
 from psephos.scenarios.moral_preferences.paper.trials import Cell, measure
 
 Psephos = Callable[..., Any]
@@ -25,22 +26,23 @@ def _survey(folder: Path, *, voters: int, records: Callable[[int], int]) -> str:
 
 def test_records_are_as_many_as_half_of_a_small_file_has(tmp_path: Path) -> None:
     """Of 40 voters, 30 have 4 records and 10 have 2: half of all have 4, and the others are left out."""
-    setting, number = own_setting(_survey(tmp_path, voters=40, records=lambda voter: 2 if voter < 10 else 4))
-    assert (setting.kind, setting.records, setting.features, number) == (OWN, 4, 2, 30)
+    kind, number = own_kind(_survey(tmp_path, voters=40, records=lambda voter: 2 if voter < 10 else 4))
+    assert (kind.kind, kind.records, kind.features, number) == (OWN, 4, 2, 30)
 
 
 def test_voters_are_drawn_anew_and_others_are_held_out(tmp_path: Path) -> None:
-    setting, _ = own_setting(_survey(tmp_path, voters=40, records=lambda _: 2))
-    society = draw_society(setting, num_voters=20, seed=1, start=0, stop=3)
+    kind, _ = own_kind(_survey(tmp_path, voters=40, records=lambda _: 2))
+    society = draw_society(kind, 1, range(3), num_voters=20)
     drawn = society.records.chosen[:, 0].reshape(3, 20, 2)
     assert (drawn[:, :, 0] == drawn[:, :, 1]).all()  # a voter's two records stand together
     sets = [{*own[:, 0].tolist()} for own in drawn]
     assert all(len(own) == 20 for own in sets)
     assert sets[0] != sets[1] != sets[2]
-    for own, others in zip(sets, society.held_out, strict=True):
+    assert society.pairs is not None
+    for own, others in zip(sets, society.pairs, strict=True):
         assert own.isdisjoint(others[:, 0].tolist())
         assert len(others) == 40
-    again = draw_society(setting, num_voters=20, seed=1, start=2, stop=3)
+    again = draw_society(kind, 1, range(2, 3), num_voters=20)
     assert np.array_equal(again.records.chosen, society.records.chosen[80:])
 
 
@@ -48,20 +50,22 @@ def test_accuracy_is_the_share_of_choices_that_others_made(tmp_path: Path) -> No
     """By x1 alone all choices are right, against it none; an estimate of 0 tosses a coin."""
     pairs = np.array([[1.0, 0.0], [2.0, -3.0], [1.0, 5.0]])
     estimates = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
-    assert right_choices(estimates, [pairs] * 4).tolist() == pytest.approx([1, 0, 1 / 2, 1 / 2])
-    setting, _ = own_setting(_survey(tmp_path, voters=40, records=lambda _: 3))
-    cell = Cell(setting=setting, voters=10, method="algorithm-1", epsilon=10.0)
-    whole = measure([cell], seed=1, start=0, stop=4)[cell].accuracies
+    records = Records(np.zeros(1, dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 2)))
+    society = Society(records=records, means=None, pairs=np.stack([pairs] * 4))
+    assert society.accuracies(estimates, 3).tolist() == pytest.approx([1, 0, 1 / 2, 1 / 2])
+    kind, _ = own_kind(_survey(tmp_path, voters=40, records=lambda _: 3))
+    cell = Cell(society=kind, voters=10, method="algorithm-1", epsilon=10.0)
+    whole = measure([cell], seed=1, start=0, stop=4)[cell]
     assert whole == [
-        *measure([cell], seed=1, start=0, stop=2)[cell].accuracies,
-        *measure([cell], seed=1, start=2, stop=4)[cell].accuracies,
+        *measure([cell], seed=1, start=0, stop=2)[cell],
+        *measure([cell], seed=1, start=2, stop=4)[cell],
     ]
     assert min(whole) > 0.9  # everybody chooses the larger x1
 
 
 def test_a_file_with_too_few_voters_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="a file with at least 16 voters") as raised:
-        own_setting(_survey(tmp_path, voters=9, records=lambda _: 3))
+        own_kind(_survey(tmp_path, voters=9, records=lambda _: 3))
     assert raised.value.field == "--responses"
 
 

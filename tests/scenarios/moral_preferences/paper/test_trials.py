@@ -1,4 +1,4 @@
-"""Cells of the moral preferences reproduction: each repetition is the protocol's own session, however it is split."""
+"""Cells of the moral preferences reproduction: each repetition is two of the protocol's own sessions."""
 
 import math
 from typing import Any
@@ -8,121 +8,136 @@ import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray
-from psephos.protocol.moral_preferences import MoralPreferences
 from psephos.protocol.phases import Inputs
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.paper import trials as module
-from psephos.scenarios.moral_preferences.paper.methods import METHODS, parameters_of
 from psephos.scenarios.moral_preferences.paper.societies import (
     MACHINE_LIKE,
-    Setting,
-    agreement,
+    Kind,
     covariance_of_dilemmas,
     draw_society,
     make_survey,
     seed_of,
 )
-from psephos.scenarios.moral_preferences.paper.trials import Cell, Trials, measure, measure_all, session_of
+from psephos.scenarios.moral_preferences.paper.trials import Cell, measure, measure_all, protocol_of
 from psephos.scenarios.running.processes import shares_of
 
-SMALL = Setting(records=6, features=3)
-MACHINE = Setting(kind=MACHINE_LIKE, records=4, features=23)
+SMALL = Kind(records=6, features=3)
+MACHINE = Kind(kind=MACHINE_LIKE, records=4, features=23)
 SEED = 5
 
 
-def session_by_session(cell: Cell, repetition: int) -> tuple[float, FloatArray]:
-    """Return a repetition's accuracy and release, by the protocol's own array path on voters made one society alone."""
-    setting, method = cell.setting, METHODS[cell.method]
-    survey = make_survey(
-        setting,
-        num_voters=cell.voters,
-        seed=seed_of(SEED, repetition, is_fixed=setting.is_fixed),
-    )
+class Mirrored(SimulatedNoise):
+    """The mirror image of noise: that of the first d uniforms of each row."""
+
+    features = 0
+
+    def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
+        drawn = super().uniforms(protocol=protocol, phase=phase, start=start, stop=stop, slots=slots)
+        drawn[:, : self.features] = 1 - 2.0**-53 - drawn[:, : self.features]
+        return drawn
+
+    def randomize(self, mechanism: Any, values: Any, *, protocol: str, phase: str, place: int) -> list[int]:
+        slots = mechanism.slots_of(len(values))
+        (uniforms,) = self.uniforms(protocol=protocol, phase=phase, start=place, stop=place + 1, slots=slots)
+        return mechanism.randomize_row(values, uniforms.tolist())
+
+
+def session_by_session(cell: Cell, repetition: int) -> float:
+    """Return a repetition's accuracy by the protocol's own array path, on voters made one society alone."""
+    society, protocol = cell.society, protocol_of(cell)
+    survey = make_survey(society, num_voters=cell.voters, seed=seed_of(SEED, repetition))
     table: dict[str, Any] = {"records": survey.records}
-    given: dict[str, Any] = {"epsilon": cell.epsilon}
     if cell.groups is not None:
-        groups = msgspec.structs.replace(cell.groups, seed=seed_of(SEED, repetition, is_fixed=False))
+        groups = msgspec.structs.replace(cell.groups, seed=seed_of(SEED, repetition))
         table["epsilon"] = draw_epsilons(groups, num_voters=cell.voters)
-        given = {"epsilons": tuple(sorted(set(table["epsilon"])))}
-    parameters = parameters_of(
-        method,
-        num_features=setting.features,
-        max_records=setting.records,
-        bound=cell.bound or None,
-        covariance=covariance_of_dilemmas() if method.is_whitened else None,
-        **given,
-    )
-    protocol = MoralPreferences(parameters)
-    noise = SimulatedNoise(SEED, session=session_of(cell, repetition))
-    outcome = run_population(protocol, protocol.encode(table), noise=noise).outcome
-    released = np.array([outcome.preferences])
-    assert survey.truth is not None
-    truth = np.cumsum(survey.truth, axis=0)[-1:] / cell.voters
-    return float(agreement(setting, released, truth)[0]), released[0]
+    parameters = protocol.parameters
+    name = f"{society.kind}/{society.features}/{parameters.paradigm.model.value}/{parameters.mechanism}"
+    judge = draw_society(society, SEED, range(repetition, repetition + 1), num_voters=cell.voters)
+    found: list[float] = []
+    for kind in (SimulatedNoise, Mirrored):
+        noise = kind(SEED, session=name, round_number=repetition)
+        if isinstance(noise, Mirrored):
+            noise.features = society.features
+        outcome = run_population(protocol, protocol.encode(table), noise=noise).outcome
+        found.append(float(judge.accuracies(np.array([outcome.preferences]), cell.voters)[0]))
+    return (found[0] + found[1]) / 2
 
 
 @pytest.mark.few(most=8)
 @pytest.mark.parametrize(
     "cell",
     [
-        Cell(setting=SMALL, voters=5, method="algorithm-1", epsilon=2.0),
-        Cell(setting=SMALL, voters=5, method="algorithm-1", epsilon=2.0, bound=4.0),
-        Cell(setting=SMALL, voters=5, method="algorithm-1-projected", epsilon=0.5),
-        Cell(setting=SMALL, voters=5, method="algorithm-2", epsilon=2.0),
-        Cell(setting=SMALL, voters=5, method="algorithm-3", epsilon=5.0),
-        Cell(setting=SMALL, voters=5, method="trimmed", epsilon=5.0),
-        Cell(setting=SMALL, voters=5, method="direction", epsilon=3.0),
-        Cell(setting=SMALL, voters=5, method="pooled", epsilon=3.0),
-        Cell(setting=SMALL, voters=5, method="central-pooled", epsilon=3.0),
-        Cell(setting=SMALL, voters=5, method="central-voter-direction", epsilon=3.0),
-        Cell(setting=SMALL, voters=5, method="algorithm-2-weighted", groups=PrivacyGroups()),
-        Cell(setting=SMALL, voters=5, method="algorithm-3", groups=PrivacyGroups()),
-        Cell(setting=SMALL, voters=5, method="algorithm-3-weighted", groups=PrivacyGroups(epsilon_conservative=0.2)),
-        Cell(
-            setting=Setting(records=6, features=3, is_fixed=True), voters=5, method="direction", groups=PrivacyGroups()
-        ),
-        Cell(setting=MACHINE, voters=5, method="whitened", epsilon=8.0),
-        Cell(setting=MACHINE, voters=5, method="algorithm-3", epsilon=8.0),
+        Cell(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0),
+        Cell(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0, bound=4.0),
+        Cell(society=SMALL, voters=5, method="algorithm-1-projected", epsilon=0.5),
+        Cell(society=SMALL, voters=5, method="algorithm-2", epsilon=2.0),
+        Cell(society=SMALL, voters=5, method="algorithm-3", epsilon=5.0),
+        Cell(society=SMALL, voters=5, method="algorithm-3-trimmed", epsilon=5.0),
+        Cell(society=SMALL, voters=5, method="direction", epsilon=3.0),
+        Cell(society=SMALL, voters=5, method="pooled", epsilon=3.0),
+        Cell(society=SMALL, voters=5, method="central-pooled", epsilon=3.0),
+        Cell(society=SMALL, voters=5, method="central-voter-direction", epsilon=3.0),
+        Cell(society=SMALL, voters=5, method="algorithm-2-weighted", groups=PrivacyGroups()),
+        Cell(society=SMALL, voters=5, method="algorithm-3", groups=PrivacyGroups()),
+        Cell(society=SMALL, voters=5, method="algorithm-3-weighted", groups=PrivacyGroups(epsilon_conservative=0.2)),
+        Cell(society=MACHINE, voters=5, method="whitened", epsilon=8.0),
+        Cell(society=MACHINE, voters=5, method="algorithm-3", epsilon=8.0),
     ],
-    ids=lambda cell: f"{cell.method}-{cell.setting.kind}-{'groups' if cell.groups else cell.epsilon}",
+    ids=lambda cell: f"{cell.method}-{cell.society.kind}-{'groups' if cell.groups else cell.epsilon}",
 )
-def test_every_repetition_is_the_session_that_the_protocol_runs(cell: Cell) -> None:
+def test_every_repetition_is_two_sessions_that_the_protocol_runs(cell: Cell) -> None:
     """Also beside a cell of more voters, whose first voters these are, and beside another method's."""
-    wider = Cell(setting=cell.setting, voters=8, method=cell.method, epsilon=cell.epsilon, groups=cell.groups)
-    other = Cell(setting=cell.setting, voters=3, method="algorithm-1", epsilon=1.0)
+    wider = msgspec.structs.replace(cell, voters=8, bound=0.0)
+    other = Cell(society=cell.society, voters=3, method="algorithm-1", epsilon=1.0)
     found = measure([wider, cell, other], seed=SEED, start=1, stop=4)[cell]
-    assert found.accuracies == [session_by_session(cell, repetition)[0] for repetition in (1, 2, 3)]
+    assert found == [session_by_session(cell, repetition) for repetition in (1, 2, 3)]
 
 
-def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split() -> None:
+def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [
-        Cell(setting=SMALL, voters=4, method=method, epsilon=epsilon)
+        Cell(society=SMALL, voters=4, method=method, epsilon=epsilon)
         for method in ("algorithm-1", "algorithm-3", "direction")
         for epsilon in (1.0, math.inf)
     ]
-    cells.append(Cell(setting=SMALL, voters=4, method="algorithm-2", groups=PrivacyGroups()))
+    cells.append(Cell(society=SMALL, voters=4, method="algorithm-2", groups=PrivacyGroups()))
     whole = measure(cells, seed=2, start=0, stop=5)
     first, second = (measure(cells, seed=2, start=start, stop=stop) for start, stop in ((0, 2), (2, 5)))
-    for cell in cells:
-        for part in ("accuracies", "errors", "own"):
-            assert getattr(whole[cell], part) == getattr(first[cell], part) + getattr(second[cell], part)
+    assert whole == {cell: first[cell] + second[cell] for cell in cells}
+    monkeypatch.setattr(module, "_AT_ONCE", 2)
+    assert measure(cells, seed=2, start=0, stop=5) == whole
+
+
+def test_noise_and_its_mirror_image_choose_opposite_preferences_where_there_is_no_signal() -> None:
+    """At ε = .001 there is hardly any: each accuracy is of noise alone, and the mean of both a half."""
+    for method in ("algorithm-1", "algorithm-2", "algorithm-3", "direction"):
+        cell = Cell(society=SMALL, voters=4, method=method, epsilon=0.001)
+        found = measure([cell], seed=2, start=0, stop=6)[cell]
+        assert found == pytest.approx([0.5] * 6, abs=0.02), method
+
+
+def test_points_of_one_method_have_the_same_noise_but_for_its_scale() -> None:
+    """Where there is no signal, ε changes nothing: what the noise chooses is the same."""
+    some = [Cell(society=SMALL, voters=4, method="algorithm-2", epsilon=epsilon) for epsilon in (1e-3, 2e-3, 4e-3)]
+    found = measure(some, seed=2, start=0, stop=4)
+    one, *others = found.values()
+    assert all(own == pytest.approx(one, abs=0.01) for own in others)
+    assert len(set(one)) > 1
 
 
 @pytest.mark.full("processes once more")
 def test_other_processes_give_what_this_one_gives() -> None:
-    cells = [Cell(setting=SMALL, voters=4, method=method, epsilon=1.0) for method in ("algorithm-1", "direction")]
-    lines: list[str] = []
+    cells = [Cell(society=SMALL, voters=4, method=method, epsilon=1.0) for method in ("algorithm-1", "direction")]
     alone = measure_all(cells, trials=11, seed=3, workers=1)
-    assert measure_all(cells, trials=11, seed=3, workers=2, on_progress=lines.append) == alone
-    assert lines == ["synthetic societies, 6 records of 3 features: 2 cells"]
+    assert measure_all(cells, trials=11, seed=3, workers=2) == alone
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    cell = Cell(setting=SMALL, voters=4, method="no such method", epsilon=1.0)
+    cell = Cell(society=SMALL, voters=4, method="no such method", epsilon=1.0)
 
-    def nothing(*_: object, **__: object) -> dict[Cell, Trials]:
-        return {cell: Trials([0.5] * 5)}
+    def nothing(*_: object, **__: object) -> dict[Cell, list[float]]:
+        return {cell: [0.5] * 5}
 
     monkeypatch.setattr(module, "measure", nothing)
     with pytest.raises(RuntimeError, match="a share of the repetitions has failed"):
@@ -145,47 +160,36 @@ def test_shares_are_nearly_alike_and_worth_a_process(trials: int, number: int, s
 
 
 def test_without_noise_the_release_is_the_mean_of_all_fits() -> None:
-    cell = Cell(setting=SMALL, voters=5, method="algorithm-1", epsilon=math.inf)
+    cell = Cell(society=SMALL, voters=5)
     found = measure([cell], seed=SEED, start=0, stop=2)[cell]
     for repetition in range(2):
-        survey = make_survey(SMALL, num_voters=5, seed=seed_of(SEED, repetition, is_fixed=False))
-        protocol = MoralPreferences(parameters_of(METHODS["algorithm-1"], num_features=3, max_records=6, epsilon=1.0))
-        fits = protocol.encode({"records": survey.records}).private * protocol.summary.step
+        survey = make_survey(SMALL, num_voters=5, seed=seed_of(SEED, repetition))
+        protocol = protocol_of(cell)
+        inputs: Inputs = protocol.encode({"records": survey.records})
+        fits = inputs.private * protocol.summary.step
         assert survey.truth is not None
         society = agreement_of(fits.mean(axis=0).tolist(), survey.truth.mean(axis=0).tolist())
-        pairs = zip(fits.tolist(), survey.truth.tolist(), strict=True)
-        voters = [agreement_of(fit, truth) or math.nan for fit, truth in pairs]
-        assert found.accuracies[repetition] == pytest.approx(society, abs=1e-12)
-        assert found.own[repetition] == pytest.approx(np.mean(voters), abs=1e-12)
-    assert found.errors == []
-
-
-def test_errors_are_squared_distances_from_the_mean_of_the_fits() -> None:
-    cell = Cell(setting=SMALL, voters=5, method="algorithm-2", epsilon=4.0)
-    found = measure([cell], seed=SEED, start=0, stop=1)[cell]
-    _, released = session_by_session(cell, 0)
-    survey = make_survey(SMALL, num_voters=5, seed=seed_of(SEED, 0, is_fixed=False))
-    protocol = MoralPreferences(parameters_of(METHODS["algorithm-2"], num_features=3, max_records=6, epsilon=4.0))
-    inputs = protocol.encode({"records": survey.records})
-    clean = list(protocol.truth(Inputs(inputs.private, inputs.public)).values())
-    assert found.errors == [pytest.approx(np.square(released - clean).sum(), rel=1e-9)]
-    assert found.own == []
+        assert found[repetition] == pytest.approx(society, abs=1e-12)
 
 
 def test_agreement_on_isotropic_pairs_is_that_of_the_angle() -> None:
-    estimates = np.array([[2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    truth = np.broadcast_to(np.array([0.5, 0.0]), estimates.shape)
-    assert agreement(SMALL, estimates, truth).tolist() == pytest.approx([1.0, 0.5, 0.0, 0.75, 0.5])
-    generator = np.random.default_rng(3)
-    many, one = generator.normal(size=(20, 4)), generator.normal(size=4)
-    expected = [agreement_of(each, one.tolist()) for each in many.tolist()]
-    assert agreement(SMALL, many, np.broadcast_to(one, many.shape)) == pytest.approx(expected)
+    society = draw_society(SMALL, SEED, range(4), num_voters=3)
+    assert society.means is not None
+    truth = society.means[:, 1]
+    turned = np.roll(truth, 1, axis=1) - np.roll(truth, 2, axis=1)
+    across = turned - (turned * truth).sum(axis=1, keepdims=True) / (truth**2).sum(axis=1, keepdims=True) * truth
+    assert society.accuracies(3 * truth, 2) == pytest.approx([1.0] * 4)
+    assert society.accuracies(-truth, 2) == pytest.approx([0.0] * 4)
+    assert society.accuracies(across, 2) == pytest.approx([0.5] * 4)
+    assert society.accuracies(0 * truth, 2).tolist() == [0.5] * 4
 
 
 def test_agreement_on_dilemmas_is_counted_and_a_coin_is_tossed_where_nothing_is_said() -> None:
-    truth = np.random.default_rng(4).normal(size=(1, 23))
+    society = draw_society(MACHINE, SEED, range(2), num_voters=3)
+    assert society.means is not None
+    truth = society.means[:, 2]
     for estimate, share in ((3 * truth, 1.0), (-truth, 0.0), (0 * truth, 0.5)):
-        assert agreement(MACHINE, estimate, truth).tolist() == [share]
+        assert society.accuracies(estimate, 3).tolist() == [share] * 2
 
 
 def test_the_covariance_of_dilemmas_can_be_whitened_by() -> None:
@@ -193,11 +197,3 @@ def test_the_covariance_of_dilemmas_can_be_whitened_by() -> None:
     assert covariance.shape == (23, 23)
     assert np.array_equal(covariance, covariance.T)
     assert float(np.linalg.eigvalsh(covariance)[0]) > 0.03
-
-
-def test_fixed_societies_have_the_same_voters_in_every_repetition() -> None:
-    fixed = draw_society(Setting(records=4, features=3, is_fixed=True), num_voters=6, seed=1, start=0, stop=3)
-    fresh = draw_society(Setting(records=4, features=3), num_voters=6, seed=1, start=0, stop=3)
-    assert (len(fixed.truth), len(fresh.truth), len(fixed.records), len(fresh.records)) == (1, 3, 6, 18)
-    assert np.array_equal(fresh.means[1, 3], np.cumsum(fresh.truth[1], axis=0)[3] / 4)
-    assert not np.array_equal(fresh.truth[0], fresh.truth[1])
