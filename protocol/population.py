@@ -62,12 +62,12 @@ def discloses(phase: Phase, public: IntArray) -> bool:
 def randomized(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
     """Return the reports of some persons by these uniforms, a row for each: int64, shape (n, num_reported)."""
     groups, values = phase.mechanism_groups(inputs.public), inputs.private[:, phase.columns]
-    first, _ = groups[0]
     if len(groups) == 1:
-        return first.randomize_rows(values, uniforms)
-    noises = [(own.noise, at) for own, at in groups if isinstance(own, PostProcessed) and own.forgets_noise]
-    if isinstance(first, PostProcessed) and len(noises) == len(groups):
-        return first.finish_rows(_randomized_by(noises, values, uniforms, values.shape[1]))
+        return groups[0][0].randomize_rows(values, uniforms)
+    forgetful = [(own, at) for own, at in groups if isinstance(own, PostProcessed) and own.forgets_noise]
+    if groups and len(forgetful) == len(groups):
+        noises = [(own.noise, at) for own, at in forgetful]
+        return forgetful[0][0].finish_rows(_randomized_by(noises, values, uniforms, values.shape[1]))
     return _randomized_by(groups, values, uniforms, phase.num_reported)
 
 
