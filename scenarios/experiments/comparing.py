@@ -234,12 +234,13 @@ _Judge: TypeAlias = Callable[[Sequence[_Pair], Sequence[str], int, Callable[[Row
 
 
 def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
-    """Return what judges that all differences are above 0, or below."""
+    """Return what judges that all differences are above 0, or below, or above and below what is given in its place."""
 
     def judged(
-        pairs: Sequence[_Pair], _: Sequence[str], trials: int, place: Callable[[Row], str]
+        pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
     ) -> tuple[Judgement, str]:
-        turned = [Measurement(sign * each.difference.value, each.difference.standard_error) for each in pairs]
+        limit = sum(_numbers(given))
+        turned = [Measurement(sign * (each.difference.value - limit), each.difference.standard_error) for each in pairs]
         so = f"It is so in {sum(each.value > 0 for each in turned)} of {len(pairs)}. " if len(pairs) > 1 else ""
         return judge(turned, trials=trials), f"{so}{_range(pairs, place)}{_errors(pairs)}."
 
@@ -311,5 +312,5 @@ JUDGES: Final[Mapping[str, _Judge]] = {
     "between": _within,
     "average": _on_average,
 }
-"""Each by its name: all differences above 0, or below; some above and none below; equal on average to a margin; each
-number between two limits; differences above 0 on average, and none of them below."""
+"""Each by its name: all differences above 0, or another limit, or below; some above and none below; equal on average to
+a margin; each number between two limits; differences above 0 on average, and none of them below."""

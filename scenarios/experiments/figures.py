@@ -12,6 +12,7 @@ import msgspec
 
 from ..presentation.drawing import (
     COLORS,
+    ERRORS_SHOWN,
     INK,
     MARKERS,
     MUTED,
@@ -37,6 +38,7 @@ STYLES: Final[Mapping[str, dict[str, Any]]] = {
     "published": {"marker": "D", "markersize": 6.5, "linestyle": "none", "mfc": "none", "mew": 0.9, "zorder": 4},
 }
 """How a series is drawn: numbers with their errors have whiskers in `points` and in a `curve`."""
+_APART: Final = 0.15  # of the distance of two names
 _RULE: Final[dict[str, Any]] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
 
 
@@ -45,7 +47,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     Args:
         rows: as `comparing.select` has them; those without the number are left out.
-        x, y: fields.
+        x, y: fields. Where `y` has names, these stand at the vertical axis from top to bottom, and lines a bit apart.
         by: a field: each of its values is a line; all rows are one where it is empty.
         style: of `STYLES`.
         legend: what the style means, if it has to be said.
@@ -68,7 +70,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         title, x, y: words above it, below it and beside it.
         series: what is drawn in it.
         log: which axes are logarithmic: "x", "y" or "xy".
-        percent: whether `y` is a share.
+        percent: whether the number is a share.
         limits: of the vertical axis.
         ticks: of the horizontal one.
         marked: heights of dotted lines.
@@ -138,13 +140,17 @@ def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, st
     marks: dict[str, dict[str, Any]] = {}
     for axes, panel in zip(panels.flat, figure.panels, strict=True):
         clean(axes, title=panel.title, x=panel.x, y=panel.y)
+        names = _names(panel, tables)
         ends: dict[str, tuple[float, str]] = {}
         for series in panel.series:
             style = STYLES[series.style]
-            for value, mark, rows in _lines(series, tables):
+            for number, (value, mark, rows) in enumerate(_lines(series, tables)):
                 color = _color_of(colors, series.by, value) if series.by else INK
                 drawn = {"marker": mark, **style, "mec" if style.get("mfc") else "color": color}
-                _plot(axes, rows, series, drawn)
+                if names:
+                    _plot_across(axes, rows, series, drawn, names, number)
+                else:
+                    _plot(axes, rows, series, drawn)
                 name = called(series.by, value)
                 if series.ends:
                     ends[name] = (_height(rows[-1][series.y]), color)
@@ -153,7 +159,7 @@ def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, st
             if series.legend:
                 grey = {"mec" if style.get("mfc") else "color": MUTED if series.by else INK}
                 marks.setdefault(series.legend, {"marker": "o", **style, **grey})
-        _scale(axes, panel)
+        _scale(axes, panel, names)
         label_lines(axes, ends)
     return marks
 
@@ -185,7 +191,22 @@ def _plot(axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, An
         axes.plot(places, list(map(_height, heights)), **style)
 
 
-def _scale(axes: Any, panel: Panel) -> None:
+def _names(panel: Panel, tables: Tables) -> list[str]:
+    """Return what stands at the vertical axis, where these are names."""
+    found = (row[series.y] for series in panel.series for row in select(tables, series.rows))
+    return list(dict.fromkeys(each for each in found if isinstance(each, str)))
+
+
+def _plot_across(
+    axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, Any], names: Sequence[str], number: int
+) -> None:
+    """Draw numbers with their errors beside names; the lines' numbers say how far below the first one they are."""
+    errors = [ERRORS_SHOWN * row[series.x].standard_error for row in rows]
+    heights = [names.index(row[series.y]) + _APART * number for row in rows]
+    axes.errorbar([row[series.x].value for row in rows], heights, xerr=errors, **style)
+
+
+def _scale(axes: Any, panel: Panel, names: Sequence[str]) -> None:
     if "x" in panel.log:
         axes.set_xscale("log")
     if "y" in panel.log:
@@ -194,8 +215,11 @@ def _scale(axes: Any, panel: Panel) -> None:
         axes.set_ylim(*panel.limits)
     if panel.ticks:
         name_ticks(axes, panel.ticks)
+    if names:
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
     if panel.percent:
-        percent_scale(axes)
+        percent_scale(axes, "x" if names else "y")
     for height in panel.marked:
         axes.axhline(height, **_RULE)
     if panel.zero:

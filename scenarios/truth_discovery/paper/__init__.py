@@ -16,7 +16,7 @@ PAPER: Final = Paper(
     hold, and reproduction.json with every number. It takes some minutes, and without data sets some seconds: Table 3
     and other parts are then left out.
     """,
-    experiments=f"{__name__}.declaration:EXPERIMENTS",
+    experiments=f"{__name__}.runs:EXPERIMENTS",
     trials=3_000,
     about_trials="How many trials for each cell; the paper has 100.",
     least_trials=10,
@@ -32,5 +32,5 @@ PAPER: Final = Paper(
         "alike_workers": "Names that differ in case or blanks alone: one, several or refuse (default).",
         "repeats": "Of a worker's answers to a task: first, last or error (default).",
     },
-    own_experiments=f"{__name__}.declaration:ON_OWN_DATA",
+    own_experiments=f"{__name__}.runs:ON_OWN_DATA",
 )

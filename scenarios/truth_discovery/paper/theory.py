@@ -9,20 +9,16 @@
 """
 
 import dataclasses
-import decimal
 import itertools
 import math
-from collections.abc import Callable, Iterable
-from decimal import Decimal
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.arrays import IntArray
+from ....protocol.elementary import ln
 from ..workers import printed_factor
-
-_DIGITS = 40
-_PLACES = 1000
 
 
 def printed_bound(quality: float, num_workers: int) -> float:
@@ -49,7 +45,7 @@ def exact_error(quality: float, num_workers: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ProductOfUniforms:
-    """The law of Δ: a product of n independent numbers from U(0, b), in decimal arithmetic."""
+    """The law of Δ: a product of n independent numbers from U(0, b)."""
 
     high: float  # b; 2b where each factor counts twice
     num_workers: int  # n, of important users
@@ -57,42 +53,26 @@ class ProductOfUniforms:
     @property
     def greatest(self) -> float:
         """The greatest change, b^n."""
-        return float(Decimal(self.high) ** self.num_workers)
+        return math.prod([self.high] * self.num_workers)
 
     @property
     def mean(self) -> float:
         """The expectation (b/2)^n, which is one layer's change at the same claimed ε (Theorem 6.4)."""
-        return float((Decimal(self.high) / 2) ** self.num_workers)
+        return math.prod([self.high / 2] * self.num_workers)
 
-    def density(self, changes: Iterable[float]) -> FloatArray:
-        """Return ln(b^n/x)^(n − 1)/(b^n·(n − 1)!) for each x > 0, and 0 beyond b^n."""
-        n = self.num_workers
-        return self._of_each(changes, lambda _, log, whole: log ** (n - 1) / (whole * math.factorial(n - 1)), 0.0)
+    def density(self, change: float) -> float:
+        """Return ln(b^n/x)^(n − 1)/(b^n·(n − 1)!) for x > 0, and 0 from b^n on."""
+        log = ln(self.greatest / change)
+        return self._terms(log)[-1] / self.greatest if log > 0 else 0.0
 
-    def distribution(self, changes: Iterable[float]) -> FloatArray:
-        """Return P[Δ ≤ x] = x/b^n·Σ_{j<n} ln(b^n/x)^j/j! for each x > 0, and 1 beyond b^n."""
+    def distribution(self, change: float) -> float:
+        """Return P[Δ ≤ x] = x/b^n·Σ_{j<n} ln(b^n/x)^j/j! for x > 0, and 1 from b^n on."""
+        log = ln(self.greatest / change)
+        return change / self.greatest * math.fsum(self._terms(log)) if log > 0 else 1.0
 
-        def chance(change: Decimal, log: Decimal, whole: Decimal) -> Decimal:
-            terms = itertools.accumulate(range(1, self.num_workers), lambda term, j: term * log / j, initial=Decimal(1))
-            return change * sum(terms, Decimal(0)) / whole
-
-        return self._of_each(changes, chance, 1.0)
-
-    def _of_each(
-        self, changes: Iterable[float], formula: Callable[[Decimal, Decimal, Decimal], Decimal], beyond: float
-    ) -> FloatArray:
-        """Return a formula of x, ln(b^n/x) and b^n; b^n itself belongs to what is beyond."""
-        with decimal.localcontext() as context:
-            context.prec = _DIGITS
-            whole = Decimal(self.high) ** self.num_workers
-            each = [(change, (whole / change).ln()) for change in map(Decimal, changes)]
-            return np.array([float(formula(change, log, whole)) if log > 0 else beyond for change, log in each])
-
-
-def domination_excess(smaller: ProductOfUniforms, greater: ProductOfUniforms) -> float:
-    """Return the greatest P[second ≤ x] − P[first ≤ x], on a grid: 0 where the first law is stochastically smaller."""
-    places = max(smaller.greatest, greater.greatest) * np.arange(1, _PLACES + 1) / _PLACES
-    return max(float((greater.distribution(places) - smaller.distribution(places)).max()), 0.0)
+    def _terms(self, log: float) -> list[float]:
+        """Return log^j/j! for all j < n."""
+        return list(itertools.accumulate(range(1, self.num_workers), lambda term, j: term * log / j, initial=1.0))
 
 
 def likelihood_at_zero(num_flipped: int, num_answers: int) -> Fraction:

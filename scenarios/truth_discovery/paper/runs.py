@@ -1,0 +1,268 @@
+"""`psephos reproduce truth-discovery`: Tables 1 to 3, Figures 1 to 4, and what the paper does not show, as rows.
+
+`paper.toml` says what is run, what each table of rows holds, and how it is told; `own.toml` of somebody's own crowd.
+Without a folder of data sets there is what can be made without one: the stand-in, and what is computed.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import correlation
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from ....protocol.arrays import FloatArray
+from ....protocol.errors import ConfigurationError
+from ....protocol.estimators.truth_inference import AnswerBlock, truth_discovery
+from ....protocol.mechanisms import compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
+from ....protocol.randomness import SimulatedNoise
+from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
+from ...experiments.comparing import Row
+from ...experiments.declared import experiments_of, grids_of
+from ...experiments.judging import difference
+from ...experiments.measurements import Sample, as_published, deviation, in_blocks, mean_of, sample_of
+from ...experiments.paper_files import rows_beside
+from ...experiments.reproductions import Asked, Part
+from ...reading.conversion import convert
+from ..crowd_reports import Layout, draw_labels
+from ..data.labels import read_labels
+from ..data.parties import FIELD, CrowdFile
+from ..workers import importance, shares_wrong
+from . import PAPER
+from .claims import findings_on_truth_discovery
+from .theory import ProductOfUniforms, chernoff_bound, exact_error, printed_bound
+from .trials import OF_PAPER, TRIALS_AT_A_TIME, Cells, clean_accuracy, noise_at, session_of
+from .workloads import DUCHENNE, PEER_GRADING, crowd_row, load_layouts, table_1
+
+_RUNS: Final = 100
+"""Section 7.1.4: the mean of 100 independent trials."""
+_PUBLISHED: Final = rows_beside(__name__, "published.csv")
+_MECHANISMS: Final = ("one_layer", "two_layer")
+_NUM_POINTS: Final = 200
+# Of fewer a correlation says nothing.
+_FEWEST_WORKERS: Final = 4
+# Others than the paper's cost more; they are compared trial by trial.
+_PART_COMPARED: Final = 40
+
+
+class Grids(msgspec.Struct, frozen=True):
+    """What is run, and where on its axes; `paper.toml` says what each is."""
+
+    compared: Sequence[str]
+    prices: Mapping[str, Sequence[float]]
+    estimators: Mapping[str, Sequence[str]]
+    weight_epsilon: float
+    num_weights: int
+    figure_1: Mapping[str, Sequence[float]]
+    hypers: Mapping[str, Sequence[float]]
+    bounds: Mapping[str, Sequence[float]]
+
+
+GRIDS: Final = grids_of(__name__, Grids)
+
+
+def parts(asked: Asked) -> Iterator[Part]:
+    """Run everything that the paper measured again, and more."""
+    grids = grids_of(__name__, Grids, asked.settings)
+    layouts, missing = load_layouts(asked.data, grids.compared)
+    cells = Cells(layouts, seed=asked.seed)
+    crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
+    yield Part("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
+    of_paper = {crowd: layouts[crowd] for crowd in (PEER_GRADING, DUCHENNE) if crowd in layouts}
+    for number, crowd in enumerate(of_paper, start=2):
+        yield _table(number, cells, crowd, asked)
+    for crowd, layout in of_paper.items():
+        yield _weights(crowd, layout, asked, grids)
+    for crowd in layouts:
+        told = f"every estimator on both mechanisms: {crowd}"
+        yield Part(told, {"comparisons": _compare(cells, crowd, grids, asked.trials)})
+    yield Part("laws", {"figure_1": _figure_1(grids), "hypers": _hypers(grids), "bounds": _bounds(grids)})
+
+
+def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+    """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
+    said: dict[str, Any] = dict(asked.own)
+    if "labels" in said:
+        said["labels"] = read_labels([said["labels"]])
+    try:
+        layout = Layout.of(convert(said, CrowdFile, FIELD).read({}))
+    except ConfigurationError as error:
+        option = error.field.removeprefix(f"{FIELD}.").partition(".")[0]
+        if option not in asked.own:
+            raise
+        raise ConfigurationError(
+            field=f"--{option.replace('_', '-')}", value=error.value, allowed=error.allowed
+        ) from None
+    name = Path(asked.own["answers"]).name
+    if layout.is_gold.any():
+        yield Part(rows={"crowds": [crowd_row(name, layout)]})
+        yield _table(3, Cells({name: layout}, seed=asked.seed), name, asked)
+    yield _weights(name, layout, asked, GRIDS)
+
+
+def _table(number: int, cells: Cells, crowd: str, asked: Asked) -> Part:
+    rows = published_table(cells, crowd, trials=asked.trials)
+    return Part(f"Table {number}", {f"table_{number}": rows}, number=len(_PUBLISHED) // 2)
+
+
+def published_table(cells: Cells, crowd: str, *, trials: int) -> Iterator[Row]:
+    """Yield Table 2 or 3: each number of the paper beside ours; of own data without published numbers."""
+    layout, is_published = cells.layouts[crowd], crowd in {PEER_GRADING, DUCHENNE}
+    clean = {name: clean_accuracy(layout, name) for name in OF_PAPER}
+    for line in _PUBLISHED:
+        if line["crowd"] != (crowd if is_published else DUCHENNE):
+            continue
+        estimator, mechanism, epsilon = line["estimator"], line["mechanism"], float(line["epsilon"])
+        noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
+        accuracy = cells.accuracies(crowd, noise, trials=trials)[estimator]
+        change = sample_of(np.subtract(clean[estimator], accuracy.numbers), is_share=True)
+        published = as_published(float(line["change"]), change, trials=trials, runs=_RUNS) if is_published else None
+        yield {
+            **{name: line[name] for name in ("method", "estimator", "mechanism")},
+            "crowd": crowd,
+            "epsilon": epsilon,
+            "accuracy": accuracy,
+            "change": change,
+            "is_published": is_published,
+            "published": published,
+            "difference": published and deviation(change, published),
+            **_losses(noise, layout),
+        }
+
+
+def _losses(noise: Noise, layout: Layout) -> Mapping[str, float]:
+    """Return what is proven for one answer and for all answers of the worker with most answers."""
+    of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
+    loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
+    return {"epsilon_answer": loss.finest.proven, "epsilon_worker": loss.proven}
+
+
+def _weights(crowd: str, layout: Layout, asked: Asked, grids: Grids) -> Part:
+    """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
+    answers = layout.crowd.answers
+    noise = noise_at(layout, "two_layer", unit="claimed", price=grids.weight_epsilon)
+    hyper = noise.hyper
+    assert hyper is not None  # noqa: S101  of two layers
+    source = SimulatedNoise(asked.seed, session=session_of(crowd, noise))
+    slots = noise.mechanism.slots_of(layout.parameters.max_answers)
+    counts = np.bincount(answers.workers, minlength=answers.num_workers)
+    present = np.flatnonzero(counts)
+    clean = truth_discovery(answers).weights
+
+    def draw(start: int, stop: int) -> tuple[FloatArray, FloatArray]:
+        """Return the workers' flip probabilities, and their weights from the reports, trial by trial."""
+        places = {"start": start * answers.num_workers, "stop": stop * answers.num_workers}
+        uniforms = source.uniforms(protocol=TruthDiscovery.name, phase="answers", slots=slots, **places)
+        labels = draw_labels(layout, noise, source, start=start, stop=stop)
+        weights = truth_discovery(AnswerBlock(answers, labels)).weights
+        return hyper.draw(uniforms[:, : hyper.slots]).reshape(weights.shape), weights
+
+    def figure_2() -> Iterator[Row]:
+        (flips,), (reported,) = draw(0, 1)
+        errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
+        drawn = np.argsort(-counts, kind="stable")[: grids.num_weights].tolist()
+        for worker in present.tolist():
+            yield {
+                "crowd": crowd,
+                "name": layout.crowd.workers[worker],
+                "num_answers": int(counts[worker]),
+                "epsilon": grids.weight_epsilon,
+                "flip_probability": float(flips[worker]),
+                "clean": float(clean[worker]),
+                "reported": float(reported[worker]),
+                "error": errors[worker],
+                "importance": importance(errors[worker]),
+                "is_drawn": worker in drawn,
+            }
+
+    def run(start: int, stop: int) -> Mapping[str, FloatArray]:
+        trials = zip(*draw(start, stop), strict=True)
+        return {"found": np.array([_correlation(flips[present], (clean - own)[present]) for flips, own in trials])}
+
+    def falls() -> Iterator[Row]:
+        if len(present) >= _FEWEST_WORKERS:
+            found = mean_of(in_blocks(run, trials=asked.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
+            told = {"crowd": crowd, "is_made_up": crowd == PEER_GRADING, "epsilon": grids.weight_epsilon}
+            yield {**told, "correlation": found}
+
+    return Part(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
+
+
+def _correlation(one: FloatArray, other: FloatArray) -> float:
+    """Return the correlation of two numbers of each worker; 0 where one of them is the same for all."""
+    return correlation(one.tolist(), other.tolist()) if min(np.ptp(one), np.ptp(other)) > 0 else 0.0
+
+
+def _figure_1(grids: Grids) -> Iterator[Row]:
+    """Yield the points of Figure 1's curves."""
+    highs, numbers = grids.figure_1["highs"], list(map(int, grids.figure_1["numbers"]))
+    panels = {
+        "a": [ProductOfUniforms(high, numbers[0]) for high in highs],
+        "b": [ProductOfUniforms(highs[-1], number) for number in numbers],
+    }
+    for panel, laws in panels.items():
+        changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
+        for law in laws:
+            told = {"panel": panel, "high": law.high, "num_workers": law.num_workers, "mean": law.mean}
+            for change in changes.tolist():
+                yield {**told, "change": change, "density": law.density(change), "chance": law.distribution(change)}
+
+
+def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Row]:
+    """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
+    layout = cells.layouts[crowd]
+    for unit, price in ((unit, price) for unit, own in grids.prices.items() for price in own):
+        found: dict[str, dict[str, Sample]] = {}
+        # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
+        taken = "two_layer" if unit == "claimed" else noise_at(layout, "auto", unit=unit, price=price).name
+        for mechanism in _MECHANISMS:
+            try:
+                noise = noise_at(layout, mechanism, unit=unit, price=price)
+            except ConfigurationError:  # where answer sets differ in size
+                continue
+            found[mechanism] = own = cells.accuracies(crowd, noise, trials=trials)
+            fewer = max(trials // _PART_COMPARED, PAPER.least_trials)
+            own |= cells.accuracies(crowd, noise, grids.estimators[unit], trials=fewer)
+            other = found["one_layer"] if mechanism == "two_layer" else {}
+            for estimator, accuracy in own.items():
+                yield {
+                    "crowd": crowd,
+                    "is_made_up": crowd == PEER_GRADING,
+                    "unit": unit,
+                    "price": price,
+                    "mechanism": mechanism,
+                    "is_taken": mechanism == taken,
+                    "informativeness": informativeness(noise, num_answers=layout.parameters.max_answers),
+                    **_losses(noise, layout),
+                    "estimator": estimator,
+                    "accuracy": accuracy,
+                    "lead": difference(accuracy, own["truth_discovery"]),
+                    "gain": difference(accuracy, other[estimator]) if other else None,
+                }
+
+
+def _hypers(grids: Grids) -> Iterator[Row]:
+    """Yield what hyper-distributions of one mean cost a worker with m answers of two labels (reading T9)."""
+    for epsilon, number in itertools.product(grids.hypers["epsilons"], map(int, grids.hypers["answers"])):
+        mean = flip_probability_of(epsilon, 2)
+        for losses in compare_hypers(hypers_of_mean(mean), num_answers=number, num_labels=2):
+            proven = {"all_answers": losses.all_answers, "one_answer": losses.one_answer}
+            # What is claimed for one answer follows from the mean alone.
+            yield {"hyper": losses.name, "mean": mean, "epsilon": epsilon_of(mean, 2), "num_answers": number, **proven}
+
+
+def _bounds(grids: Grids) -> Iterator[Row]:
+    """Yield the error bound (7) beside what is true (reading T8), of workers who are all alike."""
+    for quality, number in itertools.product(grids.bounds["qualities"], map(int, grids.bounds["workers"])):
+        bounds = {"printed": printed_bound(quality, number), "chernoff": chernoff_bound(quality, number)}
+        yield {"num_workers": number, "quality": quality, "exact": exact_error(quality, number), **bounds}
+
+
+EXPERIMENTS: Final = experiments_of(
+    __name__, parts=parts, laws=findings_on_truth_discovery, steps=len(GRIDS.compared) + 8
+)
+ON_OWN_DATA: Final = experiments_of(
+    __name__, parts=parts_on_own_data, laws=findings_on_truth_discovery, data="own.toml"
+)
