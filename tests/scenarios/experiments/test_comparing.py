@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from psephos.scenarios.experiments.comparing import JUDGES, Line, Row, Told, compare, select
-from psephos.scenarios.experiments.measurements import Measurement, sample_of, share_in
+from psephos.scenarios.experiments.measurements import Measurement, mean_of, sample_of, share_in
 from psephos.scenarios.verdicts import Judgement
 
 AXES = {"variant": "variant", "n": "n"}
@@ -154,6 +155,28 @@ def test_what_is_vague_holds_or_is_open() -> None:
             verdict,
         ]
         assert judged[0].numbers == judged[1].numbers
+
+
+@pytest.mark.parametrize(("judge", "verdict"), [("above -0.1", True), ("above 0.1", False), ("below 0.1", True)])
+def test_a_difference_may_be_above_another_limit_than_0(judge: str, verdict: object) -> None:
+    line = Line("cells variant=a", "variant=b", "mse", judge)
+    found = told(line, rows_of(a=[2.05, 1.95], b=[2.0, 2.0]))
+    assert found.judgement is (Judgement.HOLDS if verdict else Judgement.REFUTED)
+
+
+def test_samples_say_how_many_trials_there_were() -> None:
+    """Six trials leave open what a thousand with the same errors would tell; the first ones of more count."""
+    few, more = [0.1, 0.5, 0.3, 0.2, 0.4, 0.0], [0.09, 0.42, 0.28, 0.17, 0.34, -0.09, 5.0, 6.0]
+    rows: list[dict[str, Any]] = [
+        {"variant": name, "n": 10, "mse": sample_of(numbers)} for name, numbers in (("a", few), ("b", more))
+    ]
+    found = told(Line("cells variant=a", "variant=b", "mse", "above"), rows)
+    difference = mean_of(np.subtract(few, more[:6]))
+    errors = difference.value / difference.standard_error
+    assert found.numbers == f"The difference is +0.0483, {errors:+.1f} standard errors."
+    assert found.judgement is Judgement.OPEN
+    alike = [{**row, "mse": Measurement(row["mse"].value, 0.0)} for row in rows]
+    assert told(Line("cells variant=b", "variant=a", "mse", "above"), alike).judgement is Judgement.HOLDS
 
 
 def test_nothing_is_said_of_rows_that_are_not_there() -> None:
