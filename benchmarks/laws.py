@@ -46,7 +46,8 @@ from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.tables import Table, markdown_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
-from psephos.scenarios.truth_discovery.paper.workloads import load_layouts
+from psephos.scenarios.truth_discovery.paper.crowds import load_layouts
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS
 from table import rewrite_between_marks
 
 __all__: list[str] = []
@@ -183,7 +184,7 @@ def _main() -> None:
     )
     options = parser.parse_args()
     cells: list[_Cell] = []
-    for crowd, layout in load_layouts(options.folder)[0].items():
+    for crowd, layout in load_layouts(options.folder, GRIDS.compared)[0].items():
         start = time.perf_counter()
         cells += _cells(crowd, layout, options.trials)
         print(f"{crowd}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)

@@ -19,9 +19,9 @@ from psephos.scenarios.dpwevote.paper.reproduction import published_tables
 from psephos.scenarios.dpwevote.paper.trials import Cells
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
-from psephos.scenarios.truth_discovery.paper.reproduction import published_table
-from psephos.scenarios.truth_discovery.paper.trials import Cells as CrowdCells
-from psephos.scenarios.truth_discovery.paper.workloads import DUCHENNE
+from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
+from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
+from psephos.scenarios.truth_discovery.paper.runs import published_table
 from table import Row, at_most, skipped
 from trials import timed
 
@@ -87,5 +87,5 @@ def _measure_crowd(trials: int, *, most: float | None) -> Row:
     if not (path / DUCHENNE).is_dir():
         return skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
     cells = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
-    seconds = timed(lambda: published_table(cells, DUCHENNE, trials=trials))
+    seconds = timed(lambda: list(published_table(cells, DUCHENNE, trials=trials)))
     return Row(what, f"{seconds:.1f} s", goal=at_most(seconds, most, unit=" s"))

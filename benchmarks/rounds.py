@@ -21,8 +21,8 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
 from psephos.scenarios.truth_discovery.data.estimators import DawidSkene, OneCoinDawidSkene
-from psephos.scenarios.truth_discovery.paper.trials import noise_at
-from psephos.scenarios.truth_discovery.paper.workloads import load_layouts
+from psephos.scenarios.truth_discovery.paper.crowds import load_layouts, noise_at
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS
 from rivals import open_rival
 
 __all__: list[str] = []
@@ -45,7 +45,7 @@ _Codes = tuple[Any, Any, Any]
 
 def _crowds(folder: str) -> Iterator[tuple[str, _Codes, Any]]:
     """Yield a name, the codes of tasks, workers and labels, and the truths."""
-    for name, layout in load_layouts(folder)[0].items():
+    for name, layout in load_layouts(folder, GRIDS.compared)[0].items():
         answers = layout.crowd.answers
         for epsilon in _EPSILONS:
             labels, title = answers.labels, f"{name}, as answered"

@@ -60,24 +60,29 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
         note="A user with m answers loses mε in all.",
     )
     whole = f"loss of all {NUM_ANSWERS} answers of a worker"
-    quantities = {
-        "all answers": f"{whole}, a = 0, ε = 1",
-        "one answer": f"loss of one of a worker's {NUM_ANSWERS} answers, the others being known, a = 0, ε = 1",
-    }
-    notes = {
-        "all answers": "All answers of a worker share one flip probability, so together they tell more than one does.",
-        "one answer": "Whoever knows the other answers learns the flip probability from them, and so more of this one.",
-    }
-    units: tuple[Literal["all answers", "one answer"], ...] = ("all answers", "one answer")
-    for letter, unit in zip(("", "b"), units, strict=True):
+    cases: tuple[tuple[str, Literal["all answers", "one answer"], str, str], ...] = (
+        (
+            "T3",
+            "all answers",
+            f"{whole}, a = 0, ε = 1",
+            "All answers of a worker share one flip probability, so together they tell more than one does.",
+        ),
+        (
+            "T3b",
+            "one answer",
+            f"loss of one of a worker's {NUM_ANSWERS} answers, the others being known, a = 0, ε = 1",
+            "Whoever knows the other answers learns the flip probability from them, and so more of this one.",
+        ),
+    )
+    for key, unit, quantity, note in cases:
         yield _found(
-            key=f"T3{letter}",
-            quantity=quantities[unit],
+            key=key,
+            quantity=quantity,
             claimed=_EPSILON,
             found=_exact_loss("two_layer", unit),
             command=_AUDIT,
             only="for a worker with a single answer",
-            note=notes[unit],
+            note=note,
         )
     yield _found(
         key="T3c",

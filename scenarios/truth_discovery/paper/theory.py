@@ -2,7 +2,7 @@
 
 - (6) and (7), reading T8: with x = ±1 for a right or a wrong answer, Markov's inequality needs E[e^(−xw)], for which
   the paper has (E[e^(−x)])^w. By Jensen's inequality that is too small for all qualities that are folded into [0, ½].
-  Half the weights give the same vote and Chernoff's bound, the best of this kind.
+  Half the weights give the same vote and Chernoff's bound, Π 2√(p(1 − p)), the best of this kind.
 - Δ = Π p_u^f, Section 6.2.3: its mean is one layer's change (b/2)^n, below which it is with probability Q(n, n·ln 2),
   whatever b is. As derived from (10) it should be Π 2·p_u^f, whose large values become more probable with n if b > ½.
 - At ε = 0, reading T5: as P and 1 − P have one law, so have the reports on answers and on their complement.
@@ -24,11 +24,6 @@ from ..workers import printed_factor
 def printed_bound(quality: float, num_workers: int) -> float:
     """Return the right-hand side of (7), of workers who are all alike."""
     return math.prod([printed_factor(quality)] * num_workers)
-
-
-def chernoff_bound(quality: float, num_workers: int) -> float:
-    """Return Π 2√(p(1 − p)), the bound that (7) should be (Chernoff 1952)."""
-    return math.prod([2 * float(np.sqrt(quality * (1 - quality)))] * num_workers)
 
 
 def exact_error(quality: float, num_workers: int) -> float:

@@ -15,15 +15,16 @@ from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
-from psephos.scenarios.truth_discovery.paper import trials as module
-from psephos.scenarios.truth_discovery.paper.trials import (
-    ESTIMATOR_NAMES,
+from psephos.scenarios.truth_discovery.paper import crowds as module
+from psephos.scenarios.truth_discovery.paper.crowds import (
+    OF_PAPER,
     Cells,
     clean_accuracy,
     noise_at,
     session_of,
     with_estimator,
 )
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS
 
 SEED, CELL = 5, "a cell"
 TRIALS = 5
@@ -32,7 +33,7 @@ TRIALS = 5
 def accuracies(layout: Layout, noise: Noise, *estimators: str, seed: int = SEED) -> list[list[float]]:
     """Return each estimator's accuracies, as cells of a crowd have them."""
     found = Cells({CELL: layout}, seed=seed).accuracies(CELL, noise, estimators, trials=TRIALS)
-    return [found[name].tolist() for name in estimators]
+    return [list(found[name].numbers) for name in estimators]
 
 
 class ShiftedNoise(SimulatedNoise):
@@ -100,15 +101,17 @@ def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
 
 def test_an_estimator_sees_the_same_reports_alone_and_beside_others(layout: Layout) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=1.0))
-    together = accuracies(layout, noise, *ESTIMATOR_NAMES)
-    assert together == [accuracies(layout, noise, name)[0] for name in ESTIMATOR_NAMES]
+    names = (*OF_PAPER, *GRIDS.estimators["claimed"][2:], "auto")
+    together = accuracies(layout, noise, *names)
+    assert together == [accuracies(layout, noise, name)[0] for name in names]
+    assert accuracies(layout, noise, *names[::-1]) == together[::-1]
 
 
 def test_how_many_trials_stand_side_by_side_changes_nothing(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.2))
     found: list[list[list[float]]] = []
     for number in (1, 2, TRIALS):
-        monkeypatch.setattr(module, "_TRIALS_AT_A_TIME", number)
+        monkeypatch.setattr(module, "TRIALS_AT_A_TIME", number)
         found.append(accuracies(layout, noise, "majority", "truth_discovery"))
     assert found[0] == found[1] == found[2]
 
@@ -125,7 +128,7 @@ def test_tasks_without_a_truth_or_without_answers_do_not_count() -> None:
     fewer = with_answers(crowd, kept, truth)
     layout = Layout.of(fewer)
     assert layout.is_gold.tolist() == [place == 3 for place in range(30)]
-    assert clean_accuracy(layout, with_estimator(layout.parameters, "majority")) == 1.0
+    assert clean_accuracy(layout, "majority") == 1.0
 
 
 def with_answers(crowd: Crowd, kept: NDArray[np.bool_], truth: IntArray) -> Crowd:

@@ -31,8 +31,8 @@ def test_a_crowd_of_one_s_own_has_the_table_and_the_figures_and_counts_neither_w
     cells = _rows("out/table-3.csv")
     assert {cell["crowd"] for cell in cells} == {"mine.csv"}
     assert {cell["published"] for cell in cells} == {""}
-    clean = {cell["method"]: float(cell["error_rate"]) - float(cell["change"]) for cell in cells}
-    assert clean == pytest.approx(dict.fromkeys(clean, 0.0))  # four of five workers are right on every task
+    clean = {cell["method"]: float(cell["accuracy"]) + float(cell["change"]) for cell in cells}
+    assert clean == pytest.approx(dict.fromkeys(clean, 1.0))  # four of five workers are right on every task
     assert [row["name"] for row in _rows("out/figure-2.csv")] == [f"w{worker}" for worker in range(5)]
     shares = [float(row["error"]) for row in _rows("out/figure-2.csv")]
     assert shares == pytest.approx([2 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6])  # wrong where task + worker is 0 or 5
