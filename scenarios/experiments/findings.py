@@ -243,17 +243,6 @@ def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
     return find
 
 
-def said_in(module: str) -> Callable[..., Finding]:
-    """Return what makes findings that trials judge, of a key, a verdict, numbers, and what the claim leaves open."""
-
-    def find(key: str, judgement: Judgement, numbers: str, *, on_stand_in: bool = False, **said: object) -> Finding:
-        line = _claims_of(module)[key]
-        claim, source = f"{line['claim'].format(**said)}.", line["place"].format(**said)
-        return Finding(claim=claim, source=source, judgement=judgement, numbers=numbers, on_stand_in=on_stand_in)
-
-    return find
-
-
 class Sentence(NamedTuple):
     """A sentence of a paper, and all that judges it."""
 

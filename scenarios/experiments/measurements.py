@@ -12,7 +12,6 @@ from scipy.special import ndtri
 from ...protocol.elementary import erfc, square
 
 _RISK: Final = 0.05  # that something is said to differ by chance alone
-_EXCESS = 4.0  # a mean square so many of its standard deviations above 1 is no chance
 
 
 class Measurement(msgspec.Struct, frozen=True):
@@ -126,8 +125,3 @@ def mean_square(numbers: Iterable[float]) -> float:
     """Return the mean of the squares."""
     squares = [number * number for number in numbers]
     return math.fsum(squares) / len(squares)
-
-
-def most_by_chance(number: int) -> float:
-    """Return what the mean square of so many standard normal numbers hardly exceeds (1 in 10,000)."""
-    return 1 + _EXCESS * math.sqrt(2 / number)

@@ -3,21 +3,11 @@
 import csv
 import importlib.resources
 from collections.abc import Sequence
-from typing import TypeVar
-
-import msgspec
-
-GridsT = TypeVar("GridsT", bound=msgspec.Struct)
 
 
 def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
     """Return the lines of a CSV file in a module's package, by the names of its header."""
     return list(csv.DictReader(text_beside(module, file).splitlines()))
-
-
-def grids_beside(module: str, kind: type[GridsT]) -> GridsT:
-    """Return what `grids.toml` in a module's package says: which experiments are run, at which places of their axes."""
-    return msgspec.toml.decode(text_beside(module, "grids.toml"), type=kind)
 
 
 def text_beside(module: str, file: str) -> str:

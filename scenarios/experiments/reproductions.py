@@ -131,7 +131,6 @@ class Experiments(Generic[_FoundT]):
     introduction: str  # the page's first paragraph, in which {run} is what was found
     cells: str  # how many trials cells have, as the terminal says it, with {run} as well
     remarks: Sequence[str]  # paragraphs on what is not the paper's own, and on what the numbers of readings mean
-    lacking: Callable[[Sequence[str]], str] = ", ".join  # a clause that says what is not there without these data sets
     # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
     needs: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict[str, Sequence[str]])  # of tables
@@ -279,7 +278,7 @@ def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, pr
     """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
     experiments = _experiments_of(paper, is_own=bool(found.own))
     parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
-    parts += [*_lacks(experiments, found), *_left_out(found)]
+    parts += [*_lacks(found), *_left_out(found)]
     for heading, findings in found.findings.items():
         parts += [f"## {heading}", *_remark_on(heading), count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
@@ -306,7 +305,7 @@ def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) 
     console.print()
     cells = experiments.cells.format(run=found)
     notes = (f"{cells}, seed {found.seed}; ± is one standard error", *experiments.remarks)
-    warned = [*_lacks(experiments, found), *_left_out(found), *_remark_on(ON_OWN_DATA if found.own else "")]
+    warned = [*_lacks(found), *_left_out(found), *_remark_on(ON_OWN_DATA if found.own else "")]
     for style, lines in (("yellow", warned), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
@@ -320,10 +319,10 @@ def _left_out(found: PaperReproduction) -> Iterator[str]:
         yield f"A part of the paper's experiments, or others: {told}. Claims whose rows are not there are left out."
 
 
-def _lacks(experiments: Experiments[Any], found: PaperReproduction) -> Iterator[str]:
+def _lacks(found: PaperReproduction) -> Iterator[str]:
     """Yield a sentence for each reason why something is not there."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in found.missing.items():
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
-        yield f"{experiments.lacking(names)}: {reason}. {_FOLDER}"
+        yield f"Not run on {', '.join(names)}: {reason}. {_FOLDER}"

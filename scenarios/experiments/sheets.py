@@ -23,11 +23,6 @@ _BESIDE: Final = " | "
 _MEASURED: Final = (Measurement, Measurement | None)
 
 
-def where(rows: Iterable[RowT], **fields: object) -> list[RowT]:
-    """Return the rows whose fields have these values."""
-    return [row for row in rows if all(_value(row, name) == value for name, value in fields.items())]
-
-
 class _Told(TypedDict, total=False):
     """What a `Table` is told besides."""
 
@@ -77,11 +72,6 @@ def pivoting(
     ]
     headers = [*heads, *(header for _, headers in columns for header in headers)]
     return Table(columns=headers, rows=found, **told)
-
-
-def stacked(tables: Sequence[Table], **told: Unpack[_Told]) -> Table:
-    """Return the lines of tables of the same columns as one."""
-    return Table(columns=tables[0].columns, rows=[row for table in tables for row in table.rows], **told)
 
 
 def flat(rows: Iterable[Row]) -> Rows:

@@ -15,7 +15,6 @@ from psephos.scenarios.experiments.measurements import (
     in_blocks,
     mean_of,
     mean_square,
-    most_by_chance,
     normal_probability,
     share_of,
     unseen,
@@ -48,7 +47,6 @@ def test_the_normal_law_is_the_normal_law() -> None:
 def test_squares_are_judged_by_what_chance_gives() -> None:
     """Of 50 standard normal numbers the mean square has the standard deviation √(2/50) = 0.2."""
     assert mean_square([3.0, -1.0]) == 5
-    assert most_by_chance(50) == pytest.approx(1 + 4 * 0.2)
 
 
 def test_a_measurement_is_written_with_its_error() -> None:

@@ -109,10 +109,9 @@ EXPERIMENTS = Experiments(
     introduction="{run.trials:,} tosses, seed {run.seed}.",
     cells="{run.trials:,} tosses a coin",
     remarks=("Readings are read.",),
-    lacking=lambda names: f"There is no {' and no '.join(names)}",
 )
 LACKS = [
-    f"There is no {what}. A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
+    f"Not run on {what}. A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
     for what in ("gold and no silver: it is not there", "tin: nobody has it")
 ]
 

@@ -1,12 +1,11 @@
 """Rows chosen, laid out as tables by one of their lines, and flat, an error in a column; findings in Markdown."""
 
 import msgspec
-import pytest
 from psephos.scenarios.experiments.findings import Finding
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
 from psephos.scenarios.experiments.judging import judged
 from psephos.scenarios.experiments.measurements import Measurement
-from psephos.scenarios.experiments.sheets import flat, listing, pivoting, stacked, where
+from psephos.scenarios.experiments.sheets import flat, listing, pivoting
 
 
 class Row(msgspec.Struct):
@@ -36,14 +35,6 @@ def test_a_finding_says_its_verdict_first() -> None:
     ]
 
 
-def test_rows_are_chosen_by_their_fields() -> None:
-    assert where(ROWS, name="a", error=Measurement(2, 0.5)) == [ROWS[1]]
-    assert where(PLACES, crowd="b", at=1) == [PLACES[2]]
-    assert where(ROWS, name="a", error=None) == []
-    with pytest.raises(AttributeError, match="nam"):
-        where(ROWS, nam="a")
-
-
 def test_a_line_of_a_table_says_its_headers_and_its_cells() -> None:
     table = listing(
         ROWS,
@@ -70,5 +61,3 @@ def test_rows_of_the_same_labels_stand_on_one_line_in_the_order_of_the_first() -
         ["b", "line: b", "0.5", "b", "1.0", "b", "–"],
         ["a", "line: a", "–", "–", "3.0", "a", "x"],
     ]
-    both = stacked([table, table], caption="Twice", note="the same", labels=2)
-    assert (both.columns, both.rows, both.note) == (table.columns, [*table.rows, *table.rows], "the same")
