@@ -13,9 +13,8 @@ PAPER: Final = Paper(
     help="""Figures 1 to 10 of the moral preferences paper; better mechanisms at the same epsilon, weights, projections.
 
     The run's folder gets a CSV for each figure and table, a PNG and an SVG for each picture, summary.md, which says
-    which claims hold, and reproduction.json with every number. It takes some
-    twenty minutes of one core; --trials 10 takes
-    a tenth of it. All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's.
+    which claims hold, and reproduction.json with every number. It takes some twenty minutes of one core; --trials 10
+    takes a tenth of it. All voters are made up; those of Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's.
     """,
     experiments=f"{__name__}.runs:EXPERIMENTS",
     trials=100,
