@@ -112,7 +112,7 @@ EXPERIMENTS = Experiments(
 )
 LACKS = [
     f"Not run on {what}. A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
-    for what in ("gold and no silver: it is not there", "tin: nobody has it")
+    for what in ("gold, silver: it is not there", "tin: nobody has it")
 ]
 
 
