@@ -70,8 +70,13 @@ def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
             names = OF_PAPER if what == "accuracy" else (what,)
             for name in names:
                 ours, value = crowds[known["crowd"]][name], float(printed)
-                told = {"crowd": known["crowd"], "what": name, "ours": ours, "printed": value}
-                yield {**told, "distance": abs(ours - value)}
+                yield {
+                    "crowd": known["crowd"],
+                    "what": name,
+                    "ours": ours,
+                    "printed": value,
+                    "distance": abs(ours - value),
+                }
 
 
 def with_estimator(parameters: Parameters, estimator: str) -> Parameters:

@@ -29,7 +29,6 @@ from ..crowd_reports import Layout, draw_labels
 from ..data.labels import read_labels
 from ..data.parties import FIELD, CrowdFile
 from ..workers import importance, shares_wrong
-from . import PAPER
 from .claims import findings_on_truth_discovery
 from .crowds import (
     DUCHENNE,
@@ -54,8 +53,9 @@ _NUM_POINTS: Final = 200
 # Of fewer a correlation says nothing.
 _FEWEST_WORKERS: Final = 4
 # What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost the most.
-_PART_COMPARED: Final = 5
-_PART_OF_OTHERS: Final = 120
+# Which part of the trials, and how many at the least.
+_COMPARED: Final = (5, 100)
+_OTHERS: Final = (120, 10)
 
 
 class Grids(msgspec.Struct, frozen=True):
@@ -177,7 +177,6 @@ def _weights(crowd: str, layout: Layout, asked: Asked, grids: Grids) -> Part:
                 "crowd": crowd,
                 "name": layout.crowd.workers[worker],
                 "num_answers": int(counts[worker]),
-                "epsilon": grids.weight_epsilon,
                 "flip_probability": float(flips[worker]),
                 "clean": float(clean[worker]),
                 "reported": float(reported[worker]),
@@ -213,9 +212,16 @@ def _figure_1(grids: Grids) -> Iterator[Row]:
     for panel, laws in panels.items():
         changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
         for law in laws:
-            told = {"panel": panel, "high": law.high, "num_workers": law.num_workers, "mean": law.mean}
             for change in changes.tolist():
-                yield {**told, "change": change, "density": law.density(change), "chance": law.distribution(change)}
+                yield {
+                    "panel": panel,
+                    "high": law.high,
+                    "num_workers": law.num_workers,
+                    "mean": law.mean,
+                    "change": change,
+                    "density": law.density(change),
+                    "chance": law.distribution(change),
+                }
 
 
 def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Row]:
@@ -232,8 +238,8 @@ def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Ro
         taken = "two_layer" if unit == "claimed" else max(tells, key=lambda name: tells[name])
         one: Mapping[str, Sample] = {}
         for mechanism, noise in noises.items():
-            found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=_part(trials, _PART_COMPARED))
-            found |= cells.accuracies(crowd, noise, grids.estimators[unit], trials=_part(trials, _PART_OF_OTHERS))
+            found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=_part(trials, *_COMPARED))
+            found |= cells.accuracies(crowd, noise, grids.estimators[unit], trials=_part(trials, *_OTHERS))
             for estimator, accuracy in found.items():
                 yield {
                     "crowd": crowd,
@@ -251,8 +257,8 @@ def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Ro
             one = found
 
 
-def _part(trials: int, part: int) -> int:
-    return max(trials // part, PAPER.least_trials)
+def _part(trials: int, part: int, least: int) -> int:
+    return min(max(trials // part, least), trials)
 
 
 EXPERIMENTS: Final = experiments_of(
