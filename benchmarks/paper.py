@@ -15,13 +15,11 @@ from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
-from psephos.scenarios.dpwevote.paper.reproduction import published_tables
-from psephos.scenarios.dpwevote.paper.trials import Cells
+from psephos.scenarios.dpwevote.paper.runs import Cells, published_table
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
 from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
 from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
-from psephos.scenarios.truth_discovery.paper.runs import published_table
 from table import Row, at_most, skipped
 from trials import timed
 
@@ -47,7 +45,8 @@ _MOST_OF_A_CANDIDATE: Final = 0.05
 def measure(*, quick: bool) -> Iterator[Row]:
     """Yield the time of all cells of the tables, of the optimal mechanism by the number of weights, and of outcomes."""
     trials = PAPER.least_trials if quick else _TRIALS
-    seconds = timed(lambda: published_tables(Cells(trials=trials, seed=1), trials))
+    cells = Cells(trials=trials, seed=1)
+    seconds = timed(lambda: [list(published_table(table, cells, trials)) for table in "34"])
     most = None if quick else _MOST_SECONDS
     yield Row(
         f"DPWeVote's Tables 3 and 4, {trials:,} votes a cell",
@@ -87,5 +86,5 @@ def _measure_crowd(trials: int, *, most: float | None) -> Row:
     if not (path / DUCHENNE).is_dir():
         return skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
     cells = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
-    seconds = timed(lambda: list(published_table(cells, DUCHENNE, trials=trials)))
+    seconds = timed(lambda: list(published_crowd_table(cells, DUCHENNE, trials=trials)))
     return Row(what, f"{seconds:.1f} s", goal=at_most(seconds, most, unit=" s"))

@@ -49,7 +49,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
     ("scenario", "system", "needs_scipy", "number"),
     [
         ("eu-council", "dpwevote", False, 240),
-        ("crowd", "truth_discovery", True, 259),
+        ("crowd", "truth_discovery", True, 260),
         ("moral-synthetic", "moral_preferences", True, 264),
         ("two-societies", "fair_voting", True, 265),
     ],

@@ -23,7 +23,6 @@ from ...experiments.comparing import Row, select
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
 from ...experiments.measurements import (
-    as_published,
     deviation,
     in_blocks,
     mean_of,
@@ -130,8 +129,8 @@ def parts(asked: Asked) -> Iterator[Part]:
     cells, grids = Cells(trials=asked.trials, seed=asked.seed), grids_of(__name__, _Grids, asked.settings)
     tables: dict[str, list[Row]] = {}
     for table, told, number, rows in (
-        ("table_3", "Table 3", 60, _published("3", cells, asked.trials)),
-        ("table_4", "Table 4", 60, _published("4", cells, asked.trials)),
+        ("table_3", "Table 3", 60, published_table("3", cells, asked.trials)),
+        ("table_4", "Table 4", 60, published_table("4", cells, asked.trials)),
         ("figure_4", "Figure 4", grids.figure_4.number, _curves(cells, [UNIFORM], grids.figure_4)),
         ("skewed", "skewed votes", len(FIXED) * grids.skewed.number, _curves(cells, FIXED, grids.skewed)),
         ("gaps", "", 0, _gaps(grids, tables)),
@@ -156,7 +155,7 @@ def runs_behind(shares: Sequence[float]) -> int:
     return _RUNS
 
 
-def _published(number: str, cells: Cells, trials: int) -> Iterator[Row]:
+def published_table(number: str, cells: Cells, trials: int) -> Iterator[Row]:
     """Yield Table 3 or 4: each number of the paper beside ours, and beside what is expected without drawing."""
     all_rows = rows_beside(__name__, "published.csv")
     for line in (line for line in all_rows if line["table"] == number):

@@ -96,7 +96,7 @@ def test_samples_of_the_same_draws_are_compared_trial_by_trial() -> None:
     draws = [(-1.0) ** trial for trial in range(100)]
     more = [draw + 0.1 + 0.01 * (-1) ** (trial // 2) for trial, draw in enumerate(draws)]
     line = Line("cells variant=a", "variant=b", "mse", "average")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"variant": name, "n": 10, "mse": sample_of(own, is_share=True)} for name, own in (("a", more), ("b", draws))
     ]
     found = told(line, rows)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from psephos.scenarios.experiments.comparing import Line, compare
 from psephos.scenarios.experiments.declared import page_of as declared_page
-from psephos.scenarios.experiments.declared import rows_beside
 from psephos.scenarios.experiments.measurements import sample_of
+from psephos.scenarios.experiments.paper_files import rows_beside
 from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.moral_preferences.paper import PAPER, runs
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, OWN
@@ -55,9 +55,9 @@ def made_up(cells: Iterable[Cell], *, trials: int, **_: object) -> Mapping[Cell,
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, list[tuple[str, int, int]]]:
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, list[tuple[str, float, float]]]:
     """A reproduction with accuracies of our own making, its folder, and what it said as it went on."""
-    said: list[tuple[str, int, int]] = []
+    said: list[tuple[str, float, float]] = []
     path = tmp_path_factory.mktemp("reproduction") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "measure_all", made_up)
@@ -68,7 +68,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, lis
             seed=3,
             workers=1,
             pictures=False,
-            on_progress=lambda *step: said.append(step),
+            on_progress=lambda told, done, total: said.append((told, done, total)),
         )
     return found, path, said
 
