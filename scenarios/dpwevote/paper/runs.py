@@ -23,6 +23,7 @@ from ...experiments.comparing import Row, select
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
 from ...experiments.measurements import (
+    as_published,
     deviation,
     in_blocks,
     mean_of,
