@@ -115,12 +115,13 @@ def experiments_of(
         claims: the file of those that are judged first.
     """
     page = page_of(module, data or "page.toml")
-    found = msgspec.defstruct(
+    rows = msgspec.defstruct(
         "Rows",
         [(name, tuple[Mapping[str, Any], ...]) for name in page.tables],
         bases=(PaperReproduction,),
         kw_only=True,
     )
+    found = cast("type[PaperReproduction]", rows)
 
     def tables_of(run: Any) -> Tables:
         return {name: getattr(run, name) for name in page.tables}
