@@ -79,6 +79,8 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
         options["own"] = given
     told_later = {"pictures", "settings", "only"}
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key not in told_later})
+    asked = {key: options[key] for key in ("settings", "only", "own") if key in options}
+    reproductions.check_part(paper, **asked)
     folder = make_folder(out, f"reproduce-{name}")
     with steps(make_console(stderr=True)) as tell:
         found = reproductions.reproduce(paper, folder, **options, on_progress=tell)

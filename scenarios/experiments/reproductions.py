@@ -160,6 +160,15 @@ def check_options(
         require(name in paper.own_words or Path(value).is_file(), f"--{name}", value, "a file that is there")
 
 
+def check_part(
+    paper: Paper, *, settings: Sequence[str] = (), only: Sequence[str] = (), own: Mapping[str, str] = _NOTHING
+) -> set[str]:
+    """Return the tables that are made with these options of `reproduce`; ConfigurationError where there is none."""
+    experiments = _experiments_of(paper, is_own=bool(own))
+    refuse(settings and not experiments.takes_settings, "--set", ", ".join(settings), "left out: here are no grids")
+    return experiments.wanted(only)
+
+
 @contextlib.contextmanager
 def as_option(option: str, field: str) -> Generator[None]:
     """Let errors name an option where a scenario would name a field, or a part of it."""
@@ -213,8 +222,7 @@ def reproduce(
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
     experiments = _experiments_of(paper, is_own=bool(own))
-    wanted = experiments.wanted(only)
-    refuse(settings and not experiments.takes_settings, "--set", ", ".join(settings), "left out: here are no grids")
+    wanted = check_part(paper, settings=settings, only=only, own=own)
     total, begun = experiments.steps, itertools.count()
 
     def tell(said: str) -> None:

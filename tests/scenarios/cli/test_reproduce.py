@@ -92,3 +92,10 @@ def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monke
         assert shown in ended.out
     assert "Table 3, Duchenne" not in ended.out
     assert {path.suffix for path in Path("out").iterdir()} == {".csv", ".html", ".json", ".md"}
+
+
+def test_a_table_that_no_paper_has_leaves_no_folder(psephos: Psephos) -> None:
+    ended = psephos("reproduce", "dpwevote", "--table", "cost")
+    assert ended.status == 2
+    assert "--table must be one of costs, " in ended.err
+    assert not Path("runs").exists()
