@@ -11,13 +11,13 @@ Python is left what draws, and the laws.
 
 import copy
 import functools
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from ...protocol.errors import ConfigurationError, one_of, require
+from ..reading.conversion import convert
 from ..reading.settings import read_settings
 from ..tables import Table
 from ..verdicts import Judgement
@@ -100,6 +100,7 @@ def experiments_of(
     *,
     parts: Callable[[Asked], Iterable[Part]],
     laws: Callable[[], Iterable[BoundedFinding]],
+    grids: type[Any] | None = None,
     steps: int = 0,
     data: str = "",
     claims: str = "claims.csv",
@@ -110,6 +111,7 @@ def experiments_of(
         module: whose package it is.
         parts: makes the rows, of the tables that the page names.
         laws: finds what laws say of the paper's claims.
+        grids: the type of what `parts` are asked for; where values of them can be set.
         steps: as `Experiments` has it.
         data: the page's file where all is somebody's own data, on which laws say nothing.
         claims: the file of those that are judged first.
@@ -134,7 +136,7 @@ def experiments_of(
         parts=parts,
         steps=steps,
         needs=page.needs,
-        takes_settings=not data,
+        grids=None if grids is None else functools.partial(grids_of, module, grids),
         on_paper=judged(claims),
         additions=None if data else judged("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
@@ -159,29 +161,30 @@ def page_of(module: str, file: str = "page.toml") -> Page:
 def grids_of(module: str, kind: type[GridsT], settings: Sequence[str] = ()) -> GridsT:
     """Return which experiments are run, at which places of their axes: a paper's own, but for settings.
 
+    What can be set is a number, a word, or a list of these.
+
     Raises:
-        ConfigurationError: a setting has no key of the grids, or another kind of value.
+        ConfigurationError: a setting has no such key, or a value that the type does not allow.
     """
-    grids: Any = copy.deepcopy(page_of(module).grids)
+    grids: dict[str, Any] = copy.deepcopy(page_of(module).grids)
+    tables = dict(_leaves_of(grids))
     for key, value in read_settings(settings):
-        *path, name = key.split(".")
-        keys = list(_keys_of(grids))
-        require(key in keys, "--set", key, one_of(keys, key))
-        functools.reduce(operator.getitem, path, grids)[name] = value
-    try:
-        return msgspec.convert(grids, kind)
-    except msgspec.ValidationError as error:
-        told = ", ".join(settings)
-        raise ConfigurationError(field="--set", value=told, allowed=f"as the paper has it: {error}") from None
+        require(key in tables, "--set", key, one_of(list(tables), key))
+        tables[key][key.rpartition(".")[2]] = value
+        try:
+            convert(grids, kind, "")
+        except ConfigurationError as error:
+            raise ConfigurationError(field=key, value=value, allowed=error.allowed) from None
+    return convert(grids, kind, "")
 
 
-def _keys_of(grids: Mapping[str, Any], before: str = "") -> Iterator[str]:
-    """Yield the keys of all values that are no tables."""
-    for name, value in grids.items():
+def _leaves_of(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the key of each value that can be set, and the table that holds it."""
+    for name, value in table.items():
         if isinstance(value, dict):
-            yield from _keys_of(cast("dict[str, Any]", value), f"{before}{name}.")
-        else:
-            yield f"{before}{name}"
+            yield from _leaves_of(cast("dict[str, Any]", value), f"{before}{name}.")
+        elif not (isinstance(value, list) and value and isinstance(value[0], dict)):
+            yield f"{before}{name}", table
 
 
 def _judged(

@@ -6,7 +6,6 @@ What is a paper's own, it declares: `Paper` says what may be asked, `Experiments
 import contextlib
 import dataclasses
 import importlib.metadata
-import itertools
 import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -96,8 +95,8 @@ class Asked(NamedTuple):
     """Is told what begins, where a part has parts itself."""
     own: Mapping[str, str] = _NOTHING
     """Somebody's own files, and what is said of them, by the names of the options."""
-    settings: Sequence[str] = ()
-    """What is run in place of the paper's own grids, as key=value."""
+    grids: Any = None
+    """Which experiments are run, where the paper has grids that can be set."""
 
 
 class Part(NamedTuple):
@@ -134,7 +133,7 @@ class Experiments(Generic[_FoundT]):
     # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
     steps: int = 0
     needs: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict[str, Sequence[str]])  # of tables
-    takes_settings: bool = False  # whether its grids can be set
+    grids: Callable[[Sequence[str]], Any] | None = None  # made of settings, where they can be set
 
     def wanted(self, only: Sequence[str]) -> set[str]:
         """Return the tables that are made where these files are asked for, with those that they are made of."""
@@ -162,11 +161,18 @@ def check_options(
 
 def check_part(
     paper: Paper, *, settings: Sequence[str] = (), only: Sequence[str] = (), own: Mapping[str, str] = _NOTHING
-) -> set[str]:
-    """Return the tables that are made with these options of `reproduce`; ConfigurationError where there is none."""
+) -> tuple[set[str], Any]:
+    """Return the tables that are made with these options of `reproduce`, and the grids.
+
+    Raises:
+        ConfigurationError: there is no such table, or nothing of that kind that can be set.
+    """
     experiments = _experiments_of(paper, is_own=bool(own))
-    refuse(settings and not experiments.takes_settings, "--set", ", ".join(settings), "left out: here are no grids")
-    return experiments.wanted(only)
+    wanted = experiments.wanted(only)
+    if experiments.grids is not None:
+        return wanted, experiments.grids(settings)
+    refuse(settings, "--set", ", ".join(settings), "left out: here are no grids")
+    return wanted, None
 
 
 @contextlib.contextmanager
@@ -222,16 +228,17 @@ def reproduce(
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
     experiments = _experiments_of(paper, is_own=bool(own))
-    wanted = check_part(paper, settings=settings, only=only, own=own)
-    total, begun = experiments.steps, itertools.count()
+    wanted, grids = check_part(paper, settings=settings, only=only, own=own)
+    begun: list[str] = []
 
     def tell(said: str) -> None:
-        on_progress(said, next(begun), total)
+        on_progress(said, len(begun), experiments.steps)
+        begun.append(said)
 
     tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     try:
-        for step, part in enumerate(experiments.parts(Asked(trials, seed, data, workers, tell, own, settings))):
+        for part in experiments.parts(Asked(trials, seed, data, workers, tell, own, grids)):
             chosen = {name: rows for name, rows in part.rows.items() if name in wanted}
             if part.told and len(chosen) == len(part.rows):
                 tell(part.told)
@@ -240,7 +247,8 @@ def reproduce(
                 for row in rows:
                     tables[name].append(row)
                     if part.number:
-                        on_progress(part.told, step + len(tables[name]) / part.number, total)
+                        done = len(begun) - 1 + min(len(tables[name]) / part.number, 1.0)
+                        on_progress(part.told, done, experiments.steps)
     except BaseException:
         _write_tables(folder, {_file_of(experiments.found, name): rows for name, rows in tables.items()})
         raise

@@ -67,17 +67,29 @@ def _allowed(problem: str, kind: type[Any], place: str, value: object) -> str:
         return f"without the unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}"
     if missing := re.match(r"Object missing required field `(.+)`", problem):
         return f"with the required key {missing[1]!r}"
-    if problem.startswith("Invalid enum value") and (choices := _choices(kind, place)):
+    if bounded := re.fullmatch(r"Expected `(\w+)` ((?:of length )?[<>]=? \S+)", problem):
+        return f"{_WORDS.get(bounded[1], bounded[1])} {bounded[2].removesuffix('.0')}"
+    if problem.startswith("Invalid enum value") and (choices := _choices(_type_at(kind, place))):
         return one_of(choices, value)
     if problem.startswith("Invalid value") and place.endswith(".type") and (tags := _tags(kind, place[:-5])):
         return one_of(tags, value)
     return f"another value ({problem.replace('`', '')})"
 
 
-def _choices(kind: type[Any], name: str) -> list[str]:
-    """Return what a struct's field of literals, or of an enumeration, allows; nothing for a field of another type."""
-    declared = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    named = declared.get(name)
+def _type_at(kind: Any, place: str) -> Any:
+    """Return the type of what stands at msgspec's place, in structs and lists; None for what stands elsewhere."""
+    for key, _ in re.findall(r"(\w+)|\[(\d+)\]", place):
+        inner = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+        if key:
+            fields = msgspec.structs.fields(inner) if hasattr(inner, "__struct_fields__") else ()
+            kind = {field.name: field.type for field in fields}.get(key)
+        else:
+            kind = next(iter(typing.get_args(inner)), None)
+    return kind
+
+
+def _choices(named: Any) -> list[str]:
+    """Return what literals, or an enumeration, allow; nothing for another type."""
     if isinstance(named, type) and issubclass(named, enum.Enum):
         return [str(member.value) for member in named]
     choices: list[str] = []

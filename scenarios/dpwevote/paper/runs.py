@@ -3,14 +3,16 @@
 `page.toml` says what is run, what each table of rows holds, and how it is told.
 """
 
+import collections
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from ....protocol.blocks import decide_sessions, sessions_at_once
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
@@ -20,7 +22,7 @@ from ....protocol.elementary import square
 from ....protocol.phases import InputBlock, Inputs
 from ....protocol.randomness import SimulatedNoise, stream_key
 from ...experiments.comparing import Row, select
-from ...experiments.declared import experiments_of, grids_of
+from ...experiments.declared import experiments_of
 from ...experiments.judging import difference
 from ...experiments.measurements import (
     as_published,
@@ -51,10 +53,18 @@ _SQUARED_UNIT: Final = 4
 _HALF: Final = 0.5 - 1e-9
 
 
+_Variants: TypeAlias = Annotated[
+    Sequence[Literal["printed", "joint", "laplace", "two_point", "signed_rr", "optimal"]], Meta(min_length=1)
+]
+_Numbers: TypeAlias = Annotated[Sequence[Annotated[int, Meta(ge=1, le=10_000)]], Meta(min_length=1)]
+_Percentages: TypeAlias = Annotated[Sequence[Annotated[int, Meta(ge=0, le=100)]], Meta(min_length=1)]
+_Prices: TypeAlias = Annotated[Sequence[Annotated[float, Meta(gt=0, le=1_000)]], Meta(min_length=1)]
+
+
 class _Curves(msgspec.Struct, frozen=True):
-    variants: Sequence[str]
-    partners: Sequence[int]
-    epsilons: Sequence[float]
+    variants: _Variants
+    partners: _Numbers
+    epsilons: Annotated[Sequence[Annotated[float, Meta(ge=0.001, le=30)]], Meta(min_length=1)]
 
     @property
     def number(self) -> int:
@@ -62,13 +72,30 @@ class _Curves(msgspec.Struct, frozen=True):
         return len(self.variants) * len(self.partners) * len(self.epsilons)
 
 
+class _Costs(msgspec.Struct, frozen=True):
+    prices: _Prices
+    candidates: Annotated[Sequence[Annotated[int, Meta(ge=1, le=1_000)]], Meta(min_length=1)]
+
+
+class _Prototype(msgspec.Struct, frozen=True):
+    epsilon: float
+    second_moment: float  # of the optimal mechanism
+    optimal: float | None = None  # its accuracy
+    printed: float | None = None  # the printed rule's
+
+
+class _Yes(msgspec.Struct, frozen=True):
+    even: _Percentages  # where weights are alike often
+    threes: _Percentages  # where all are 3
+
+
 class _Grids(msgspec.Struct, frozen=True):
     figure_4: _Curves
     skewed: _Curves
     power: _Curves
-    yes: Mapping[str, Sequence[int]]  # percentages, by how weights are spread
-    costs: Mapping[str, Sequence[float]]
-    prototypes: Mapping[str, Sequence[float]]
+    yes: _Yes
+    costs: _Costs
+    prototypes: Sequence[_Prototype]
 
 
 class Cells:
@@ -127,8 +154,8 @@ class Cells:
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    cells, grids = Cells(trials=asked.trials, seed=asked.seed), grids_of(__name__, _Grids, asked.settings)
-    tables: dict[str, list[Row]] = {}
+    cells, grids = Cells(trials=asked.trials, seed=asked.seed), asked.grids
+    tables = collections.defaultdict[str, list[Row]](list)
     for table, told, number, rows in (
         ("table_3", "Table 3", 60, published_table("3", cells, asked.trials)),
         ("table_4", "Table 4", 60, published_table("4", cells, asked.trials)),
@@ -140,7 +167,14 @@ def parts(asked: Asked) -> Iterator[Part]:
         ("mechanisms", "better mechanisms", 7 * len(grids.prototypes), _mechanisms(cells, grids)),
         ("costs", "prices", 0, _costs(grids)),
     ):
-        yield Part(told, {table: (tables.setdefault(table, []).append(row) or row for row in rows)}, number=number)
+        yield Part(told, {table: _kept(rows, tables[table])}, number=number)
+
+
+def _kept(rows: Iterable[Row], found: list[Row]) -> Iterator[Row]:
+    """Yield rows, and keep them for the tables that are made of them."""
+    for row in rows:
+        found.append(row)
+        yield row
 
 
 def runs_behind(shares: Sequence[float]) -> int:
@@ -194,10 +228,9 @@ def _curves(cells: Cells, workloads: Sequence[Workload], curves: _Curves) -> Ite
 
 
 def _gaps(grids: _Grids, tables: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    few, *_, many = (
-        select(tables, f"figure_4 variant=printed num_partners={number}") for number in grids.figure_4.partners
-    )
-    for one, other in zip(few, many, strict=True):
+    few, many = min(grids.figure_4.partners), max(grids.figure_4.partners)
+    rows = (select(tables, f"figure_4 variant=printed num_partners={number}") for number in (few, many))
+    for one, other in zip(*rows, strict=True) if few < many else ():
         errors = ("mse_w", "mse_q", "mse_phi")
         yield {"epsilon": one["epsilon"], **{name: difference(one[name], other[name]) for name in errors}}
 
@@ -207,8 +240,9 @@ def _facts(grids: _Grids, tables: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
     rows = select(tables, "figure_4 variant=printed num_partners=100")
     epsilons, accuracies = ([row[name] for row in rows] for name in ("epsilon", "normal_law"))
     errors = ([math.log(row[name].value) for row in rows] for name in ("mse_q", "mse_phi"))
-    yield {"what": "share of the variation that a line explains", "found": correlation(epsilons, accuracies) ** 2}
-    yield {"what": "correlation of the errors' logarithms", "found": correlation(*errors)}
+    if len(rows) > 1:
+        yield {"what": "share of the variation that a line explains", "found": correlation(epsilons, accuracies) ** 2}
+        yield {"what": "correlation of the errors' logarithms", "found": correlation(*errors)}
     for variant in grids.power.variants:
         points = select(tables, f"power workload=threes variant={variant}")
         passing = [point["true_margin"] for point in points if point["normal_law"] >= _HALF]
@@ -219,7 +253,7 @@ def _power(cells: Cells, grids: _Grids) -> Iterator[Row]:
     """Yield the chance to pass; margins are a partner's, w·(φ − ½) on average."""
     curves = grids.power
     for (name, shares), variant, num_partners, epsilon in itertools.product(
-        grids.yes.items(), curves.variants, curves.partners, curves.epsilons
+        msgspec.structs.asdict(grids.yes).items(), curves.variants, curves.partners, curves.epsilons
     ):
         vote = make_vote(variant, epsilon=epsilon)
         law = law_of(vote)
@@ -239,8 +273,8 @@ def _power(cells: Cells, grids: _Grids) -> Iterator[Row]:
 
 
 def _mechanisms(cells: Cells, grids: _Grids) -> Iterator[Row]:
-    for epsilon, (moment, *known) in ((float(name), numbers) for name, numbers in grids.prototypes.items()):
-        optimal, printed = known or (None, None)
+    for prototype in grids.prototypes:
+        epsilon = prototype.epsilon
         votes = {
             "printed": make_vote("printed", epsilon=epsilon),
             "joint": make_vote("joint", epsilon=epsilon),
@@ -250,13 +284,16 @@ def _mechanisms(cells: Cells, grids: _Grids) -> Iterator[Row]:
             "optimal": make_vote("optimal", epsilon=epsilon),
             "optimal, uniform prior": make_vote("optimal", epsilon=epsilon, prior="uniform"),
         }
-        prototypes = {"printed": (None, printed), "optimal, uniform prior": (moment, optimal)}
+        known = {
+            "printed": (None, prototype.printed),
+            "optimal, uniform prior": (prototype.second_moment, prototype.optimal),
+        }
         for name, vote in votes.items():
             law, number = law_of(vote), _MECHANISM_PARTNERS
             found = cells.run(vote, UNIFORM, num_partners=number, label=name, times=_TIMES_THE_TRIALS)
             squares = [square(mean) for mean in law.means.tolist()]
             bound, gap = certificate_of(vote)
-            of_prototype, accuracy = prototypes.get(name, (None, None))
+            moment, accuracy = known.get(name, (None, None))
             yield {
                 "mechanism": name,
                 "epsilon": epsilon,
@@ -268,7 +305,7 @@ def _mechanisms(cells: Cells, grids: _Grids) -> Iterator[Row]:
                 "is_certified": bound is not None,
                 "accuracy": share_of(found["accuracy"] == 1),
                 "normal_law": normal_accuracy(vote, UNIFORM, number),
-                "prototype_second_moment": of_prototype,
+                "prototype_second_moment": moment,
                 "prototype_accuracy": None if accuracy is None else share_in(accuracy, _RUNS),
             }
 
@@ -292,7 +329,7 @@ def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
 
 def _costs(grids: _Grids) -> Iterator[Row]:
     """Yield what each variant offers to some candidates at one price of the whole session."""
-    for price, number in itertools.product(grids.costs["prices"], map(int, grids.costs["candidates"])):
+    for price, number in itertools.product(grids.costs.prices, grids.costs.candidates):
         names = tuple(f"candidate-{place}" for place in range(1, number + 1))
         offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
         variances = {offer.variant: offer.worst_variance for offer in offers}
@@ -324,4 +361,4 @@ def _partners_until_worse(law: Law, variance: float) -> float:
     return max(min(((variance - own) / bias for own, bias in pairs if bias > 0), default=math.inf), 0.0)
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_dpwevote, steps=7)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_dpwevote, grids=_Grids, steps=8)

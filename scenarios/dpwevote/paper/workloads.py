@@ -6,9 +6,8 @@ A pair is a number: 2·(the weight's place in the public set) + (1 for yes, 0 fo
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
@@ -27,12 +26,12 @@ def make_vote(variant: str, *, epsilon: float, prior: str | None = None, split: 
     Of ε, the price of the candidate with its weight, the part `split` goes to the weight, by default half. Variant
     "optimal" has a prior.
     """
-    given: dict[str, object] = {"candidates": ["candidate"], "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
+    given: dict[str, Any] = {"candidates": ("candidate",), "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
     if prior is not None:
         given["prior"] = prior
     if split is not None:
         given |= {"epsilon_weight": split * epsilon, "epsilon_opinion": (1 - split) * epsilon}
-    return DPWeVote(msgspec.convert(given, Parameters))
+    return DPWeVote(Parameters(**given))
 
 
 def inputs_of_pairs(vote: DPWeVote) -> Inputs:

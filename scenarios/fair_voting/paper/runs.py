@@ -13,7 +13,7 @@ from ....protocol.fair_voting import Parameters, Scoring, make_scores
 from ....protocol.fair_voting.reports import possible_reports
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.comparing import Row
-from ...experiments.declared import experiments_of, grids_of
+from ...experiments.declared import experiments_of
 from ...experiments.measurements import as_published
 from ...experiments.reproductions import Asked, Part
 from . import PAPER
@@ -31,7 +31,7 @@ _PILOT: Final = 20
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    grids = grids_of(__name__, Grids, asked.settings)
+    grids: Grids = asked.grids
     loaded, missing = load_profiles(asked.data, grids.profiles)
     for society, sizes in itertools.product(grids.societies, SIZES):
         cells = electorate(society, sizes, trials=asked.trials, seed=asked.seed)
@@ -59,7 +59,9 @@ def _on_profile(own: Loaded, asked: Asked, grids: Grids) -> Part:
 
 def table_1(cells: Cells, grids: Grids = GRIDS) -> Iterator[Row]:
     """Yield the paper's cells of one electorate: ΔW and W, published and ours; and by line 17 as it is printed."""
-    for (name, given), epsilon in itertools.product(grids.algorithms.items(), EPSILONS):
+    for algorithm, epsilon in itertools.product(grids.algorithms, EPSILONS):
+        given = {**algorithm}
+        name = given.pop("name")
         parameters = cells.parameters(epsilon=epsilon, **given)
         found = cells.measure(parameters, ("parity",))["parity"]
         printed = PUBLISHED[cells.profiles.group_sizes, parameters.mechanism, epsilon]
@@ -137,7 +139,7 @@ def _at_price(
 
 def _variances(grids: Grids) -> Iterator[Row]:
     """Yield the variance of one voter's estimated utilities, averaged over the alternatives, by local mechanism."""
-    for size, epsilon in itertools.product(map(int, grids.variances["alternatives"]), grids.variances["epsilons"]):
+    for size, epsilon in itertools.product(grids.variances.alternatives, grids.variances.epsilons):
         reports = possible_reports(Scoring(make_scores("borda", size)), epsilon)
         least = min(report.mean_variance for report in reports)
         for report in reports:
@@ -146,7 +148,7 @@ def _variances(grids: Grids) -> Iterator[Row]:
             yield {"alternatives": size, "epsilon": epsilon, "mechanism": report.name, **told}
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, steps=12)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, grids=Grids, steps=12)
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_fair_voting, data="own.toml", claims="additions.csv"
 )

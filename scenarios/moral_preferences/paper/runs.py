@@ -7,15 +7,17 @@ Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.measurements import sample_of
 from ...experiments.reproductions import Asked, Part
+from ...reading.conversion import convert
 from ...running.processes import num_cores
 from .claims import findings_on_moral_preferences
 from .societies import MACHINE_LIKE, own_kind
@@ -23,18 +25,22 @@ from .trials import Cell, measure_all, protocol_of
 
 _MOST_VOTERS: Final = 200  # Section 5.2: N
 _OF_GROUPS: Final = ("conservative", "epsilon_conservative", "epsilon_moderate")
-_Axes: TypeAlias = Mapping[str, Sequence[Any]]
+_Axes: TypeAlias = Mapping[str, Annotated[Sequence[Any], Meta(min_length=1)]]
 """The cells at all places of these axes, by the names of a cell's fields."""
 
 
 class _Grids(msgspec.Struct, frozen=True):
-    epsilons: Sequence[float]  # where axes name none
+    epsilons: Annotated[Sequence[float], Meta(min_length=1)]  # where axes name none
     curves: Mapping[str, Mapping[str, _Axes]]  # by table and panel
+
+    def __post_init__(self) -> None:
+        for axes in (axes for panels in self.curves.values() for axes in panels.values()):
+            list(_cells(self, axes))  # there are such cells
 
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
-    return _parts(asked, grids_of(__name__, _Grids, asked.settings))
+    return _parts(asked, asked.grids)
 
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
@@ -71,7 +77,7 @@ def _cells(grids: _Grids, axes: _Axes) -> Iterator[Cell]:
     """Yield the cells at all places of some axes, of which the last varies first."""
     every = axes if "groups" in axes else {**axes, "epsilon": axes.get("epsilon", grids.epsilons)}
     for places in itertools.product(*every.values()):
-        yield msgspec.convert(dict(zip(every, places, strict=True)), Cell)
+        yield convert(dict(zip(every, places, strict=True)), Cell, "")
 
 
 def _row(cell: Cell, ours: Sequence[float], clean: Sequence[float]) -> Row:
@@ -95,7 +101,7 @@ def _row(cell: Cell, ours: Sequence[float], clean: Sequence[float]) -> Row:
     }
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_moral_preferences, steps=11)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_moral_preferences, grids=_Grids, steps=11)
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_moral_preferences, data="own.toml"
 )

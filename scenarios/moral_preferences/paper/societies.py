@@ -39,7 +39,7 @@ _FEWEST_VOTERS: Final = 16
 _SEEDS: Final = 1_000_000  # more than there are repetitions, so that no two seeds share a society
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of society."""
 
     kind: str = SYNTHETIC  # or MACHINE_LIKE, or OWN, of a file

@@ -13,12 +13,14 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.errors import one_of, require
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.phases import Inputs, Phase
@@ -26,6 +28,7 @@ from ....protocol.population import randomized
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import TallyBlock
 from ...experiments.paper_files import text_beside
+from ...reading.conversion import convert
 from ...running.processes import in_shares, working
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .societies import Kind, covariance_of_dilemmas, draw_society, seed_of
@@ -43,12 +46,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured in one go."""
 
     society: Kind = Kind()
-    voters: int = 50  # N
+    voters: Annotated[int, Meta(ge=1, le=10_000)] = 50  # N
     method: str = "algorithm-1"
-    epsilon: float = math.inf  # everybody's ε; infinite for what would be released without noise
+    epsilon: Annotated[float, Meta(gt=0)] = math.inf  # everybody's ε; infinite for what would be released without noise
     groups: PrivacyGroups | None = None  # voters with an ε of their own (reading M11), whatever the seed
-    bound: float = 0.0  # B; 0 for the method's own
-    times: int = 1  # as many repetitions as of others, where effects are small
+    bound: Annotated[float, Meta(ge=0)] = 0.0  # B; 0 for the method's own
+    times: Annotated[int, Meta(ge=1)] = 1  # as many repetitions as of others, where effects are small
+
+    def __post_init__(self) -> None:
+        require(self.method in METHODS, "method", self.method, one_of(sorted(METHODS), self.method))
 
     @property
     def without_noise(self) -> "Cell":
@@ -74,11 +80,11 @@ def protocol_of(cell: Cell) -> MoralPreferences:
         method["covariance"] = covariance_of_dilemmas().tolist()
     if cell.bound:
         method["bound"] = cell.bound
-    method |= {"epsilons": cell.groups.levels} if cell.groups else {"epsilon": min(cell.epsilon, _ANY)}
+    epsilon = _ANY if math.isinf(cell.epsilon) else cell.epsilon
+    method |= {"epsilons": cell.groups.levels} if cell.groups else {"epsilon": epsilon}
     features = [f"x{place}" for place in range(1, cell.society.features + 1)]
-    return MoralPreferences(
-        msgspec.convert({"features": features, "max_records": cell.society.records, **method}, Parameters)
-    )
+    given = {"features": features, "max_records": cell.society.records, **method}
+    return MoralPreferences(convert(given, Parameters, ""))
 
 
 def measure(cells: Iterable[Cell], *, seed: int, start: int, stop: int) -> dict[Cell, list[float]]:

@@ -8,16 +8,18 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import correlation
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from ....protocol.arrays import FloatArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.estimators.truth_inference import AnswerBlock, truth_discovery
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
+from ....protocol.truth_discovery.estimators import EstimatorName
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
@@ -48,7 +50,6 @@ from .theory import ProductOfUniforms
 _RUNS: Final = 100
 """Section 7.1.4: the mean of 100 independent trials."""
 _PUBLISHED: Final = rows_beside(__name__, "published.csv")
-_MECHANISMS: Final = ("one_layer", "two_layer")
 _NUM_POINTS: Final = 200
 # Of fewer a correlation says nothing.
 _FEWEST_WORKERS: Final = 4
@@ -58,15 +59,22 @@ _COMPARED: Final = (5, 100)
 _OTHERS: Final = (120, 10)
 
 
+class Figure1(msgspec.Struct, frozen=True):
+    """The curves of Figure 1."""
+
+    highs: Annotated[Sequence[Annotated[float, Meta(ge=0.01, le=1)]], Meta(min_length=1)]  # b
+    numbers: Annotated[Sequence[Annotated[int, Meta(ge=1, le=20)]], Meta(min_length=1)]  # n
+
+
 class Grids(msgspec.Struct, frozen=True):
     """What is run, and where on its axes; `page.toml` says what each is."""
 
     compared: Sequence[str]
-    prices: Mapping[str, Sequence[float]]
-    estimators: Mapping[str, Sequence[str]]
-    weight_epsilon: float
-    num_weights: int
-    figure_1: Mapping[str, Sequence[float]]
+    prices: Mapping[str, Annotated[Sequence[Annotated[float, Meta(gt=0, le=1_000)]], Meta(min_length=1)]]
+    estimators: Mapping[str, Sequence[EstimatorName | Literal["auto"]]]
+    weight_epsilon: Annotated[float, Meta(ge=0, le=30)]
+    num_weights: Annotated[int, Meta(ge=1)]
+    figure_1: Figure1
 
 
 GRIDS: Final = grids_of(__name__, Grids)
@@ -74,7 +82,7 @@ GRIDS: Final = grids_of(__name__, Grids)
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    grids = grids_of(__name__, Grids, asked.settings)
+    grids: Grids = asked.grids
     layouts, missing = load_layouts(asked.data, grids.compared)
     cells = Cells(layouts, seed=asked.seed)
     crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
@@ -204,7 +212,7 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
 
 def _figure_1(grids: Grids) -> Iterator[Row]:
     """Yield the points of Figure 1's curves."""
-    highs, numbers = grids.figure_1["highs"], list(map(int, grids.figure_1["numbers"]))
+    highs, numbers = grids.figure_1.highs, grids.figure_1.numbers
     panels = {
         "a": [ProductOfUniforms(high, numbers[0]) for high in highs],
         "b": [ProductOfUniforms(highs[-1], number) for number in numbers],
@@ -228,10 +236,9 @@ def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Ro
     """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
     layout = cells.layouts[crowd]
     for unit, price in ((unit, price) for unit, own in grids.prices.items() for price in own):
-        noises: dict[str, Noise] = {}
-        for mechanism in _MECHANISMS:
-            with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
-                noises[mechanism] = noise_at(layout, mechanism, unit=unit, price=price)
+        noises = {"one_layer": noise_at(layout, "one_layer", unit=unit, price=price)}
+        with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
+            noises["two_layer"] = noise_at(layout, "two_layer", unit=unit, price=price)
         most = layout.parameters.max_answers
         tells = {name: informativeness(noise, num_answers=most) for name, noise in noises.items()}
         # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
@@ -262,7 +269,7 @@ def _part(trials: int, part: int, least: int) -> int:
 
 
 EXPERIMENTS: Final = experiments_of(
-    __name__, parts=parts, laws=findings_on_truth_discovery, steps=len(GRIDS.compared) + 8
+    __name__, parts=parts, laws=findings_on_truth_discovery, grids=Grids, steps=len(GRIDS.compared) + 8
 )
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_truth_discovery, data="own.toml"

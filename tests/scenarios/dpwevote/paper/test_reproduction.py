@@ -407,7 +407,8 @@ def test_a_table_is_made_with_those_that_it_is_made_of(tmp_path: Path) -> None:
         ([], ["cost"], "--table must be one of costs, .*did you mean 'costs'"),
         (["figure_4.partner=[10]"], [], "--set must be one of .*did you mean 'figure_4.partners'"),
         (["figure_4=3"], [], "--set must be one of"),
-        (["figure_4.partners=3"], [], "--set must be as the paper has it: Expected `array`, got `int`"),
+        (["figure_4.partners=3"], [], "figure_4.partners must be a list, got 3"),
+        (["figure_4.epsilons=[0]"], [], "figure_4.epsilons must be a number >= 0.001, got .0."),
     ],
 )
 def test_what_the_paper_does_not_have_is_refused(
@@ -415,6 +416,36 @@ def test_what_the_paper_does_not_have_is_refused(
 ) -> None:
     with pytest.raises(ConfigurationError, match=words):
         again(tmp_path / "run", settings=settings, only=only)
+
+
+def test_progress_comes_to_its_end_and_never_goes_back(tmp_path: Path) -> None:
+    told: list[tuple[str, float, float]] = []
+    settings = ["skewed.epsilons=[1.0]", "skewed.partners=[10]"]
+    reproduce(
+        PAPER,
+        RunFolder(tmp_path / "run"),
+        trials=100,
+        settings=settings,
+        only=["skewed", "mechanisms"],
+        pictures=False,
+        on_progress=lambda said, done, total: told.append((said, done, total)),
+    )
+    assert [each for each in told if each[1] in {0, 1}] == [
+        ("skewed votes", 0, 8),
+        ("skewed votes", 1.0, 8),
+        ("better mechanisms", 1, 8),
+    ]
+    done = [each[1] for each in told]
+    assert done == sorted(done)
+    assert done[-1] == 2.0
+
+
+def test_rows_are_not_compared_with_themselves(tmp_path: Path) -> None:
+    """Of 10 and 100 partners only 10 have more beside them: then nothing is said, rather than of 100 against 100."""
+    again(tmp_path / "run", settings=["figure_4.partners=[10, 100]", "figure_4.epsilons=[1.0, 2.0]"], only=["figure-4"])
+    page = (tmp_path / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "DPWeVote is more accurate than the Laplace baseline" in page
+    assert "More partners make all three" not in page
 
 
 def test_what_was_made_before_it_was_stopped_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

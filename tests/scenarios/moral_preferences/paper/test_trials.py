@@ -134,7 +134,7 @@ def test_other_processes_give_what_this_one_gives() -> None:
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    cell = Cell(society=SMALL, voters=4, method="no such method", epsilon=1.0)
+    cell = Cell(society=SMALL, voters=4, epsilon=1e-9)
 
     def nothing(*_: object, **__: object) -> dict[Cell, list[float]]:
         return {cell: [0.5] * 5}
@@ -142,7 +142,7 @@ def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, capfd
     monkeypatch.setattr(module, "measure", nothing)
     with pytest.raises(RuntimeError, match="a share of the repetitions has failed"):
         measure_all([cell], trials=10, seed=3, workers=2)
-    assert "no such method" in capfd.readouterr().err
+    assert "epsilon must be in [0.0001, 100]" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The truth discovery paper, run again: what is written, and that every verdict follows from the numbers."""
 
+import dataclasses
 import io
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -66,12 +67,12 @@ def small() -> Iterator[None]:
     """A smaller class in the stand-in's place, and fewer crowds and prices at which they are compared."""
     few = grids_of(runs.__name__, runs.Grids, FEW)
 
-    def chosen(*_: object) -> runs.Grids:
+    def grids(_: object) -> runs.Grids:
         return few
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowds, "PEER_GRADING_STAND_IN", SMALL_CLASS)
-        patch.setattr(runs, "grids_of", chosen)
+        patch.setattr(runs, "EXPERIMENTS", dataclasses.replace(EXPERIMENTS, grids=grids))
         yield
 
 
