@@ -69,11 +69,6 @@ def epsilon_of_hit(hit: float, *, gamma: float, num_alternatives: int) -> float:
     return log1p(num_alternatives * (1 - gamma) * hit / gamma)
 
 
-def delta_of_hit(hit: float, *, gamma: float) -> float:
-    """Return δ = (1 − γ)h, with which the algorithm is (0, δ)-DP."""
-    return (1 - gamma) * hit
-
-
 def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: SampleReading) -> float:
     """Return the least bound on h that is proven."""
     simple = simple_hit_bound(scoring.num_alternatives, group_size=group_size, samples=samples, reading=reading)

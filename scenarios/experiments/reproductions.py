@@ -10,7 +10,7 @@ import platform
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import msgspec
 from rich.console import Console
@@ -34,16 +34,13 @@ _OWN: Final = (
     "Claims are judged on your data here, and not on the paper's: they count neither way. Every number is of the file "
     "as it is, without privacy: unless everybody may know the file, keep this folder as you keep it."
 )
+_KEPT: Final = ("trials", "seed", "versions", "paper_findings", "own_findings")
+"""What `reproduction.json` has beside the tables, in order."""
 _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table."""
-
-    kept: ClassVar[Sequence[str]] = ("trials", "seed", "versions", "paper_findings", "own_findings")
-    """What `reproduction.json` has beside the tables, in order."""
-    file_names: ClassVar[Mapping[str, str]] = {}
-    """Of tables whose file is not named as the field."""
 
     trials: int  # of each cell
     seed: int  # of everything drawn
@@ -63,7 +60,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
         """The rows of each file, by its name."""
-        return {_file_of(type(self), name): getattr(self, name) for name in _tables_of(type(self))}
+        return {_file_of(name): getattr(self, name) for name in _tables_of(type(self))}
 
     @property
     def is_part(self) -> bool:
@@ -78,8 +75,8 @@ def _tables_of(kind: type[PaperReproduction]) -> list[str]:
     return [name for name in kind.__struct_fields__ if name not in PaperReproduction.__struct_fields__]
 
 
-def _file_of(kind: type[PaperReproduction], table: str) -> str:
-    return kind.file_names.get(table, table.replace("_", "-"))
+def _file_of(table: str) -> str:
+    return table.replace("_", "-")
 
 
 class Asked(NamedTuple):
@@ -137,7 +134,7 @@ class Experiments(Generic[_FoundT]):
 
     def wanted(self, only: Sequence[str]) -> set[str]:
         """Return the tables that are made where these files are asked for, with those that they are made of."""
-        files = {_file_of(self.found, name): name for name in _tables_of(self.found)}
+        files = {_file_of(name): name for name in _tables_of(self.found)}
         for file in only:
             require(file in files, "--table", file, one_of(sorted(files), file))
         chosen = {files[file] for file in only} or {*files.values()}
@@ -250,7 +247,7 @@ def reproduce(
                         done = len(begun) - 1 + min(len(tables[name]) / part.number, 1.0)
                         on_progress(part.told, done, experiments.steps)
     except BaseException:
-        _write_tables(folder, {_file_of(experiments.found, name): rows for name, rows in tables.items()})
+        _write_tables(folder, {_file_of(name): rows for name, rows in tables.items()})
         raise
     made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
     file = Path(next(iter(own.values()), "")).name
@@ -285,7 +282,7 @@ def _write_tables(folder: RunFolder, tables: Mapping[str, Sequence[Row]]) -> dic
 
 def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
     tables = _write_tables(folder, found.tables)
-    kept = (*found.kept, *(name for name in ("own", "settings", "only") if getattr(found, name)))
+    kept = (*_KEPT, *(name for name in ("missing", "own", "settings", "only") if getattr(found, name)))
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in kept}, "tables": tables})
     folder.write_text("summary.md", page)
 

@@ -79,7 +79,7 @@ def _allowed(problem: str, kind: type[Any], place: str, value: object) -> str:
 def _type_at(kind: Any, place: str) -> Any:
     """Return the type of what stands at msgspec's place, in structs and lists; None for what stands elsewhere."""
     for key, _ in re.findall(r"(\w+)|\[(\d+)\]", place):
-        inner = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+        inner: Any = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
         if key:
             fields = msgspec.structs.fields(inner) if hasattr(inner, "__struct_fields__") else ()
             kind = {field.name: field.type for field in fields}.get(key)

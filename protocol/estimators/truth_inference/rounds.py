@@ -2,14 +2,17 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IntArray
 
-StateT = TypeVar("StateT")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+StateT = TypeVar("StateT", bound="DataclassInstance")
 
 _FEW: Final = 0.6
 """Where no more of the crowds go on, the others are left behind: laying out answers anew costs about a round."""
@@ -62,10 +65,10 @@ class Rounds(Generic[StateT]):
 
 def rows_of(state: StateT, places: Any) -> StateT:
     """Return the rows of some crowds of a dataclass of arrays."""
-    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}  # type: ignore[arg-type]
+    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
     return type(state)(**{name: own[places] for name, own in fields.items()})
 
 
 def _joined(states: Sequence[StateT], order: IntArray) -> StateT:
-    names = [field.name for field in dataclasses.fields(states[0])]  # type: ignore[arg-type]
+    names = [field.name for field in dataclasses.fields(states[0])]
     return type(states[0])(**{name: np.concatenate([getattr(own, name) for own in states])[order] for name in names})

@@ -12,7 +12,6 @@ from psephos.protocol.fair_voting import Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import SampledChoice, SampleScale
 from psephos.protocol.fair_voting.sampling_bounds import (
     Comparison,
-    delta_of_hit,
     epsilon_of_hit,
     hit_bound,
     is_feasible,
@@ -80,7 +79,6 @@ def test_loss_of_a_hit_that_is_worked_by_hand() -> None:
     assert epsilon_of_hit(0.25, gamma=0.5, num_alternatives=2) == pytest.approx(math.log(1.5))
     # 1 + 2·(3/4)·(1/4)/(1/4) = 5/2
     assert epsilon_of_hit(0.25, gamma=0.25, num_alternatives=2) == pytest.approx(math.log(2.5))
-    assert delta_of_hit(0.25, gamma=0.25) == 0.1875
     assert epsilon_of_hit(0.0, gamma=0.5, num_alternatives=2) == 0
 
 

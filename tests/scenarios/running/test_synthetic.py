@@ -162,7 +162,7 @@ def test_a_seed_beside_real_values_is_refused_with_what_it_means(write: Write, o
 
 
 def test_from_python_it_is_the_same() -> None:
-    pandas: Any = pytest.importorskip("pandas")
+    pandas: Any = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"name": ["ann", "bob", "eve"], "roof": ["yes", "no", "yes"]})
     with pytest.raises(ConfigurationError, match=r"^seed must be left out"):
         run(frame, seed=1)

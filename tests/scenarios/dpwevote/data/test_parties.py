@@ -125,7 +125,7 @@ def test_a_scenarios_own_signs_mean_what_it_says(write: Write, words: str, expec
 
 
 def test_a_frame_is_read_by_the_same_rules() -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"partner": ["ann", "bob", "cid"], "m": [1.0, -1.0, 0.0], "f": [True, False, True]})
     assert opinions(resolve(load("consortium", votes=frame[["partner", "f"]]))) == [1, 0, 1]
     with pytest.raises(ConfigurationError, match="explained, and so is a 0 beside it"):

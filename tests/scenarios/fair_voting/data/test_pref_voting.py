@@ -100,7 +100,7 @@ def test_many_voters_come_back_with_their_rankings() -> None:
 
 @pytest.mark.usefixtures("theirs")
 def test_ties_and_partial_rankings_come_and_go() -> None:
-    theirs_with_ties: Any = pytest.importorskip("pref_voting.profiles_with_ties")
+    theirs_with_ties: Any = pytest.importorskip("pref_voting.profiles_with_ties", reason="pref_voting is not installed")
     made = theirs_with_ties.ProfileWithTies([{0: 3, 1: 3, 2: 5}, {1: 1}], rcounts=[2, 1], cmap=ABC)
     read = from_pref_voting({"x": made})
     assert read.rankings.positions.tolist() == [[0, 0, 2], [0, 0, 2], [1, 0, 1]]
