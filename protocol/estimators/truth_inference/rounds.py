@@ -2,17 +2,19 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IntArray
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
-StateT = TypeVar("StateT", bound="DataclassInstance")
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+StateT = TypeVar("StateT", bound=_Dataclass)
 
 _FEW: Final = 0.6
 """Where no more of the crowds go on, the others are left behind: laying out answers anew costs about a round."""

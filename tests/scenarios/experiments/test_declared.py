@@ -1,7 +1,7 @@
 """Papers as data: what their grids take in place of their own values, and what they refuse."""
 
 import itertools
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -22,8 +22,8 @@ def keys_of(table: dict[str, Any], before: str = "") -> list[str]:
     keys: list[str] = []
     for name, value in table.items():
         if isinstance(value, dict):
-            keys += keys_of(value, f"{before}{name}.")
-        elif not (isinstance(value, list) and any(isinstance(each, dict) for each in value)):
+            keys += keys_of(cast("dict[str, Any]", value), f"{before}{name}.")
+        elif not (isinstance(value, list) and any(isinstance(each, dict) for each in cast("list[Any]", value))):
             keys.append(f"{before}{name}")
     return keys
 
