@@ -154,7 +154,11 @@ _USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
                 "trials consortium --trials 50 --grid epsilon=1,2 --grid variant=joint,two_point --out counted",
                 "counted/report.html",
             ),
-            ("trade-off", "fairness and welfare over the price", "trade-off two-societies --out curves"),
+            (
+                "fairness",
+                "fairness and welfare over the price",
+                "trials two-societies --trials 50 --grid mechanism=laplace,local --grid epsilon=0.5,1,2 --out curves",
+            ),
             (
                 "reproduce",
                 "a paper's tables again, with fewer votes",

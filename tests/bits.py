@@ -92,8 +92,6 @@ MORE: Final = (
     f"plan two-societies --error 5%{OUT}",
     *(f"plan {own} --trials 2 --minutes 600 --epsilon 1{SMALL[own]}{OUT}" for own in ("crowd", "moral-synthetic")),
     "power eu-council --out out",
-    "trade-off two-societies --trials 20 --out out",
-    "group-prices two-societies",
 )
 
 

@@ -28,7 +28,6 @@ MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "exponential": {"mechanism": "exponential"},
     "permute_and_flip": {"mechanism": "permute_and_flip"},
     "local": {"mechanism": "local"},
-    "joint": {"mechanism": "joint"},
 }
 """What is compared, by the names that tables have: what of the parameters differs."""
 _ELECT: Final = "exponential and permute_and_flip elect by"

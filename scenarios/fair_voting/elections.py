@@ -19,21 +19,15 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
-    JointRankings,
-    MaskedRankings,
     Objective,
     Parameters,
     RandomizedRankings,
     Scoring,
 )
 from ...protocol.fair_voting.choices import ExponentialChoice, SampledChoice
-from ...protocol.fair_voting.features import Partition
-from ...protocol.fair_voting.joint_reports import JointReport
 from ...protocol.fair_voting.lots import lot_of
-from ...protocol.fair_voting.rankings import cells_of_members
 from ...protocol.fair_voting.reports import RankingReport
 from ...protocol.fair_voting.subsample import Subsample
-from ...protocol.fair_voting.utility_noise import share_quantiles
 from ...protocol.mechanisms import VectorLaplace, code_of_rankings
 from ...protocol.phases import Inputs
 from ...protocol.population import draw_reports
@@ -57,7 +51,6 @@ class Release:
         sizes: n_k.
         random_winners: int64, shape (trials,): who wins whatever the values are (Algorithm 2, line 2); −1 for nobody.
         of_ties: uniforms, shape (trials,), by which one of those that tie wins; the first one where there are none.
-        least: the least utility, shifted as the values are: welfare is counted from there where it has a floor.
     """
 
     values: NDArray[Any]
@@ -66,7 +59,6 @@ class Release:
     sizes: tuple[int, ...]
     random_winners: IntArray | None = None
     of_ties: FloatArray | None = None
-    least: Fraction = Fraction(0)
 
     def rescaled(self) -> "Release":
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
@@ -79,24 +71,16 @@ class Release:
         so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
         """
         values, common = self.values, math.lcm(*self.denominators)
-        # Groups of features are means over sizes of their own: all values are multiplied by what makes these equal.
-        wholes = [
-            [sum(self.sizes[place] for place in places) for places in partition] for partition in objective.partitions
-        ]
-        common *= math.lcm(*(size for sizes in wholes for size in sizes))
         weight = objective.fairness_weight
         # The largest numbers below: welfare over all voters, times λ's denominator, less ΔW's part.
         largest = int(np.abs(values).max()) * common * sum(self.sizes)
-        has_floor = objective.name == "welfare_constrained"
-        if has_floor or largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
+        if largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
             values = values.astype(object)
         scaled = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
-        disparity = self._disparity(scaled, objective.partitions, wholes)
+        disparity = scaled.max(axis=1) - scaled.min(axis=1)
         if objective.name == "parity":
             return _most(-disparity)
         welfare = (scaled * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
-        if has_floor:
-            return _most_above(welfare, -disparity, objective, least=self.least * common * sum(self.sizes) / self.unit)
         if objective.name == "penalized":
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
         is_within = np.asarray(disparity <= math.floor(objective.max_disparity * common / self.unit), dtype=np.bool_)
@@ -105,25 +89,6 @@ class Release:
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
         return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
-
-    def _disparity(
-        self, scaled: NDArray[Any], partitions: Sequence[Partition], wholes: Sequence[Sequence[int]]
-    ) -> NDArray[Any]:
-        """Return the disparity, between the groups or the greatest of any feature's: shape (trials, m).
-
-        The groups' values are scaled to multiples of the sizes of all features' groups, of each of which partitions say
-        the groups that it is made of, and wholes how many voters it has.
-        """
-        if not partitions:
-            return scaled.max(axis=1) - scaled.min(axis=1)
-        of_voters = scaled * np.array(self.sizes, dtype=scaled.dtype)[:, None]
-        of_features: list[NDArray[Any]] = []
-        for partition, sizes in zip(partitions, wholes, strict=True):
-            joined = [
-                of_voters[:, list(places)].sum(axis=1) // size for places, size in zip(partition, sizes, strict=True)
-            ]
-            of_features.append(np.max(joined, axis=0) - np.min(joined, axis=0))
-        return np.asarray(np.max(of_features, axis=0))
 
 
 def elect(released: Release, objective: Objective) -> IntArray:
@@ -148,17 +113,12 @@ def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
     """Run all trials of a session, up to what the winner is elected by.
 
-    The vote is of any mechanism but those that choose by qualities, for which see `choice_shares`. Profiles are as many
-    elections as trials, or one for all of them.
+    The vote is of any mechanism of public groups, but those that choose by qualities, for which see `choice_shares`,
+    and `masked`. Profiles are as many elections as trials, or one for all of them.
     """
     phase = vote.phase
-    if not profiles.is_strict:
-        rows = profiles.positions.reshape(-1, profiles.num_alternatives).astype(np.int64)
-        vote.parameters.check_ties(rows)
-    if isinstance(phase, RandomizedRankings | JointRankings):
+    if isinstance(phase, RandomizedRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
-    if isinstance(phase, MaskedRankings):
-        return _masked(vote, phase, profiles, trials=trials, noise=noise)
     disclosed = vote.disclosed
     if disclosed.choice is None:
         return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
@@ -209,10 +169,6 @@ def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
     """Return `Objective.qualities` of each alternative, in units of the scores: float64, shape (elections, m)."""
     if objective.name == "parity":
         return -profiles.disparities
-    if objective.name == "welfare_constrained":
-        room = profiles.welfares.max(axis=1, keepdims=True) * float(objective.welfare_share)
-        lacking: FloatArray = np.maximum(room - profiles.welfares, 0.0)
-        return -profiles.disparities - float(objective.fairness_weight) * lacking
     excess = profiles.disparities
     if objective.name == "constrained":
         excess = np.maximum(excess - float(objective.max_disparity), 0.0)
@@ -229,17 +185,6 @@ def _laplace(
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
     return _of_sums(noisy, phase.scoring, profiles)
-
-
-def _masked(
-    vote: FairVoting, phase: MaskedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
-) -> Release:
-    """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
-    sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
-    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
-    drawn = share_quantiles(uniforms, planned=phase.share.planned, number=number)
-    drawn = np.rint(drawn * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
-    return _of_sums(sums + drawn, phase.scoring, profiles)
 
 
 def _sampled(
@@ -309,14 +254,14 @@ def _in_order(profiles: Profiles, trial: int) -> IntArray:
 
 def _local(
     vote: FairVoting,
-    phase: RandomizedRankings | JointRankings,
+    phase: RandomizedRankings,
     profiles: Profiles,
     *,
     trials: int,
     noise: SimulatedNoise,
 ) -> Release:
     report = phase.report
-    units, unit, constant = _linear(report)
+    units, unit = _linear(report)
     sizes, members = profiles.group_sizes, profiles.members
     num_voters = len(members)
     values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
@@ -329,40 +274,27 @@ def _local(
         else:
             positions = profiles.positions[start:stop]
         rows = positions.reshape(-1, report.size).astype(np.int64)
-        inputs = _inputs_of(phase, rows, np.tile(members, stop - start))
+        inputs = Inputs(rows, np.tile(members, stop - start)[:, None])
         drawn = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
         drawn = drawn.reshape(stop - start, num_voters, -1)
         for trial in range(start, stop):
             tally, counts = _tally_of(phase, drawn[trial - start], sizes)
             values[trial] = counts.astype(units.dtype) @ units
             of_ties[trial] = lot_of(tally)
-    return Release(values, unit, sizes, sizes, of_ties=of_ties, least=report.centered[-1] - constant)
+    return Release(values, unit, sizes, sizes, of_ties=of_ties)
 
 
-def _inputs_of(phase: RandomizedRankings | JointRankings, positions: IntArray, members: IntArray) -> Inputs:
-    """Return what voters have, whose groups are public, or are private as their rankings are."""
-    if isinstance(phase, JointRankings):
-        return Inputs(cells_of_members(members, positions), np.empty((len(members), 0), dtype=np.int64))
-    return Inputs(positions, members[:, None])
-
-
-def _tally_of(
-    phase: RandomizedRankings | JointRankings, reports: IntArray, sizes: Sequence[int]
-) -> tuple[IntArray, IntArray]:
+def _tally_of(phase: RandomizedRankings, reports: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
     """Return an election's tally, and of it what each group's estimates are made of, shape (G, width)."""
-    if isinstance(phase, JointRankings):
-        totals = phase.report.totals_of(reports)
-        return totals, totals
     ends = np.cumsum([0, *sizes]).tolist()
     counts = np.stack([phase.report.totals_of(reports[start:stop]) for start, stop in itertools.pairwise(ends)])
     return np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1), counts
 
 
-def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction, Fraction]:
+def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
     """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
 
-    The third number is added to all estimates, whatever the tally is. These are linear in the tally, so that the
-    protocol's estimator is asked for that of single numbers.
+    Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
     """
     nothing = list(report.estimates([0] * report.width, 1))
     singles: list[list[int]] = np.eye(report.width, dtype=np.int64).tolist()
@@ -373,12 +305,12 @@ def _linear(report: RankingReport | JointReport) -> tuple[NDArray[Any], Fraction
     whole = [[int(value * common) for value in row] for row in rows]
     divisor = math.gcd(*(value for row in whole for value in row))
     units = np.array([[value // divisor for value in row] for row in whole], dtype=np.int64)
-    return units, Fraction(divisor, common), nothing[0]
+    return units, Fraction(divisor, common)
 
 
 def _uniforms(
     vote: FairVoting,
-    phase: DisclosedRankings | MaskedRankings,
+    phase: DisclosedRankings,
     noise: SimulatedNoise,
     *,
     trials: int,
@@ -392,23 +324,7 @@ def _uniforms(
 def _of_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> Release:
     """Return what winners are elected by where groups' sums of utilities are known, with noise or without."""
     sizes, step = profiles.group_sizes, Fraction(scoring.step)
-    return Release(sums, step, sizes, sizes, least=scoring.steps[-1] * step)
-
-
-def _most_above(
-    welfare: NDArray[Any], merits: NDArray[Any], objective: Objective, *, least: Fraction
-) -> NDArray[np.bool_]:
-    """Return which have the most merit of those above the floor of welfare; see `Objective.floor_below`.
-
-    Welfare and merits are Python's integers, shape (trials, m); the least welfare is in the same units.
-    """
-    missing, start = 1 - objective.welfare_share, least.numerator
-    greatest = welfare.max(axis=1, keepdims=True)
-    room = np.maximum(greatest * least.denominator - start, 0)
-    unit = least.denominator * missing.denominator
-    is_above = np.asarray((greatest - welfare) * unit <= room * missing.numerator, dtype=np.bool_)
-    behind = merits.min(axis=1, keepdims=True) - 1
-    return _most(np.where(is_above, merits, behind))
+    return Release(sums, step, sizes, sizes)
 
 
 def _most(merits: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,20 +1,17 @@
 """Elections that are tried many times: drawn afresh for each trial, or one profile for all of them.
 
 Everything that a mechanism of the central model sees, and everything that is right, follows from how many voters of a
-group have each alternative at each position, where rankings are strict; else from the voters' scores.
+group have each alternative at each position. Rankings are strict.
 """
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.fair_voting import Scoring
-from ...protocol.fair_voting.rankings import are_strict
-from ...protocol.mechanisms import scores_of_positions
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,32 +45,17 @@ class Profiles:
 
     def sums(self, scoring: Scoring) -> IntArray:
         """Return the groups' sums of utilities in steps from the center: int64, shape (elections, G, m)."""
-        return self._sums(scoring.steps)
+        return self.counts @ np.array(scoring.steps, dtype=np.int64)
 
     @functools.cached_property
-    def is_strict(self) -> bool:
-        """Whether no voter has a tie."""
-        return all(are_strict(each.astype(np.int64)).all() for each in self.positions)
-
-    def _sums(self, scores: Sequence[int]) -> IntArray:
-        if self.is_strict:
-            return self.counts @ np.array(scores, dtype=np.int64)
-        rows = self.positions.reshape(-1, self.num_alternatives).astype(np.int64)
-        starts = np.cumsum([0, *self.group_sizes[:-1]])
-        sums: IntArray = np.add.reduceat(
-            scores_of_positions(rows, scores).reshape(self.positions.shape), starts, axis=1
-        )
-        return sums
-
-    @functools.cached_property
-    def _doubled(self) -> IntArray:
-        """The sums of the paper's utility, twice: in whole numbers with ties, too."""
-        return self._sums(range(2 * self.num_alternatives - 2, -1, -2))
+    def _points(self) -> IntArray:
+        """The sums of the paper's utility, Borda's scores."""
+        return self.counts @ np.arange(self.num_alternatives - 1, -1, -1)
 
     @functools.cached_property
     def utilities(self) -> FloatArray:
         """W_k(a), the paper's: float64, shape (elections, G, m)."""
-        return self._doubled / (2 * np.array(self.group_sizes))[:, None]
+        return self._points / np.array(self.group_sizes)[:, None]
 
     @property
     def disparities(self) -> FloatArray:
@@ -83,7 +65,7 @@ class Profiles:
     @property
     def welfares(self) -> FloatArray:
         """W: float64, shape (elections, m)."""
-        return self._doubled.sum(axis=1) / (2 * sum(self.group_sizes))
+        return self._points.sum(axis=1) / sum(self.group_sizes)
 
     def __len__(self) -> int:
         return len(self.positions)

@@ -26,8 +26,4 @@ SYSTEM: Final = System(
     plan=f"{_HERE}.variants:WelfareErrors",
     measures=f"{_HERE}.measures:ElectionMeasures",
     reproduction=f"{_HERE}.paper:PAPER",
-    commands={
-        "trade-off": f"{_HERE}.commands:trade_off",
-        "group-prices": f"{_HERE}.commands:group_prices",
-    },
 )

@@ -83,21 +83,6 @@ def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], o
     assert len(set(winners.tolist())) > 1
 
 
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
-def test_trials_above_a_floor_of_welfare_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
-    """Scores from −1 up, so that welfare is counted from there."""
-    base = make_vote(mechanism, "parity", **given).parameters
-    scores = (2.0, 1.0, 0.0, -1.0)
-    vote = FairVoting(
-        msgspec.structs.replace(base, objective="welfare_constrained", welfare_share=0.7, epsilon=4.0, scores=scores)
-    )
-    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
-    released = release(vote, profiles, trials=TRIALS, noise=SimulatedNoise(SEED, session=CELL))
-    winners = elect(released, vote.parameters.make_objective())
-    assert winners.tolist() == singly(vote, profiles, TRIALS)
-
-
 @pytest.mark.few(most=5)
 @pytest.mark.parametrize(("mechanism", "given"), DRAWN, ids=str)
 def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism: str, given: dict[str, Any]) -> None:
@@ -124,25 +109,15 @@ def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
     assert choice_shares(vote, alone).tolist() == [list(expected[0])]
 
 
-def test_shares_above_a_floor_of_welfare_are_the_protocol_s_law() -> None:
-    base = make_vote("exponential", "parity").parameters
-    vote = FairVoting(msgspec.structs.replace(base, objective="welfare_constrained", welfare_share=0.95))
-    profiles = draw_profiles(FITTED, SIZES, trials=TRIALS, seed=1)
-    choice = vote.disclosed.elects_by(ExponentialChoice)
-    expected = [choice.probabilities(row) for row in profiles.sums(choice.scoring).reshape(TRIALS, -1).tolist()]
-    np.testing.assert_allclose(choice_shares(vote, profiles), expected, atol=1e-12)
-
-
 @given(
     values=st.lists(st.lists(st.integers(-6, 6), min_size=3, max_size=3), min_size=2, max_size=3),
-    name=st.sampled_from([*OBJECTIVES, "welfare_constrained"]),
+    name=st.sampled_from(OBJECTIVES),
     factor=st.sampled_from([1, 2**61]),
 )
 def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, factor: int) -> None:
     """Also where 64 bits would overflow."""
     sizes, denominators = (2, 3, 7)[: len(values)], (6, 4, 5)[: len(values)]
-    least = Fraction(-1, 4)
-    objective = Objective(name, Fraction(3, 2), Fraction(1, 3), welfare_share=Fraction(2, 3), least_utility=least)
+    objective = Objective(name, Fraction(3, 2), Fraction(1, 3))
     unit = Fraction(1, 2 * factor)
     table = np.array(values, dtype=object) * factor
     utilities = [
@@ -150,7 +125,7 @@ def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, fac
         for row, denominator in zip(values, denominators, strict=True)
     ]
     told = table[None].astype(np.int64) if factor == 1 else table[None]
-    found = Release(told, unit, denominators, sizes, least=least).best(objective)
+    found = Release(told, unit, denominators, sizes).best(objective)
     assert np.flatnonzero(found[0]).tolist() == objective.best(utilities, sizes)
 
 

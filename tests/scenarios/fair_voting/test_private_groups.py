@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from psephos.scenarios.fair_voting.attack.differencing_role import DifferencingR
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.poisoning import PoisonedRankings
 from psephos.scenarios.fair_voting.data.own_ranking import OWN_RANKING
-from psephos.scenarios.fair_voting.group_prices import prices_of_groups
 from psephos.scenarios.fair_voting.offers import offers_at_price
 
 SECRETS = RANKING, _, _, GROUP = "ranking", "favorite", "pair", "group"
@@ -193,38 +191,3 @@ def test_a_scenario_counts_the_groups_of_its_own_voters(tmp_path: Path) -> None:
     assert by_agents.outcome.num_reports == (3,)
     by_arrays = run_session(resolve(load_scenario(write(tmp_path), ["transport=array"])), seed=1)
     assert by_arrays.outcome == by_agents.outcome
-
-
-def test_private_groups_cost_more_than_public_ones_and_less_than_what_they_were_chosen_from() -> None:
-    for sizes, size in (((500, 1000), 4), ((100,) * 10, 3), ((300, 300, 300), 8)):
-        vote = make_fair_vote(*sizes, num_alternatives=size)
-        for price in prices_of_groups(vote.parameters):
-            assert price.public_error < price.private_error
-            assert price.private_error <= min(price.one_answer_error, price.split_error) * (1 + 1e-9)
-
-
-def test_one_answer_is_one_sign_and_halves_are_worked_by_enumeration() -> None:
-    """Of two alternatives: the group by randomized response at ε/2, the comparison by another one."""
-    vote = make_fair_vote(2, 3, num_alternatives=2)
-    (price,) = prices_of_groups(vote.parameters, [1.0])
-    keep = math.exp(0.5) / (math.exp(0.5) + 1)
-    values: list[tuple[float, float]] = []
-    weights: list[float] = []
-    for is_group, is_answer in itertools.product((True, False), repeat=2):
-        weights.append((keep if is_group else 1 - keep) * (keep if is_answer else 1 - keep))
-        group = (is_group - (1 - keep)) / (2 * keep - 1)
-        values.append((group, (1 if is_answer else -1) / 2 / (2 * keep - 1)))
-    own = sum(weight * (group * told) ** 2 for weight, (group, told) in zip(weights, values, strict=True)) - 1 / 4
-    other = sum(weight * ((1 - group) * told) ** 2 for weight, (group, told) in zip(weights, values, strict=True))
-    assert price.split_error == pytest.approx(math.sqrt(2 * own + 3 * other) / 2)
-
-
-def test_the_table_of_prices_has_the_scenario_s_own(psephos: Any) -> None:
-    page = psephos("group-prices", "private-groups", "--set", "epsilon=3")
-    assert page.status == 0
-    assert re.search(r"^3 +\w+ +joint_\w+", page.out, re.MULTILINE)
-    assert "1,500 of 4,500 voters" in page.out
-    assert re.match(r"At ε = 3, groups that are private make errors [\d.]+ times as large\.\n\n", page.out)
-    refused = psephos("group-prices", "consortium")
-    assert refused.status == 2
-    assert "whose voters have groups" in refused.err
