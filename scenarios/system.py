@@ -45,7 +45,6 @@ class System:
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
         asking: what asking again is said to cost: a scene → sentences.
-        offers: a `running.offers.Offers`: what other variants offer at a session's price.
         forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
         plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
@@ -72,7 +71,6 @@ class System:
     attack: str = ""
     poisoning: str = ""
     asking: str = ""
-    offers: str = ""
     forecasts: str = ""
     variants: str = ""
     plan: str = ""

@@ -7,8 +7,6 @@ the same sum that is best for it.
 """
 
 import math
-from collections.abc import Sequence
-from fractions import Fraction
 
 import msgspec
 
@@ -16,29 +14,21 @@ from ..mechanisms import GeneralizedRandomizedResponse
 from .central import CentralVariant
 from .finite import debiased_variances, joint_worst_variance
 from .parameters import VARIANTS, Parameters
-from .signed import OptimalVariant, signed_weights
 from .variant import Offer
 
-# So many signed weights, of those that are symmetric about 0 so many, and such an ε take half a second at most.
-_QUICK_VALUES = 6
-_QUICK_SYMMETRIC_VALUES = 8
-_QUICK_EPSILON = 5.0
 # Variances that differ by less are alike, and the simpler variant is taken.
 _ALIKE = 1e-6
 
 
-def make_offers(parameters: Parameters, *, is_quick: bool = False) -> tuple[Offer, ...]:
+def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     """Return what the unbiased variants that trust nobody offer at the price of `len(candidates)`·ε, simpler first.
 
     The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
 
     Args:
         parameters: any with private weights; variant and split are not used.
-        is_quick: whether it is missing as well where it takes more than half a second.
     """
-    takes_long = is_quick and _takes_long(signed_weights(parameters), parameters.epsilon)
-    local = (kind for kind in VARIANTS.values() if not kind.model.bounds_release)
-    kinds = (kind for kind in local if not (takes_long and kind is OptimalVariant))
+    kinds = (kind for kind in VARIANTS.values() if not kind.model.bounds_release)
     return tuple(offer for kind in kinds if (offer := kind.offer_of(parameters)) is not None)
 
 
@@ -111,9 +101,3 @@ def worst_variance_of(parameters: Parameters) -> float:
     if parameters.public_weights and not parameters.kind.model.bounds_release:
         return max(debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))
     return parameters.kind(parameters).worst_variance
-
-
-def _takes_long(values: Sequence[Fraction], epsilon: float) -> bool:
-    is_symmetric = set(values) == {-value for value in values}
-    most = _QUICK_SYMMETRIC_VALUES if is_symmetric else _QUICK_VALUES
-    return len(values) > most or epsilon > _QUICK_EPSILON

@@ -1,6 +1,7 @@
 """`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from .options import (
     tell_folder,
 )
 from .reports import given_command, report_option, reporting
+
+if TYPE_CHECKING:
+    from ..experiments.variants import VariantTable
 
 
 @cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
@@ -198,16 +202,12 @@ def variants(
     A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
     they are found by trials of the same parties, behind whom nobody real may stand.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    import itertools
     import math
 
     from ...protocol.errors import refuse
     from ..experiments.plain_variants import variants_of
     from ..experiments.trials import check_trials
-    from ..experiments.variants import Offered, price_for, table_of
-    from ..experiments.variants_shown import show_variants, variants_in_json
-    from ..presentation import make_console
-    from ..running.progress import steps
+    from ..experiments.variants import table_of
 
     loaded = load(scenario, settings, data, seed=seed)
     kind = variants_of(loaded.protocol)
@@ -217,8 +217,20 @@ def variants(
     table = table_of(kind, loaded, trials=number)
     if wanted is not None and error is not None and error.strip().endswith("%"):
         wanted *= table.unit.whole
+    _compare(table, error=wanted, as_json=as_json)
+
+
+def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool) -> None:
+    """Print what all variants offer at the session's price, and what each costs for an error, if one is wanted."""
+    import itertools
+
+    from ..experiments.variants import Offered, price_for
+    from ..experiments.variants_shown import show_variants, variants_in_json
+    from ..presentation import make_console
+    from ..running.progress import steps
+
     errors = make_console(stderr=True)
-    total = len(table.names) * (1 if wanted is None else 2)
+    total = len(table.names) * (1 if error is None else 2)
     with steps(errors) as on_step:
         begun = itertools.count()
 
@@ -228,13 +240,13 @@ def variants(
 
         offers = table.offers(tell)
         prices: dict[str, Offered | None] = {}
-        for name in () if wanted is None else table.names:
+        for name in () if error is None else table.names:
             tell(f"the price of {name}")
-            prices[name] = price_for(table, name, wanted or 0.0)
+            prices[name] = price_for(table, name, error or 0.0)
     if as_json:
-        print_json(variants_in_json(table, offers, prices, error=wanted))
+        print_json(variants_in_json(table, offers, prices, error=error))
         return
-    show_variants(make_console(), table, offers, prices, error=wanted)
+    show_variants(make_console(), table, offers, prices, error=error)
 
 
 @cli.command(short_help="Find the ε for an error, or the error for an ε, or how many people.")
@@ -277,9 +289,10 @@ def plan(
     psephos plan consortium --epsilon 1
     psephos plan two-societies --error 5% --epsilon 0.5
 
-    For each variant and model of trust it says what ε means in odds, and what else could be done. Without an option it
-    tells the error at the scenario's own ε. Errors are exact in votes and rankings, and depend on nobody's values. In
-    the other systems they are found by trials of made-up parties, which take time: --minutes limits it.
+    For each variant and model of trust it says what ε means in odds, and what else could be done. Without --error,
+    --epsilon and --people it compares the variants at the scenario's own ε, as `psephos variants` does. Errors are
+    exact in votes and rankings, and depend on nobody's values. In the other systems they are found by trials of made-up
+    parties, which take time: --minutes limits it.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse
     from ..experiments.plans import make_plan, make_table
@@ -296,6 +309,9 @@ def plan(
     is_whole = wanted is not None and wanted >= 1 and str(error).strip().endswith("%")  # else 200 % would be 2 votes
     refuse(is_whole, "--error", error, "below 100%")
     table = make_table(loaded, trials=number, people=people)
+    if error is None and epsilon is None and people is None:
+        _compare(table, as_json=as_json)
+        return
     errors = make_console(stderr=True)
     with steps(errors) as on_step:
         found = make_plan(

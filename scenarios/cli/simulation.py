@@ -466,7 +466,6 @@ def _show_trust(console: "Console", resolved: "Local") -> None:
 def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> None:
     from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
-    from ..running.offers import best_offer, sentence_of
     from ..running.report import show_privacy, show_release
 
     protocol, record = resolved.protocol, finished.record
@@ -481,5 +480,3 @@ def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> No
         name, error = next(iter(record.endings.items()))
         show_note(console, f"{len(record.endings):,} did not hear the outcome; {name}: {error}", style="yellow")
     show_privacy(console, protocol)
-    if (offer := best_offer(protocol, num_parties=finished.num_parties)) is not None:
-        show_note(console, sentence_of(offer))

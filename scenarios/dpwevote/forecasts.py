@@ -11,8 +11,7 @@ from ...protocol.dpwevote import DPWeVote, Parameters
 from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
-from ..running.forecasts import AIM, Forecast
-from ..running.offers import if_allowed
+from ..running.forecasts import AIM, Forecast, if_allowed
 from ..verdicts import round_up
 
 _QUICK: Final = ("two_point", "signed_rr")  # variants that any price has at once

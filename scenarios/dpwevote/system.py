@@ -20,7 +20,6 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:dpwevote_cases",
     climbs=f"{_HERE}.audit.sessions:dpwevote_climbs",
     claims=f"{_HERE}.paper.claims:findings_on_dpwevote",
-    offers=f"{_HERE}.offers:offers_at_price",
     forecasts=f"{_HERE}.forecasts:forecasts_of",
     variants=f"{_HERE}.variants:VoteVariants",
     measures=f"{_HERE}.measures:VoteMeasures",

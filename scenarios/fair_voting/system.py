@@ -21,7 +21,6 @@ SYSTEM: Final = System(
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     climbs=f"{_HERE}.audit.sessions:fair_voting_climbs",
     claims=f"{_HERE}.paper.claims:findings_on_fair_voting",
-    offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:ElectionVariants",
     plan=f"{_HERE}.variants:WelfareErrors",
     measures=f"{_HERE}.measures:ElectionMeasures",

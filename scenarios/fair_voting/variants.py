@@ -133,6 +133,7 @@ class WelfareErrors(VariantTable):
     """The mechanisms that release mean utilities."""
 
     error: str = "± of a utility"
+    mark: ClassVar[str] = " <- least"
     parameters: Parameters
 
     @property
@@ -179,7 +180,12 @@ class WelfareErrors(VariantTable):
             error = _error_of(self.parameters_with(settings), self._shares)
         except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
             return None
-        return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings)
+        cells = {
+            "Trusted": self.trusted(model_of(name)),
+            "ε in all": f"{price:.4g}",
+            self.error: self.unit.short(error),
+        }
+        return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings, cells=cells)
 
     def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
         """Return what a session costs; the roster's ε may be no level of one at another price."""

@@ -1,18 +1,22 @@
 """What a session can tell at its price, said before it is held where that is little: who votes is told in time.
 
 A system brings `forecasts` (`system.System`): of the session first, and then of sessions that trust somebody else. Each
-depends on nobody's values.
+depends on nobody's values. A session that nobody holds may not be allowed: that never refuses the one that is held
+(`if_allowed`).
 """
 
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
+from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..presentation.numbers import some
 from ..system import part_of
-from .offers import if_allowed
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 AIM: Final = 0.1
 """A session that tells margins of such a share of the whole is worth having, and nothing is said."""
@@ -36,6 +40,14 @@ class Forecast:
 
 Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 """A system's part: protocol, the parties' rows → what is told, of the session itself first."""
+
+
+def if_allowed(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
+    """Return what a session that nobody holds would tell; None where there can be no such session."""
+    try:
+        return ask(*args, **settings)
+    except ConfigurationError:
+        return None
 
 
 def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bool = False) -> str:

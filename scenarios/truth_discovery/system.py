@@ -21,7 +21,6 @@ SYSTEM: Final = System(
     climbs=f"{_HERE}.audit.sessions:truth_discovery_climbs",
     details=f"{_HERE}.workers:workers_of",
     measures=f"{_HERE}.measures:TruthMeasures",
-    offers=f"{_HERE}.offers:offers_at_price",
     variants=f"{_HERE}.variants:CrowdVariants",
     claims=f"{_HERE}.paper.claims:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",

@@ -36,7 +36,6 @@ KINDS: Final[Mapping[str, Any]] = {
     "beginning": Beginning,
     "presenters": Mapping,
     "asking": AskedAnew,
-    "offers": Callable,
     "mechanism_cases": Callable,
     "session_cases": Callable,
     "climbs": Callable,

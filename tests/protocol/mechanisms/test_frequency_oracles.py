@@ -419,7 +419,7 @@ def test_the_manual_says_what_an_oracle_would_be_worth_to_a_weights_phase(size: 
     page = " ".join((DOCS / "dpwevote-variants.md").read_text(encoding="utf-8").split())
     weights = list(range(1, size + 1))
     parameters = Parameters(candidates=("pool",), weights=tuple(map(float, weights)), epsilon=1.0)
-    offers = {offer.variant: offer.worst_variance for offer in make_offers(parameters, is_quick=True)}
+    offers = {offer.variant: offer.worst_variance for offer in make_offers(parameters)}
 
     def of_subsets(epsilon: float) -> list[float]:
         return second_moments(epsilon, weights)

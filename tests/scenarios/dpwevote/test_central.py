@@ -18,7 +18,6 @@ from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.attacks.seen import Coalition, Seen
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
 from psephos.scenarios.dpwevote.attack.poisoning import PoisonedVote
-from psephos.scenarios.dpwevote.offers import offers_at_price
 from psephos.scenarios.dpwevote.power import simulated_power
 from psephos.scenarios.dpwevote.variants import VoteVariants
 from psephos.scenarios.running.config import load_scenario
@@ -39,7 +38,7 @@ def noise_of(vote: DPWeVote) -> VectorLaplace:
 
 
 def test_no_variant_that_trusts_nobody_is_as_precise_and_auto_trusts_nobody() -> None:
-    """From five partners on at these prices; and nobody is offered less trust as a gain, or more of it as `auto`."""
+    """From five partners on at these prices; and nobody is offered more trust as `auto`."""
     for epsilon in (0.1, 1.0, 4.0):
         parameters = Parameters(candidates=("a",), epsilon=epsilon, variant="auto")
         central = make_central_offer(parameters)
@@ -48,8 +47,6 @@ def test_no_variant_that_trusts_nobody_is_as_precise_and_auto_trusts_nobody() ->
             assert central.error(number) == central.error(1)
             assert all(central.error(number) < offer.error(number) for offer in make_offers(parameters))
         assert DPWeVote(parameters).model is TrustModel.LOCAL
-    assert offers_at_price(make_vote(), 100) == ()
-    assert all("central" not in offer.name for offer in offers_at_price(make_vote(variant="joint"), 100))
 
 
 @pytest.mark.parametrize("given", [{}, {"public_weights": True}, {"quota": 4.0}, {"quota_fraction": 1.0}])

@@ -373,7 +373,14 @@ def test_a_plan_leaves_json_a_table_and_a_picture(psephos: Psephos) -> None:
 
 
 def test_adversaries_of_a_scenario_do_not_stand_in_a_plan_s_way(psephos: Psephos) -> None:
-    assert psephos("plan", "differencing", "--no-pictures", "--out", "out", "--json").status == 0
+    assert psephos("plan", "differencing", "--epsilon", "1", "--no-pictures", "--out", "out", "--json").status == 0
+
+
+def test_a_plan_without_a_wish_compares_variants(psephos: Psephos) -> None:
+    assert psephos("plan", "consortium").out == psephos("variants", "consortium").out
+    told = psephos("plan", "private-groups")
+    assert told.status == 0, told.err
+    assert re.search(r"^joint_pair <- least +nobody +2 +± 3\.1", told.out, re.MULTILINE), told.out
 
 
 @pytest.mark.bad_input("a plan that no ε can meet, or no number of people; an aim that is none")

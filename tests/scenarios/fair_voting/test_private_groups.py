@@ -1,4 +1,4 @@
-"""Votes with private groups: what is inferred of group and ranking, what a liar can push, files, offers, and a run."""
+"""Votes with private groups: what is inferred of group and ranking, what a liar can push, files, and a run."""
 
 import itertools
 import math
@@ -11,7 +11,6 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import FairVoting, JointRankings, Outcome
-from psephos.protocol.fair_voting.joint_reports import possible_joint_reports
 from psephos.protocol.fair_voting.kinds import JOINT, MechanismName
 from psephos.protocol.mechanisms import JointPair
 from psephos.scenarios import load_scenario, resolve, run_session
@@ -21,7 +20,6 @@ from psephos.scenarios.fair_voting.attack.differencing_role import DifferencingR
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.poisoning import PoisonedRankings
 from psephos.scenarios.fair_voting.data.own_ranking import OWN_RANKING
-from psephos.scenarios.fair_voting.offers import offers_at_price
 
 SECRETS = RANKING, _, _, GROUP = "ranking", "favorite", "pair", "group"
 TARGET = np.array([0], dtype=np.int64)
@@ -154,16 +152,6 @@ def test_one_s_own_file_has_group_and_ranking() -> None:
     lines = OWN_RANKING.write(vote, {"group": groups[0], "ranking": positions[0]})
     own = dict(zip(*lines, strict=True))
     assert vote.encode_own(own, ()) == tuple(inputs.private[0].tolist())
-
-
-def test_offers_are_other_joint_mechanisms_alone() -> None:
-    vote, _ = make("joint_scores", 40, 30)
-    told = {offer.name: offer for offer in offers_at_price(vote, 70)}
-    assert set(told) == {"joint_pair", "joint_position", "joint_ranking"}
-    sizes = vote.parameters.group_sizes
-    for report in possible_joint_reports(vote.parameters.make_scoring(is_centered=True), 1.5, sizes):
-        if report.name in told:
-            assert told[report.name].value == report.error_of(1, 70)
 
 
 def test_attacks_for_public_groups_alone_refuse_private_ones() -> None:

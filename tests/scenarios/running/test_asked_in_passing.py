@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.running.config import load_scenario
-from psephos.scenarios.running.forecasts import forecast
-from psephos.scenarios.running.offers import best_offer, if_allowed, sentence_of
+from psephos.scenarios.running.forecasts import forecast, if_allowed
 from psephos.scenarios.running.resolution import Resolved, resolve
 from thoroughness import draws
 
@@ -98,8 +97,6 @@ def test_whatever_is_accepted_is_not_refused_by_what_is_asked_in_passing(scenari
     for settings, resolved in drawn(scenario, SCENARIOS[scenario], draws(2, full=100)):
         try:
             said = forecast(resolved.protocol, resolved.inputs)
-            offer = best_offer(resolved.protocol, num_parties=len(resolved.names))
-            said += "" if offer is None else sentence_of(offer)
         except Exception as error:
             error.add_note(f"{scenario} with {settings}")
             raise

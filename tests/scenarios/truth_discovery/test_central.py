@@ -19,7 +19,6 @@ from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.truth_discovery.attack.counted_inference import counted_log_likelihoods
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
-from psephos.scenarios.truth_discovery.offers import offers_at_price
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
 from thoroughness import draws
 
@@ -49,10 +48,6 @@ def test_variants_have_a_row_for_the_trusted_server_at_the_same_price() -> None:
     )
     assert trusting.names.count("central, majority") == 1
     assert [name for name in trusting.names if name.startswith("central")] == ["central, majority"]
-
-
-def test_nobody_is_offered_less_trust_as_a_gain() -> None:
-    assert offers_at_price(make_survey(TWO, epsilon_worker=2.0), 10) == ()
 
 
 @pytest.mark.parametrize("labels", [TWO, THREE])
