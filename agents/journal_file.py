@@ -145,24 +145,6 @@ class JournalFile(Closing):
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
-    def rewrite(self, rows: Sequence[Row]) -> None:
-        """Put rows in the place of all that there are; nothing of the old ones is left in the file.
-
-        Raises:
-            JournalError: it cannot be written; then the old ones are there.
-        """
-        about = msgspec.structs.replace(self.about, generation=self.about.generation + 1)
-        with self._committing():
-            self._connection.execute("DELETE FROM record")
-            chain = self._insert(rows, after=0, chain=BEGINNING)
-            _write_about(self._connection, about)
-        self.about, self._num_rows, self._chain = about, len(rows), chain
-        self._first = beginning_of(about, link(BEGINNING, 1, rows[0])) if rows else ""
-        self._tell_head()
-        with naming_journal(self.path):
-            self._connection.execute("VACUUM")
-            _write_log_back(self._connection)
-
     def close(self) -> None:
         self._connection.close()
         self._lock.close()

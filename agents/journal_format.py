@@ -102,7 +102,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Args:
         kind: whose journal it is: "person", "host" or "session".
         configuration: of what it is the journal, by field.
-        generation: how often its rows were written anew, as pruning does, or this was.
+        generation: how often its rows were written anew, as an older version's pruning did, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
         moved_to: where an older version has moved it, or was about to; then it is not used here.
         is_moved: whether it has arrived there.

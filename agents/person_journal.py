@@ -90,16 +90,6 @@ class SessionRecords:
         """Yield the reports that later sessions repeat."""
         return (drawn for drawn in self._drawn.values() if drawn.kept is not None)
 
-    @property
-    def can_be_pruned(self) -> bool:
-        """Whether it has reports that no later session repeats."""
-        return any(drawn.report and drawn.kept is None for drawn in self._drawn.values())
-
-    @property
-    def is_pruned(self) -> bool:
-        """Whether its reports are gone, of which only the losses are kept."""
-        return any(not drawn.report for drawn in self._drawn.values())
-
     def has_expired(self, now: float) -> bool:
         """Return whether nobody takes part any more."""
         return self.first is not None and 0 < self.first.expires < now
@@ -107,10 +97,6 @@ class SessionRecords:
     def held(self, now: float) -> tuple[LedgerEntry, ...]:
         """Return the losses for which the session holds room."""
         return () if self.has_expired(now) else self._held
-
-    def is_over(self, now: float) -> bool:
-        """Return whether no report of it can be asked for again: it has expired, or its release was heard."""
-        return self.has_expired(now) or (self.left is not None and not self.left.reason)
 
     def contradiction(self, record: ClientRecord) -> str:
         """Return what the record contradicts, and an empty text where there is nothing."""
@@ -367,15 +353,12 @@ class PersonJournal(Closing):
         """Return the person's part in a session, which may have begun in another process.
 
         Raises:
-            JournalError: the session cannot go on from here: its reports were pruned, or may be unknown since the
-                journal was restored from a backup.
+            JournalError: the session cannot go on from here: its reports may be unknown since the journal was restored
+                from a backup.
         """
         session = self._sessions.get(session_id)
         if session is None:
             session = self._sessions[session_id] = SessionRecords(session_id)
-        if session.is_pruned:
-            reason = f"has no reports of session {session_id} any more, which was over: it cannot be joined again"
-            raise JournalError(reason, path=str(self.path))
         if session_id in self._unsure:
             reason = (
                 f"was restored from a backup, and session {session_id} may have gone on after that was made: a report "

@@ -58,7 +58,6 @@ LONGEST: Final = (
     "test_plugins_page.py",
     "test_vector_instructions.py",
     "scenarios/deployment/test_who_is_who.py",
-    "scenarios/deployment/test_live.py",
     "statistical/test_verdicts.py",
     "scenarios/fair_voting/test_runs.py",
     "scenarios/test_pytest_plugin.py",

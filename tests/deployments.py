@@ -6,18 +6,15 @@ Whoever waits here waits for a socket, a line or an ending, never for a time; wh
 import concurrent.futures
 import contextlib
 import dataclasses
-import fcntl
 import functools
 import json
 import os
 import signal
 import socket
 import ssl
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -79,7 +76,6 @@ __all__ = [
     "Serving",
     "SettableClock",
     "Start",
-    "Terminal",
     "entries_of",
     "invitations_of",
     "invitations_to",
@@ -534,44 +530,6 @@ class Ending:
     err: str
 
 
-class Terminal:
-    """A terminal for a process's standard error, and who looks at it.
-
-    Args:
-        columns: its width.
-    """
-
-    def __init__(self, *, columns: int = 80) -> None:
-        self._ours, self.theirs = os.openpty()
-        fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        self._seen = b""
-        self._has_more = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def press(self, key: bytes) -> None:
-        """Press a key, such as Ctrl-S, after which nothing more is shown until Ctrl-Q."""
-        os.write(self._ours, key)
-
-    def _read(self) -> None:
-        with contextlib.suppress(OSError):  # as it ends
-            while data := os.read(self._ours, 1 << 16):
-                with self._has_more:
-                    self._seen += data
-                    self._has_more.notify_all()
-
-    def wait_for(self, words: str) -> None:
-        """Wait until these words have been shown."""
-        with self._has_more:
-            assert self._has_more.wait_for(lambda: words.encode() in self._seen, PATIENCE), self._seen
-
-    def seen(self) -> str:
-        """Return all that was shown, once its process has ended."""
-        self._reader.join(PATIENCE)
-        os.close(self._ours)
-        return self._seen.decode()
-
-
 def with_journals(folder: Path) -> dict[str, str]:
     """Return this environment, with a folder of journals: a test's, or else one in `folder`."""
     journals = Path(os.environ.get("PSEPHOS_JOURNAL", folder / "journals"))
@@ -587,7 +545,6 @@ class Process:
         folder: where it runs.
         is_measured: whether coverage follows it: a second for each, which one more of the same kind is not worth.
         ulimit: what the shell that starts it limits, such as "-n 1024".
-        terminal: where its standard error goes; None for a pipe.
         program: another program with the command line in it.
         prefix: the words of a command that runs the command line somewhere else.
     """
@@ -598,7 +555,6 @@ class Process:
         folder: Path,
         is_measured: bool = True,
         ulimit: str = "",
-        terminal: Terminal | None = None,
         program: Sequence[object] = ("-m", "psephos.scenarios.cli"),
         prefix: Sequence[str] = (),
     ) -> None:
@@ -609,15 +565,10 @@ class Process:
         environment = with_journals(folder)
         if not is_measured:
             environment.pop(_MEASURES, None)
-        if terminal is not None:
-            environment |= {"TERM": "xterm"}
-        errors = pipe if terminal is None else terminal.theirs
         # Without a buffer, so that reading a line takes nothing beyond it.
         self._process = subprocess.Popen(  # noqa: S603  our own
-            command, cwd=folder, env=environment, stdout=pipe, stderr=errors, bufsize=0
+            command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, bufsize=0
         )
-        if terminal is not None:
-            os.close(terminal.theirs)
         self._seen = b""
 
     def line_with(self, words: str) -> str:

@@ -7,7 +7,7 @@ until all was well (`said`), whether it then was (`ends`), and what the journal 
 (`spent`, `expected`).
 
 Acts: `open` (makes a journal), `backup`, `restore` (of one that is lost), `restore here` (of one that is damaged, from
-a copy of its file), `prune`, `leave`.
+a copy of its file), `leave`.
 """
 
 import contextlib
@@ -80,8 +80,6 @@ class Place:
                 self._back_up()
             case "restore" | "restore here":
                 self._restore()
-            case "prune":
-                journal_care.prune(self._path, now=NOW, witness=self._witness)
             case "leave":
                 journal_care.leave(self._path, "under-way", now=NOW, witness=self._witness)
             case _:

@@ -29,15 +29,13 @@ def test_the_pages_commands_run_as_they_stand(tmp_path: Path) -> None:
         "ledger",
         "journal backup",
         "journal restore",
-        "journal prune",
         "journal leave",
     ]
     assert "losses after the backup are unknown" in said["journal restore"]
-    assert "reports of 2 sessions are gone" in said["journal prune"]
 
 
 def test_the_page_says_what_each_command_does() -> None:
     """Each command of `psephos journal` has its section."""
     text = PAGE.read_text(encoding="utf-8")
-    for command in ("backup", "restore", "prune", "leave"):
+    for command in ("backup", "restore", "leave"):
         assert f"psephos journal {command}" in text

@@ -1,4 +1,4 @@
-"""`journal`: the person's journal is backed up, restored, pruned; what `ledger` shows of it."""
+"""`journal`: the person's journal is backed up and restored; what `ledger` shows of it."""
 
 import collections
 import time
@@ -35,9 +35,9 @@ def _journal_option(command: _CommandT) -> _CommandT:
     return option(witness_option(command))
 
 
-@cli.group(short_help="Care for your journal: back up, restore, prune.")
+@cli.group(short_help="Care for your journal: back up, restore, free.")
 def journal() -> None:
-    """Back up, restore or prune your journal, or free what a session has reserved.
+    """Back up or restore your journal, or free what a session has reserved.
 
     `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
     ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
@@ -79,21 +79,6 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
         click.echo(f"{aside}: what was there before")
-
-
-@journal.command(short_help="Take out the reports of sessions that are over.")
-@_journal_option
-def prune(path: Path | None, witness: Path | None) -> None:
-    """Take the reports of sessions that are over out of the journal; every loss stays.
-
-    A session is over when it has expired, or when you have heard its release.
-    """
-    from ..deployment.journal_care import prune as prune_journal
-
-    place, told = _placed(path, witness)
-    num_sessions, num_bytes = prune_journal(place, now=time.time(), witness=told)
-    sessions = f"{num_sessions:,} session{'s' * (num_sessions != 1)}"
-    click.echo(f"{place}: reports of {sessions} are gone ({num_bytes:,} bytes); every loss is there")
 
 
 @journal.command(short_help="Free what SESSION has reserved.")

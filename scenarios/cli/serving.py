@@ -85,8 +85,8 @@ def serve(
     The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
     are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
 
-    A terminal shows the open phase, the time left, who has joined or reported, and who is awaited. Where participation
-    is private, neither the terminal nor --status says anything of who comes, or of how many.
+    The page of --status says which phase is open, until when, and how many have reported. Where participation is
+    private, it says nothing of who comes, or of how many.
 
     \b
     psephos serve eu-council --roster vote
@@ -98,7 +98,7 @@ def serve(
     from ..deployment import Serving, serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
-    from ..deployment.live import watch_server
+    from ..deployment.lines import print_lines
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.forecasts import forecast
     from ..running.limits import reserve_for_server
@@ -127,13 +127,7 @@ def serve(
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         warn(forecast(side.protocol, side.inputs), err=as_json)
-        watching = stack.enter_context(
-            watch_server(
-                console=None if as_json else console,
-                errors=make_console(stderr=True),
-                role=side.protocol.client_role,
-            )
-        )
+        listener = stack.enter_context(print_lines(None if as_json else console))
 
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
@@ -147,9 +141,9 @@ def serve(
             folder,
             on_resuming=lambda said: click.echo(said, err=as_json),
             pictures=pictures,
-            listener=watching.listener,
+            listener=listener,
             on_listening=tell_address,
-            beside=watching.beside if page is None else (*watching.beside, page.serve),
+            beside=() if page is None else (page.serve,),
         )
     if as_json:
         click.echo((folder.path / "result.json").read_bytes(), nl=False)

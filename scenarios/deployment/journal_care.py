@@ -1,32 +1,23 @@
-"""A person's journal, or a host's, is backed up, restored, pruned, and rid of idle room.
+"""A person's journal, or a host's, is backed up, restored, and rid of idle room.
 
 The rule that holds here: no two files are one party's ledger, and no loss is forgotten without its owner's word.
 """
 
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from ...agents.host_journal import OF_PARTIES, id_of
 from ...agents.journal_file import JournalFile, copy_journal, install_journal, read_own
-from ...agents.journal_format import Row, check_usable, read_journal
+from ...agents.journal_format import check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
 from ...agents.witness import Witness
 from ...protocol.errors import ConfigurationError, JournalError, require
-from ...protocol.records import Drawn, Left
+from ...protocol.records import Left
 from .common import utc
 
 ACCEPT_OPTION: Final = "--accept-unknown-losses"
 """What a person says who restores a backup."""
-
-
-class Pruned(NamedTuple):
-    """Of how many sessions pruning took the reports away, and how much smaller the file is."""
-
-    num_sessions: int
-    num_bytes: int
 
 
 def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
@@ -99,30 +90,6 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
     return len(given_up)
 
 
-def prune(path: Path, *, now: float, witness: Witness | None = None) -> Pruned:
-    """Take the reports out of a journal that nobody can ask for again; every loss stays.
-
-    These are the reports of sessions that have expired, or whose release was heard. A report that later sessions repeat
-    stays.
-
-    Args:
-        now: the time in seconds since 1970.
-
-    Raises:
-        JournalError: the journal is in use, or cannot be read or written.
-    """
-    journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
-    with journal:
-        before = journal.path.stat().st_size
-        sessions = sessions_of(rows, journal.path)
-        over = {session_id for session_id, session in sessions.items() if session.is_over(now)}
-        over = {session_id for session_id in over if sessions[session_id].can_be_pruned}
-        if not over:
-            return Pruned(0, 0)
-        journal.rewrite([_without_report(row) if row.session in over else row for row in rows])
-        return Pruned(len(set(map(id_of, over))), before - journal.path.stat().st_size)
-
-
 def _check_lost(path: Path, witness: Witness | None) -> None:
     """Raise JournalError if there is a journal that can be used."""
     try:
@@ -133,13 +100,3 @@ def _check_lost(path: Path, witness: Witness | None) -> None:
     if not (journal.about.backup_of or journal.about.moved_to):
         reason = f"is there, with {len(rows)} records, and is as it was left: there is nothing to restore"
         raise JournalError(reason, path=str(journal.path))
-
-
-def _without_report(row: Row) -> Row:
-    if row.kind == "left":
-        left = msgspec.msgpack.decode(row.body, type=Left)
-        return row_of(row.session, msgspec.structs.replace(left, release=b"", transcript=""))
-    record = msgspec.msgpack.decode(row.body, type=Drawn) if row.kind == "drawn" else None
-    if record is None or record.kept is not None:
-        return row
-    return row_of(row.session, msgspec.structs.replace(record, request=b"", report=b"", sealed=b""))

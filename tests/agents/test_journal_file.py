@@ -552,29 +552,6 @@ def test_a_log_that_is_gone_is_missed(killed: Path, tmp_path: Path) -> None:
     assert refused(path).startswith("has 30 records, and had 120")
 
 
-def test_rows_written_anew_leave_nothing_of_the_old_ones(path: Path) -> None:
-    fill(path, 20)
-    journal, rows = JournalFile.open(path, ABOUT)
-    with journal:
-        journal.rewrite([each._replace(body=b"") for each in rows[:10]])
-        journal.append([row(10)])
-        assert journal.about.generation == 1
-    content = path.read_bytes()
-    assert all(row(number).body not in content for number in range(1, 10))
-    assert row(10).body in content
-    assert kept(path).rows == [*(row(number)._replace(body=b"") for number in range(10)), row(10)]
-
-
-def test_a_copy_from_before_rows_were_written_anew_is_found(path: Path) -> None:
-    fill(path, 3)
-    older = path.read_bytes()
-    journal, rows = JournalFile.open(path, ABOUT)
-    with journal:
-        journal.rewrite(rows[:1])
-    path.write_bytes(older)
-    assert refused(path).startswith("has 3 records, and had 1: it was cut short, or is an older copy")
-
-
 def test_a_copy_takes_no_others_place_and_is_its_owners_alone(path: Path) -> None:
     fill(path, 3)
     target = path.with_name("copy")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from journal_sessions import change_about
@@ -224,15 +223,6 @@ def test_the_database_itself_refuses_a_second_report(path: Path, keep: Callable[
             with pytest.raises(JournalError, match="has already"):
                 file.append([row_of("id-1", record)])
         file.append([row_of("id-2", drawn(0, 1.0, report=b"another"))])
-
-
-def test_a_pruned_session_is_not_joined_again(path: Path, keep: Callable[..., None]) -> None:
-    pruned = msgspec.structs.replace(drawn(0, 1.0), request=b"", report=b"")
-    keep("id-1", reserved(1.0, 2.0), pruned, Left())
-    with PersonJournal.open(path, now=NOW) as journal:
-        assert journal.ledger("me", None).spent == 1.0
-        with pytest.raises(JournalError, match="has no reports of session id-1 any more"):
-            journal.sitting("id-1")
 
 
 def test_a_restored_journal_joins_no_session_that_may_have_gone_on(path: Path, keep: Callable[..., None]) -> None:

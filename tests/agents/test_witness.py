@@ -140,17 +140,6 @@ def test_sessions_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) 
             journal.append([row(len(rows) + place) for place in range(count)])
 
 
-def test_a_copy_from_before_the_journal_was_pruned_is_refused(path: Path, witness: Witness, tmp_path: Path) -> None:
-    add(path, 2, witness)
-    snapshot = tmp_path / "snapshot"
-    shutil.copytree(path.parent, snapshot)
-    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
-    with journal:
-        journal.rewrite(rows)
-    restore_folder(snapshot, path.parent)
-    assert refused(path, witness).startswith("has 2 records, and had 2 (as ")
-
-
 def test_a_backup_in_the_place_of_a_lost_journal_counts_from_then_on(
     path: Path, witness: Witness, tmp_path: Path
 ) -> None:
@@ -192,10 +181,9 @@ def test_what_is_told_is_never_newer_than_the_journal(
         read_journal(path, kind=ABOUT.kind).check(head, path)
 
     monkeypatch.setattr(HeadFile, "write", check)
-    journal, rows = JournalFile.open(path, ABOUT, witness=witness)
+    journal, _ = JournalFile.open(path, ABOUT, witness=witness)
     with journal:
         journal.append([row(1)])
-        journal.rewrite(rows)
 
 
 def test_a_commit_counts_though_nobody_can_tell_of_it(

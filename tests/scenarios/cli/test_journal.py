@@ -118,7 +118,7 @@ def test_a_backup_is_restored_with_the_persons_word_alone(psephos: Psephos, path
     said = refused(psephos, "journal", "restore", backup, accept)
     assert said.endswith("and is as it was left: there is nothing to restore")
     path.unlink()
-    assert "is gone, and had" in refused(psephos, "journal", "prune")
+    assert "is gone, and had" in refused(psephos, "journal", "leave", "nothing")
     said = refused(psephos, "journal", "restore", backup)
     assert re.match(
         rf"{accept} must be given: this backup is of 20\d\d-\d\d-\d\d \d\d:\d\d UTC, and what was lost since then is "
@@ -157,28 +157,6 @@ def test_a_damaged_journal_stays_beside_the_backup_that_takes_its_place(
     assert spent_in(path) == (SPENT, HELD)
 
 
-def test_pruning_takes_reports_that_nobody_can_ask_for_again_and_no_loss(psephos: Psephos, path: Path) -> None:
-    before = psephos("ledger").out
-    ended = psephos("journal", "prune")
-    assert ended.status == 0
-    assert re.fullmatch(rf"{path}: reports of 2 sessions are gone \(-?\d+ bytes\); every loss is there\n", ended.out)
-    assert psephos("ledger").out == before
-    content = path.read_bytes()
-    assert [session_id for session_id in SESSIONS if REPORT + session_id.removeprefix("id-").encode() in content] == [
-        "id-under-way",
-        "id-failed",
-    ]
-    with PersonJournal.open(path, now=NOW) as journal:
-        for session_id, records in SESSIONS.items():
-            if session_id in {"id-heard", "id-expired"}:
-                with pytest.raises(JournalError, match="has no reports of session"):
-                    journal.sitting(session_id)
-            else:
-                assert list(journal.sitting(session_id).records) == records
-    assert spent_in(path) == (SPENT, HELD)
-    assert "reports of 0 sessions are gone (0 bytes)" in psephos("journal", "prune").out
-
-
 def test_room_that_nobody_needs_is_freed_and_reserved_again_on_coming_back(psephos: Psephos, path: Path) -> None:
     ended = psephos("journal", "leave", "under-way")
     assert (ended.status, ended.out) == (0, f"{path}: session under-way holds no room any more\n")
@@ -201,7 +179,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
     text.write_text("Dear diary", encoding="utf-8")
     SessionJournal.open(session, configuration={}).close()
     out = tmp_path / "out.sqlite"
-    for command in (("prune",), ("backup", out)):
+    for command in (("leave", "nothing"), ("backup", out)):
         for file, reason in (
             (nothing, "does not exist"),
             (tmp_path, "is a folder: name a file"),
@@ -213,7 +191,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
             assert not out.exists()
             assert not lock_file_of(nothing).exists()
     with PersonJournal.open(path, now=NOW):
-        said = refused(psephos, "journal", "prune")
+        said = refused(psephos, "journal", "leave", "nothing")
         assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
     for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
         assert refused(psephos, "ledger", missing) == f"the journal {Path(missing).resolve()} does not exist"
@@ -253,8 +231,6 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     assert "--party must be a party with a session" in refused(psephos, "ledger", folder, "--party", "eve")
 
     assert psephos("journal", "backup", backup, "--journal", path).out.endswith(": 32 records, as of now\n")
-    assert "reports of 1 session are gone" in psephos("journal", "prune", "--journal", path).out
-    assert psephos("ledger", folder).out == shown.out
     assert psephos("journal", "leave", "under-way", "--journal", path).status == 0
     assert "reserved by sessions under way: ε = 0" in psephos("ledger", folder).out
     assert "there is nothing to restore" in refused(psephos, "journal", "restore", backup, accept)

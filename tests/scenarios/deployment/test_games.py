@@ -29,7 +29,6 @@ from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invit
 from psephos.scenarios.deployment.common import Keys, make_mode
 from psephos.scenarios.deployment.earlier import read_kept
 from psephos.scenarios.deployment.invitations import read_opening
-from psephos.scenarios.deployment.journal_care import prune
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.running.rosters import ROSTER_FILE
@@ -217,12 +216,6 @@ def test_outcome_that_was_heard_is_in_the_journal_and_nobody_is_asked_again(
     assert heard.transcript == result.transcript
     assert ([agreement.terms.party for agreement in agreed], len(charged)) == (["ann"], 2)
     assert game.paid("ann") == spent
-    prune(game.folder / "ann.sqlite", now=4_000_000_000.0)
-    with (
-        game.joining(game.folder / "first", "ann") as joining,
-        pytest.raises(ConfigurationError, match="INVITATION must be of a session that is not over"),
-    ):
-        trio.run(lambda: join(joining))
 
 
 @pytest.mark.bad_input("a game: none to keep, another's weights, changed weights or settings")
@@ -327,17 +320,6 @@ def test_reports_are_not_taken_for_those_of_another_roster(game: Game) -> None:
         file.write_text("\n".join([header, *others, ""]), encoding="utf-8")
         with pytest.raises(ConfigurationError, match="--after must be a folder with the roster of the session"):
             game.read_kept(folder, "first")
-
-
-def test_pruned_journal_keeps_what_later_votes_repeat(game: Game) -> None:
-    game.hold("first")
-    pruned = prune(game.folder / "ann.sqlite", now=EXPIRED * 2)
-    assert pruned[0] == 1
-    assert prune(game.folder / "ann.sqlite", now=EXPIRED * 2)[0] == 0
-    result, endings = game.hold("second", after=[game.folder / "first"])
-    assert isinstance(result, SessionResult)
-    assert isinstance(endings["ann"], Agreement)
-    assert game.weights("second") == game.weights("first")
 
 
 def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 import trio
 import trio.testing
 from bad_input import Psephos, Write, check_refused
-from deployments import PATIENCE, SEED, Ending, Peer, Process, Terminal, read_json, serving
+from deployments import PATIENCE, SEED, Ending, Peer, Process, read_json, serving
 from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
 from psephos.agents.adversaries import Leaver
@@ -352,21 +352,11 @@ class Monitor:
         return {text for text in told - between if not text.endswith(" without a deadline\n")}
 
 
-def shown_in(terminal: Terminal) -> list[str]:
-    """Return the lines that a terminal has shown, in turn and each once, but for the time left.
-
-    Neither blank ones, nor what stands there for some milliseconds alone, as on a page (`Monitor.seen`).
-    """
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.seen())
-    lines = dict.fromkeys(re.sub(r"\d+:\d\d:\d\d", "TIME", line) for line in text.splitlines())
-    return [line for line in lines if line.strip() and " no deadline · " not in line]
-
-
 @pytest.mark.full("three servers that wait for their deadlines; in one process the same is looked at above")
 def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(tmp_path: Path, write: Write) -> None:
     """Three servers at once: one has all three voters, one lacks bob, whose neighbor has ann by `join`, one nobody.
 
-    Each has a page for monitors, which is asked all the time, and shows where it stands in a terminal.
+    Each has a page for monitors, which is asked all the time.
     """
     write("voters.csv", VOTERS)
     write("ann.csv", "ranking\na > b > c\n")
@@ -374,8 +364,8 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
     side = resolve_served(load_scenario(str(path)))
     with contextlib.ExitStack() as stack:
 
-        def start(*words: object, terminal: Terminal | None = None) -> Process:
-            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=False, terminal=terminal))
+        def start(*words: object) -> Process:
+            return stack.enter_context(Process(*words, folder=tmp_path, is_measured=False))
 
         drawn = start("roster", path, "--make-keys", "--out", "drawn").ending()
         assert (drawn.status, drawn.err) == (0, "")
@@ -383,11 +373,10 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
         assert invitations.keys() == set(NAMES)
         who = {"everybody": NAMES, "without": ("ann", "zoe"), "nobody": ()}
         words = ("--listen", "127.0.0.1:0", "--no-pictures", "--status", "0")
-        terminals = {name: Terminal() for name in who}
         for name in who:  # each keeps a journal in its own, with a witness of its own, which knows no other server
             shutil.copytree(tmp_path / "drawn", tmp_path / f"drawn-{name}")
         servers = {
-            name: start("serve", path, "--roster", f"drawn-{name}", *words, *own, terminal=terminals[name])
+            name: start("serve", path, "--roster", f"drawn-{name}", *words, *own)
             for name in who
             for own in [("--out", f"at-{name}", "--witness", f"witness-{name}")]
         }
@@ -409,18 +398,11 @@ def test_servers_to_which_more_fewer_or_no_voters_came_leave_and_show_the_same(t
             thread.join()
         endings = {name: server.ending() for name, server in servers.items()}
         told = {name: monitor.seen() for name, monitor in monitors.items()}
-        shown = {name: shown_in(terminal) for name, terminal in terminals.items()}
     assert told["everybody"] == told["without"] == told["nobody"]
     assert told["everybody"] >= {
         "open: phase 'join' \n",
         "open: phase 'rankings' \n",
         "released: the parties are told the outcome\n",
-    }
-    assert shown["everybody"] == shown["without"] == shown["nobody"]
-    assert {line.strip() for line in shown["everybody"]} >= {
-        "join         TIME left · who joins is private",
-        "rankings     TIME left · who reports is private",
-        "release      the voters are told the outcome",
     }
     assert (joined.status, joined.err) == (0, "")
     left = {

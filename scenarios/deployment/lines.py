@@ -1,0 +1,60 @@
+"""What a server prints while a session is open: a line as a phase closes, and one as each of the first parties leaves.
+
+A thread writes them: a terminal that takes no more, as after Ctrl-S, holds up no vote.
+"""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Generator
+
+from rich.console import Console
+
+from ...agents.driver import EffectListener
+from ...protocol.effects import Attended, Closed, Effect, Named, Presence
+from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, printable
+from ..presentation.terminal import show_note
+from ..running.progress import Watcher
+
+
+class _Lines(Watcher):
+    """Shows a line as a phase closes, and one as a party leaves, for the first of them."""
+
+    _num_departed = 0
+
+    def on_effect(self, effect: Effect) -> None:
+        """Take note of an effect of the server's machine."""
+        super().on_effect(effect)
+        if not isinstance(effect, Attended) or effect.presence is not Presence.LEFT:
+            return
+        if self._console is None or self._num_departed > MAX_NAMES_IN_A_SENTENCE:
+            return
+        self._num_departed += 1
+        said = f"{printable(effect.party)} has left: {effect.reason}"
+        if self._num_departed > MAX_NAMES_IN_A_SENTENCE:
+            said = "more parties leave; events.jsonl has each with its reason"
+        with contextlib.suppress(OSError):  # as of a phase's line
+            show_note(self._console, said)
+
+
+@contextlib.contextmanager
+def print_lines(console: Console | None) -> Generator[EffectListener]:
+    """Yield what is told of a server's effects, and prints lines of them, if there is a console."""
+    lines = _Lines(console, None)
+    effects: queue.SimpleQueue[Effect | None] = queue.SimpleQueue()
+
+    def write() -> None:
+        while (effect := effects.get()) is not None:
+            lines.on_effect(effect)
+
+    def listen(effect: Effect) -> None:
+        if isinstance(effect, Attended | Closed | Named):
+            effects.put(effect)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield listen
+    finally:
+        effects.put(None)
+        writer.join()
