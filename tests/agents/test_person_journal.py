@@ -263,9 +263,9 @@ def test_a_sitting_keeps_a_clients_records_alone(path: Path) -> None:
 def vote(
     path: Path, day: float, epsilon: float, *, expires: int = 0, clock: bool = True, is_heard: bool = True
 ) -> None:
-    """Draw a report on a day, in a process's life of its own, and hear the release."""
+    """Draw a report on a day, in a process's life of its own, and hear the release; times are kept rounded up."""
     session = f"id-{day}-{epsilon}"
-    now = NOW + day * DAY
+    now = NOW + day * DAY - 0.9
     with PersonJournal.open(path, now=now, clock=(lambda: now) if clock else None) as journal:
         journal.sitting(session).keep([reserved(epsilon, session=session, expires=expires)])
         journal.sitting(session).keep([drawn(0, epsilon, session=session)])
@@ -284,7 +284,7 @@ def spent(path: Path, day: float, days: float) -> float:
 def test_a_window_holds_the_losses_of_its_time_and_the_ledger_without_one_all(path: Path) -> None:
     for day, epsilon in ((0, 1.0), (3, 2.0), (6.5, 4.0)):
         vote(path, day, epsilon)
-    assert [spent(path, day, 7) for day in (6.9, 7, 9.9, 10, 13.5)] == [7.0, 6.0, 6.0, 4.0, 0.0]
+    assert [spent(path, day, 7) for day in (7 - 0.5 / DAY, 7, 9.9, 10, 13.5)] == [7.0, 6.0, 6.0, 4.0, 0.0]
     with PersonJournal.open(path, now=NOW) as journal:
         assert journal.ledger("me", Budget(epsilon=9.0)).spent == 7.0
 

@@ -17,7 +17,7 @@
 - Whose certificate a server takes no more is told nothing by it from then on, and nothing more of it is accepted;
   nobody else is refused for a certificate.
 - Everybody ends, with the outcome that was released or with a reason, and all with the same transcript.
-- No time goes back in a journal, whatever a person's clock does.
+- No time goes back in a journal, whatever a person's clock does, and nothing is dated before it is kept.
 - Of a masked session: a row is charged as it is masked; what opens is the sum of the rows that parties drew, of T of
   them or more, or nothing. No secret of a party's, and no row without masks, is on any disk. No lie of a server's is
   answered, but one about boxes by a doubt, and no row follows unless their dealer is out; a party that has told the
@@ -153,8 +153,8 @@ class Observer:
 
     # What is seen
 
-    def note_durable(self, process: str, rows: Sequence[Row]) -> None:
-        """Take note of what is on a disk from now on."""
+    def note_durable(self, process: str, rows: Sequence[Row], *, now: float) -> None:
+        """Take note of what is on a disk from now on, which is by its owner's clock."""
         self._on_disk += [row.body for row in rows]
         if process.startswith("server"):
             for row in rows:
@@ -163,8 +163,9 @@ class Observer:
         for row in rows:
             session, name = row.session.split("\t") if process == HOST else (row.session, process)
             number = self._number_of[session]
-            self._check_time(name, _of_person.decode(row.body))
-            match record := _of_person.decode(row.body):
+            record = _of_person.decode(row.body)
+            self._check_time(name, record, since=0.0 if process == HOST else now)  # a host's wait for their commit
+            match record:
                 case Drawn(step=phase):
                     self._drawn[number, name, phase] = record
                     self._note_masked(self._held[number], name, record)
@@ -229,11 +230,12 @@ class Observer:
         """Take note that a person has told a server that it lied."""
         self._blamed.add((held.number, party))
 
-    def _check_time(self, name: str, record: ClientRecord) -> None:
-        at = 0 if isinstance(record, Reserved) else record.at
-        if at and at < self._latest[name]:
+    def _check_time(self, name: str, record: ClientRecord, *, since: float) -> None:
+        if isinstance(record, Reserved):
+            return
+        if record.at < max(since, self._latest[name]):
             self.broke("no time goes back in a journal", f"{name} keeps {record!r} after {self._latest[name]}")
-        self._latest[name] = max(at, self._latest[name])
+        self._latest[name] = max(record.at, self._latest[name])
 
     def _note_kept(self, name: str, record: Drawn) -> bool:
         """Return whether a report repeats one of an earlier session, which it has to equal."""

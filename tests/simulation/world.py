@@ -222,7 +222,7 @@ class World:
         if fault is not None and not fault.is_durable:
             raise JournalError("cannot be written")
         write()
-        self.observer.note_durable(name, rows)
+        self.observer.note_durable(name, rows, now=self._time_of(process))
         process.do_step()
         if fault is not None:
             raise JournalError("may be written, or not")
