@@ -16,8 +16,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from cryptography import x509
 from exact_laws import lattice_law, law_of_rows, least_tail
 from psephos.agents import SecureNoise
+from psephos.agents.modes import draw_session_id
 from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
 from psephos.agents.spherical_noise import draw_spherical_noise
 from psephos.protocol import SessionKind
@@ -47,6 +49,7 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.protocol.mechanisms.hyper_law import flips_of
 from psephos.protocol.privacy import NoRelease
+from psephos.transports.keys import make_identity
 from thoroughness import draws
 
 
@@ -470,19 +473,32 @@ def test_a_certain_flip_and_a_certain_keep() -> None:
     assert randomize(noise, OneLayer(SIZES, (0.0, 0.0)), [0, 1, 4]) == [0, 1, 4]
 
 
-# What roots of masks are made of.
+# What roots of masks, ids of sessions and certificates' names are made of.
 
 
-def test_no_bit_of_entropy_follows_from_others() -> None:
+def subject_of_a_certificate() -> bytes:
+    name = x509.load_der_x509_certificate(make_identity().certificate).subject.rfc4514_string()
+    return bytes.fromhex(name.removeprefix("CN=psephos "))
+
+
+@pytest.mark.parametrize(
+    ("draw", "num_bits"),
+    [
+        (lambda: SecureNoise().entropy(protocol="p", phase="f", place=0), 256),
+        (lambda: bytes.fromhex(draw_session_id()), 128),
+        (subject_of_a_certificate, 128),
+    ],
+)
+def test_no_bit_of_entropy_follows_from_others(draw: Callable[[], bytes], num_bits: int) -> None:
     """Modulo 2 no sum of some bits is always 0, or always 1. False alarm: below 2**-63."""
-    drawn = [SecureNoise().entropy(protocol="p", phase="f", place=0) for _ in range(257 + 64)]
-    assert {len(each) for each in drawn} == {32}
+    drawn = [draw() for _ in range(num_bits + 1 + 64)]
+    assert {8 * len(each) for each in drawn} == {num_bits}
     basis: dict[int, int] = {}  # by the highest bit, after Gauss
     for each in drawn:
         left = int.from_bytes(each, "big") << 1 | 1  # the last one is of what is always 1
         while left and (own := basis.setdefault(left.bit_length(), left)) != left:
             left ^= own
-    assert len(basis) == 257
+    assert len(basis) == num_bits + 1
 
 
 def test_entropy_has_as_many_bits_of_the_operating_system_as_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
