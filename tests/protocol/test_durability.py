@@ -765,6 +765,13 @@ def test_nobody_ends_a_session_by_a_word_that_is_not_the_servers(shown: Acknowle
     assert [message for _, message in messages_of(server.receive("p0", back))] == [welcome()]
 
 
+def test_a_word_of_the_server_has_256_bits_that_hang_on_each_bit_of_its_secret() -> None:
+    """Else whoever guesses it ends the session."""
+    words = [receipt(0, secret=(1 << bit).to_bytes(32, "big")).receipt for bit in range(256)]
+    assert {len(word) for word in words} == {32}
+    assert all(len({word[at : at + 8] for word in words}) == len(words) for at in range(0, 32, 8))
+
+
 def test_a_server_without_a_secret_knows_no_word_of_its_own() -> None:
     server = opened(make_session())
     back = greeting("p0", num_reports=1, shown=Acknowledgement(0, receipt_of(b"", session_id="", party="p0", step=0)))
