@@ -38,6 +38,7 @@ from psephos.protocol import (
     SessionResult,
     SessionRules,
     SimulatedNoise,
+    StrangerError,
     UnexpectedMessageError,
 )
 from psephos.protocol.effects import Attended, Charged, Closed, Effect, Fail, Finish, Keep, Opened, Presence, Send
@@ -684,6 +685,14 @@ def test_without_certificates_nobody_takes_the_place_of_who_seems_to_be_there() 
         server.admit(greeting("p0", num_reports=1))
     server.receive_loss("p0")
     server.admit(greeting("p0", num_reports=1))
+
+
+@pytest.mark.parametrize("fingerprint", ["", "1c" * 32])
+def test_the_words_that_let_a_party_in_let_nobody_in_by_another_certificate(fingerprint: str) -> None:
+    server = opened(make_session())
+    server.admit(greeting("p0"), fingerprint="0c" * 32)
+    with pytest.raises(StrangerError):
+        server.admit(greeting("p0"), fingerprint=fingerprint)
 
 
 # Older copies
