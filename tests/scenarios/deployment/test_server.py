@@ -4,17 +4,20 @@ import csv
 import json
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from deployments import ENTRIES, SEED, serving, write_vote
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
+from psephos.protocol.messages import Charter
 from psephos.scenarios import Served, load_scenario, resolve_served
 from psephos.scenarios.deployment import Serving, draw_session, serve_in_folder, write_session
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.server import roster_rows
+from psephos.scenarios.deployment.server import open_sitting, roster_rows
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.rosters import FINGERPRINT_COLUMN as OWN_COLUMN
 from psephos.scenarios.system import find_protocol
@@ -285,6 +288,41 @@ def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
         run = served_folder(side, tmp_path / "out", address=address)
     assert run["failure"] == {"error": "OSError", "reason": f"[Errno 98] Address already in use: {address!r}"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"events.jsonl", "run.json", "scenario.json"}
+
+
+@pytest.mark.parametrize(
+    ("field", "change", "lines", "parties"),
+    [
+        ("session", {"mode": make_mode("other", seed=None)}, "", "abc"),
+        ("session id", {"charter": Charter("2" * 32)}, "", "abc"),
+        ("kind", {"mode": make_mode("vote", seed=SEED)}, "", "abc"),
+        ("parameters", {}, "parameters.epsilon = 2.0", "abc"),
+        ("roster", {}, "", "acb"),
+        ("quorum of join", {}, "phases.join.quorum = 2", "abc"),
+        ("quorum of opinions", {}, "phases.opinions.quorum = 2", "abc"),
+    ],
+)
+def test_a_journal_is_no_other_sessions_than_it_was_begun_as(
+    tmp_path: Path, field: str, change: Mapping[str, Any], lines: str, parties: str
+) -> None:
+    def sitting(lines: str = "", parties: str = "abc", **change: Any) -> AbstractContextManager[object]:
+        entries = {name: ENTRIES[name] for letter in parties for name in ENTRIES if name[0] == letter}
+        side = resolve_served(
+            load_scenario(write_vote(tmp_path, entries=entries), [lines.replace(" ", "")] if lines else ())
+        )
+        given: dict[str, Any] = {"mode": make_mode("vote", seed=None), "charter": Charter("1" * 32), **change}
+        return open_sitting(Serving(side=side, address="", transport="tcp", journal=tmp_path / "a.sqlite", **given))
+
+    with sitting():
+        pass
+    with (
+        pytest.raises(ConfigurationError, match="it refuses to mix configurations") as caught,
+        sitting(lines, parties, **change),
+    ):
+        pass
+    assert caught.value.field == field
+    with sitting():
+        pass
 
 
 @pytest.mark.parametrize("seed", [None, SEED])
