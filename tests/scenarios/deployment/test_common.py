@@ -7,6 +7,7 @@ from deployments import SEED
 from psephos.agents import Deployment, SecureNoise, Simulation
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.messages import Charter
+from psephos.scenarios.deployment import Joining
 from psephos.scenarios.deployment.common import (
     Keys,
     check_address,
@@ -48,11 +49,14 @@ def test_what_is_no_address_is_refused_over_every_transport(address: str, transp
     assert str(caught.value) == expected
 
 
-def test_tls_needs_keys() -> None:
+def test_tls_needs_keys_which_nothing_shows() -> None:
     with pytest.raises(ConfigurationError, match="this side has no certificates to go by, got 'tls'"):
         find_transport("tls")
     own = make_identity()
-    assert find_transport("tls", keys=Keys(own, [own.certificate])).is_authenticated
+    keys = Keys(own, [own.certificate])
+    assert find_transport("tls", keys=keys).is_authenticated
+    joining = Joining(address="a", party="ann", entries={"merger": "7351"}, seed=987654321, keys=keys)
+    assert not [told for told in ("PRIVATE", "7351", "987654321") if told in f"{keys} {joining}"]
 
 
 @pytest.mark.parametrize(
