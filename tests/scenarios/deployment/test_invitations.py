@@ -152,9 +152,10 @@ def test_a_certificate_that_ends_before_the_session_is_refused(tmp_path: Path) -
         draw(enrolled=enrolled(tmp_path, Ann=7), days=8)
 
 
-def test_one_certificate_for_two_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["certificate", "signature_key"])
+def test_one_key_for_two_is_refused(tmp_path: Path, key: str) -> None:
     known = enrolled(tmp_path)
-    known["东京"] = msgspec.structs.replace(known["Ann"], party="东京")
+    known["东京"] = msgspec.structs.replace(known["东京"], **{key: getattr(known["Ann"], key)})
     with pytest.raises(ConfigurationError, match="another than that of 'Ann': who holds one key could take both seats"):
         draw(enrolled=known)
 
