@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from bad_input import Psephos
@@ -222,9 +223,12 @@ def test_a_journal_of_another_session_or_of_one_under_way_is_refused() -> None:
     rows, _ = session_of("consortium")
     side = side_of("consortium")
     path = journaled(side, rows, Path("vote"))
-    for other in (("name=another",), ("epsilon=2",)):
-        with pytest.raises(ConfigurationError, match="that one is of another"):
-            list(read_journaled(side_of("consortium", *other), path))
+    others = {
+        name: side_of("consortium", setting) for name, setting in (("session", "name=a"), ("parameters", "epsilon=2"))
+    }
+    for name, other in (*others.items(), ("roster", msgspec.structs.replace(side, names=side.names[::-1]))):
+        with pytest.raises(ConfigurationError, match=f"of a session of this {name}: that one is of another"):
+            list(read_journaled(other, path))
     with pytest.raises(ConfigurationError, match="a session that is over"):
         list(read_journaled(side, journaled(side, rows, Path("open"), is_over=False)))
 
