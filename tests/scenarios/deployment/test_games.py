@@ -3,6 +3,7 @@
 import concurrent.futures
 import contextlib
 import dataclasses
+import shutil
 import ssl
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
 from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
+from psephos.agents.session_journal import SessionJournal
 from psephos.protocol import ConfigurationError, Scope, SessionKind, SessionResult
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept_reports import ReceivedReports, seal_of
@@ -320,6 +322,27 @@ def test_reports_are_not_taken_for_those_of_another_roster(game: Game) -> None:
         file.write_text("\n".join([header, *others, ""]), encoding="utf-8")
         with pytest.raises(ConfigurationError, match="--after must be a folder with the roster of the session"):
             game.read_kept(folder, "first")
+
+
+def test_parties_are_known_by_their_certificates_and_who_has_reported_two_weights_is_named(game: Game) -> None:
+    game.hold("first")
+    folder, first = game.draw_up("second"), game.folder / "first"
+    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
+    renamed = msgspec.structs.replace(side, names=("anna", *side.names[1:]))
+    assert {*read_kept(renamed, [first], kind=SessionKind.DEPLOYMENT)["weights"]} == {*renamed.names}
+    journal = read_journal(first / JOURNAL_FILE, kind=SESSION)
+    shutil.copytree(first, game.folder / "other", ignore=shutil.ignore_patterns(f"{JOURNAL_FILE}*"))
+    codec = side.protocol.phases[0].codec
+    configuration = journal.about.configuration
+    with SessionJournal.open(game.folder / "other" / JOURNAL_FILE, configuration=configuration) as other:
+        for record in (DECODER.decode(row.body) for row in journal.rows):
+            kept: ServerRecord = record
+            if isinstance(record, Accepted) and (record.step, record.place) == (0, 1):
+                (weight,) = codec.decode(record.report)
+                kept = Accepted(0, 1, bytes(codec.encode(((weight + 1) % 3,))))
+            other.keep([kept])
+    with pytest.raises(ConfigurationError, match="--after must be sessions in which bob reported the same in phase"):
+        game.read_kept(folder, "first", "other")
 
 
 def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
