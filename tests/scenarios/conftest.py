@@ -252,6 +252,12 @@ def two_roll_calls(real_sets: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
+def reproduction(reproduced: tuple[Any, ...]) -> Any:
+    """The numbers of a paper that a module has run again."""
+    return reproduced[0]
+
+
+@pytest.fixture
 def unmeasured_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep coverage out of how matplotlib writes a figure's files: to follow all of its lines doubles their time."""
     measuring = coverage.Coverage.current()

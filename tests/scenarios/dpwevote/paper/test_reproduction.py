@@ -1,7 +1,7 @@
 """DPWeVote's paper, run again: what is written, and that every verdict follows from the numbers."""
 
 import dataclasses
-import io
+import functools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -20,13 +20,20 @@ from psephos.scenarios.dpwevote.paper.claims import findings_on_dpwevote
 from psephos.scenarios.dpwevote.paper.runs import EXPERIMENTS, certificate_of
 from psephos.scenarios.dpwevote.paper.workloads import make_vote
 from psephos.scenarios.experiments.comparing import Row
-from psephos.scenarios.experiments.findings import Finding
 from psephos.scenarios.experiments.measurements import Measurement
-from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
-from psephos.scenarios.presentation.drawing import save_pictures
-from psephos.scenarios.running.folder import RunFolder
-from psephos.scenarios.verdicts import Judgement
-from rich.console import Console
+from psephos.scenarios.experiments.reproductions import page_of
+from rerun_papers import (
+    Change,
+    Flip,
+    Reproduced,
+    check_flip,
+    check_folder,
+    check_pictures,
+    finding_of,
+    replace_rows,
+    run_small,
+    shown,
+)
 
 TABLES = ("table-3", "table-4", "figure-4", "skewed", "gaps", "facts", "power", "mechanisms", "costs")
 LINE = "share of the variation that a line explains"
@@ -38,34 +45,14 @@ pytestmark = pytest.mark.full("ten seconds of trials; reproductions of other pap
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, list[str]]:
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A small reproduction, its folder, and what it said as it went on."""
-    lines: list[str] = []
-    path = tmp_path_factory.mktemp("reproduction") / "run"
-    found = reproduce(
-        PAPER,
-        RunFolder(path),
-        trials=100,
-        seed=3,
-        pictures=False,
-        on_progress=lambda said, _done, _total: lines.append(said),
-    )
-    return found, path, lines
+    return run_small(PAPER, tmp_path_factory.mktemp("reproduction") / "run", trials=100, seed=3)
 
 
-@pytest.fixture
-def reproduction(reproduced: tuple[Any, Path, list[str]]) -> Any:
-    """The numbers."""
-    return reproduced[0]
-
-
-def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
-    reproduced: tuple[Any, Path, list[str]],
-) -> None:
-    found, path, lines = reproduced
-    assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
-    assert lines[0] == "Table 3"
+def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reproduced: Reproduced) -> None:
+    check_folder(PAPER, reproduced, TABLES)
+    assert reproduced[2][0][0] == "Table 3"
 
 
 def test_every_published_cell_is_there_once(reproduction: Any) -> None:
@@ -136,20 +123,17 @@ def test_the_bias_outweighs_from_some_number_of_partners_on(reproduction: Any) -
 @pytest.mark.full("seven seconds of drawing")
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn(reproduction: Any, tmp_path: Path) -> None:
-    paths = save_pictures(EXPERIMENTS.pictures(reproduction), tmp_path)
-    assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
+    check_pictures(EXPERIMENTS.pictures(reproduction), PICTURES, tmp_path)
     text = (tmp_path / "figure-4.svg").read_text(encoding="utf-8")
-    for shown in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
-        assert shown in text
+    for words in ("(a) Accuracy", "MSE_w", "MSE_q", "MSE_φ", "n = 500", "published", "100 trials a point"):
+        assert words in text
 
 
 def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Any) -> None:
-    file = io.StringIO()
-    show_reproduction(Console(file=file, width=100, highlight=False, markup=False), PAPER, reproduction)
-    text = file.getvalue()
+    text = shown(PAPER, reproduction, width=100)
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
-    for shown in (
+    for words in (
         "Table 3, accuracy in percent: n = 10",
         "What the paper says",
         "What we add",
@@ -160,7 +144,7 @@ def test_the_terminal_shows_everything_in_a_hundred_columns(reproduction: Any) -
         "holds: ",
         "100 trials a cell, seed 3",
     ):
-        assert shown in text
+        assert words in text
 
 
 def test_no_cell_is_cut_however_many_trials_there_are(reproduction: Any) -> None:
@@ -171,10 +155,9 @@ def test_no_cell_is_cut_however_many_trials_there_are(reproduction: Any) -> None
 
     precise = replace_rows(replace_rows(reproduction, "table_4", change), "table_3", change)
     for width in (100, 110):
-        file = io.StringIO()
-        show_reproduction(Console(file=file, width=width, highlight=False, markup=False), PAPER, precise)
-        assert "…" not in file.getvalue()
-        assert "± 0.0000003" in file.getvalue()
+        text = shown(PAPER, precise, width=width)
+        assert "…" not in text
+        assert "± 0.0000003" in text
 
 
 def test_the_words_of_the_tables_are_explained_where_they_are_read(reproduction: Any) -> None:
@@ -211,21 +194,15 @@ def test_the_lower_bound_is_proven_over_all_subsets(monkeypatch: pytest.MonkeyPa
     assert gap == pytest.approx(4 * report.worst_variance / bound - 1)
 
 
-def replace_rows(reproduction: Any, table: str, change: Callable[[Any], dict[str, Any]]) -> Any:
-    """Change rows; errors are those of many trials, so that values alone decide."""
-    rows = [{**row, **change(row)} for row in getattr(reproduction, table)]
-    return msgspec.structs.replace(reproduction, trials=100_000, **{table: tuple(rows)})
-
-
-def fact(what: str, found: float) -> Callable[[Any], dict[str, Any]]:
+def fact(what: str, found: float) -> Change:
     return lambda row: {"found": found} if row["what"] == what else {}
 
 
-def only(variant: str, **changes: Any) -> Callable[[Any], dict[str, Any]]:
+def only(variant: str, **changes: Any) -> Change:
     return lambda row: changes if row["variant"] == variant else {}
 
 
-def apart(variant: str, errors: float, part: float = 0.0) -> Callable[[Any], dict[str, Any]]:
+def apart(variant: str, errors: float, part: float = 0.0) -> Change:
     """Make a variant's numbers differ from the published ones: in joint standard errors, and by a part of them."""
 
     def change(row: Row) -> dict[str, Any]:
@@ -236,7 +213,7 @@ def apart(variant: str, errors: float, part: float = 0.0) -> Callable[[Any], dic
     return change
 
 
-def scaled(name: str, factor: float, *, variant: str, many: bool) -> Callable[[Row], dict[str, Any]]:
+def scaled(name: str, factor: float, *, variant: str, many: bool) -> Change:
     """Multiply a measure of the largest votes."""
 
     def change(cell: Row) -> dict[str, Any]:
@@ -248,7 +225,7 @@ def scaled(name: str, factor: float, *, variant: str, many: bool) -> Callable[[R
     return change
 
 
-def as_the_prototype(errors: float) -> Callable[[Any], dict[str, Any]]:
+def as_the_prototype(errors: float) -> Change:
     """Give all mechanisms the prototype's accuracies, which are so many joint standard errors away."""
 
     def change(row: Row) -> dict[str, Any]:
@@ -261,7 +238,7 @@ def as_the_prototype(errors: float) -> Callable[[Any], dict[str, Any]]:
     return change
 
 
-def sure(variant: str, share: float) -> Callable[[Any], dict[str, Any]]:
+def sure(variant: str, share: float) -> Change:
     """Make one variant's accuracies this share, nearly without error; the others a coin's."""
     return lambda row: {
         "accuracy": Measurement(share if row["variant"] == variant else 0.5, 0.001),
@@ -280,12 +257,12 @@ def falls_with_n(row: Row) -> dict[str, Any]:
     return {"accuracy": Measurement(share, 0.001), "normal_law": share}
 
 
-def all_measures(number: Callable[[Row], float]) -> Callable[[Row], dict[str, Any]]:
+def all_measures(number: Callable[[Row], float]) -> Change:
     return lambda row: {name: Measurement(number(row), 1e-6) for name in MEASURES}
 
 
 WRONG = "At ε = 2 more partners make the printed rule wrong more often"
-FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any], dict[str, Any]]]] = (
+FLIPS: Sequence[Flip] = (
     ("DPWeVote's accuracies come", "table_3", apart("printed", 1.0), apart("printed", 9.0)),
     ("The baseline's accuracies come", "table_3", apart("laplace", 1.0), apart("laplace", -3.0)),
     ("DPWeVote's MSE_q come", "table_4", apart("printed", 0.0), apart("printed", -9.0)),
@@ -343,17 +320,9 @@ FLIPS: Sequence[tuple[str, str, Callable[[Any], dict[str, Any]], Callable[[Any],
 )
 
 
-@pytest.mark.parametrize(("claim", "table", "holding", "failing"), FLIPS, ids=[flip[0] for flip in FLIPS])
-def test_a_verdict_follows_the_numbers(
-    reproduction: Any,
-    claim: str,
-    table: str,
-    holding: Callable[[Any], dict[str, Any]],
-    failing: Callable[[Any], dict[str, Any]],
-) -> None:
-    for change, expected in ((holding, True), (failing, False)):
-        finding = finding_of(replace_rows(reproduction, table, change), claim)
-        assert (finding.judgement is Judgement.HOLDS) is expected, finding.numbers
+@pytest.mark.parametrize("flip", FLIPS, ids=lambda flip: flip[0])
+def test_a_verdict_follows_the_numbers(reproduction: Any, flip: Flip) -> None:
+    check_flip(flip, reproduction, functools.partial(finding_of, EXPERIMENTS, claim=flip[0]), None)
 
 
 def test_every_finding_can_flip(reproduction: Any) -> None:
@@ -364,25 +333,17 @@ def test_every_finding_can_flip(reproduction: Any) -> None:
     assert [claim for claim in claims if claim not in judged] == laws
 
 
-def finding_of(reproduction: Any, claim: str) -> Finding:
-    assert EXPERIMENTS.additions is not None
-    found = (*EXPERIMENTS.on_paper(reproduction), *EXPERIMENTS.additions(reproduction))
-    (own,) = (finding for finding in found if finding.claim.startswith(claim))
-    return own
-
-
 def test_the_numbers_of_a_verdict_say_where_they_are(reproduction: Any) -> None:
-    numbers = finding_of(
-        replace_rows(reproduction, "figure_4", sure("printed", 0.7)), "DPWeVote is more accurate"
-    ).numbers
+    changed = replace_rows(reproduction, "figure_4", sure("printed", 0.7))
+    numbers = finding_of(EXPERIMENTS, changed, "DPWeVote is more accurate").numbers
     assert numbers.startswith("By the law the difference is +0.2000 at least. It is so in 54 of 54. ")
     assert numbers.endswith("The difference is +0.2 (n = 10, ε = 0.1), +141.4 to +141.4 standard errors.")
-    (optimal,) = (finding_of(reproduction, claim).numbers for claim in ("With 500 partners",))
+    optimal = finding_of(EXPERIMENTS, reproduction, "With 500 partners").numbers
     assert "The number is 0 (price = 2, k = 1) to 243.5 (price = 2, k = 20), beside 500." in optimal
 
 
 def again(path: Path, *, settings: Sequence[str] = (), only: Sequence[str] = ()) -> Any:
-    return reproduce(PAPER, RunFolder(path), trials=100, settings=settings, only=only, pictures=False)
+    return run_small(PAPER, path, trials=100, settings=settings, only=only)[0]
 
 
 def test_a_table_is_made_with_those_that_it_is_made_of(tmp_path: Path) -> None:
@@ -419,17 +380,8 @@ def test_what_the_paper_does_not_have_is_refused(
 
 
 def test_progress_comes_to_its_end_and_never_goes_back(tmp_path: Path) -> None:
-    told: list[tuple[str, float, float]] = []
     settings = ["skewed.epsilons=[1.0]", "skewed.partners=[10]"]
-    reproduce(
-        PAPER,
-        RunFolder(tmp_path / "run"),
-        trials=100,
-        settings=settings,
-        only=["skewed", "mechanisms"],
-        pictures=False,
-        on_progress=lambda said, done, total: told.append((said, done, total)),
-    )
+    *_, told = run_small(PAPER, tmp_path / "run", trials=100, settings=settings, only=["skewed", "mechanisms"])
     assert [each for each in told if each[1] in {0, 1}] == [
         ("skewed votes", 0, 8),
         ("skewed votes", 1.0, 8),

@@ -1,6 +1,5 @@
 """The moral preferences paper, run again: what is written, and that every verdict follows from the numbers."""
 
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,14 +12,11 @@ from psephos.scenarios.experiments.comparing import Line, compare
 from psephos.scenarios.experiments.declared import page_of as declared_page
 from psephos.scenarios.experiments.measurements import sample_of
 from psephos.scenarios.experiments.paper_files import rows_beside
-from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
 from psephos.scenarios.moral_preferences.paper import PAPER, runs
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, OWN
 from psephos.scenarios.moral_preferences.paper.trials import METHODS, Cell
-from psephos.scenarios.presentation.drawing import save_pictures
-from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.verdicts import Judgement
-from rich.console import Console
+from rerun_papers import Reproduced, check_folder, check_pictures, run_small, shown
 
 TABLES = ("figures_1_to_4", *(f"figure_{number}" for number in range(5, 11)), "baselines", "variants", "weights")
 PICTURES = (*(f"figure-{number}" for number in range(1, 11)), "variants", "weights")
@@ -55,36 +51,23 @@ def made_up(cells: Iterable[Cell], *, trials: int, **_: object) -> Mapping[Cell,
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, list[tuple[str, float, float]]]:
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A reproduction with accuracies of our own making, its folder, and what it said as it went on."""
-    said: list[tuple[str, float, float]] = []
-    path = tmp_path_factory.mktemp("reproduction") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "measure_all", made_up)
-        found = reproduce(
-            PAPER,
-            RunFolder(path),
-            trials=10,
-            seed=3,
-            workers=1,
-            pictures=False,
-            on_progress=lambda told, done, total: said.append((told, done, total)),
-        )
-    return found, path, said
+        return run_small(PAPER, tmp_path_factory.mktemp("reproduction") / "run", trials=10, seed=3, workers=1)
 
 
 @pytest.fixture
-def tables(reproduced: tuple[Any, Path, Any]) -> dict[str, Sequence[Mapping[str, Any]]]:
+def tables(reproduced: Reproduced) -> dict[str, Sequence[Mapping[str, Any]]]:
     """Its rows."""
     return {name: getattr(reproduced[0], name) for name in TABLES}
 
 
-def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reproduced: tuple[Any, Path, Any]) -> None:
-    found, path, said = reproduced
-    names = {file.name for file in path.iterdir()}
-    assert names == {*(f"{name.replace('_', '-')}.csv" for name in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
-    assert [number for _, number, _ in said] == list(range(said[0][2] - 1))  # the pictures are the last step
+def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reproduced: Reproduced) -> None:
+    check_folder(PAPER, reproduced, [name.replace("_", "-") for name in TABLES])
+    said = reproduced[2]
+    assert [number for _, number, _ in said] == list(range(int(said[0][2]) - 1))  # the pictures are the last step
 
 
 def test_every_figure_has_its_points(tables: dict[str, Sequence[Mapping[str, Any]]]) -> None:
@@ -134,7 +117,7 @@ def test_each_claim_follows_from_the_numbers(
     assert judged(lambda _: 0.5) is not Judgement.HOLDS
 
 
-def test_each_sentence_of_the_paper_has_one_verdict(reproduced: tuple[Any, Path, Any]) -> None:
+def test_each_sentence_of_the_paper_has_one_verdict(reproduced: Reproduced) -> None:
     found = reproduced[0]
     claims = [finding.claim for finding in found.paper_findings]
     assert len(claims) == len(set(claims)) == 25
@@ -146,18 +129,15 @@ def test_each_sentence_of_the_paper_has_one_verdict(reproduced: tuple[Any, Path,
 
 
 @pytest.mark.usefixtures("unmeasured_drawing")
-def test_all_pictures_are_drawn(reproduced: tuple[Any, Path, Any], tmp_path: Path) -> None:
-    paths = save_pictures(runs.EXPERIMENTS.pictures(reproduced[0]), tmp_path)
-    assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
+def test_all_pictures_are_drawn(reproduced: Reproduced, tmp_path: Path) -> None:
+    check_pictures(runs.EXPERIMENTS.pictures(reproduced[0]), PICTURES, tmp_path)
     text = (tmp_path / "figure-10.svg").read_text(encoding="utf-8")
-    for shown in ("Algorithm 3", "10 repetitions a point", "a stand-in"):
-        assert shown in text
+    for words in ("Algorithm 3", "10 repetitions a point", "a stand-in"):
+        assert words in text
 
 
-def test_the_terminal_shows_every_table_in_full(reproduced: tuple[Any, Path, Any]) -> None:
-    file = io.StringIO()
-    show_reproduction(Console(file=file, width=130, color_system=None), PAPER, reproduced[0])
-    shown = file.getvalue()
+def test_the_terminal_shows_every_table_in_full(reproduced: Reproduced) -> None:
+    text = shown(PAPER, reproduced[0], width=130)
     for words in (
         "Figures 1 to 4: Algorithm 1",
         "Figure 9",
@@ -165,8 +145,8 @@ def test_the_terminal_shows_every_table_in_full(reproduced: tuple[Any, Path, Any
         "What we add",
         "10 repetitions",
     ):
-        assert words in shown
-    assert "…" not in shown
+        assert words in text
+    assert "…" not in text
 
 
 def test_other_grids_give_other_rows_and_one_table_that_one_alone(
@@ -174,7 +154,7 @@ def test_other_grids_give_other_rows_and_one_table_that_one_alone(
 ) -> None:
     monkeypatch.setattr(runs, "measure_all", made_up)
     settings = ["curves.figure_5.all.epsilon=[0.1, 1.0]"]
-    found = reproduce(PAPER, RunFolder(tmp_path), trials=10, settings=settings, only=["figure-5"], pictures=False)
+    found = run_small(PAPER, tmp_path, trials=10, settings=settings, only=["figure-5"])[0]
     assert [row["epsilon"] for row in found.figure_5] == [0.1, 1.0] * 6
     assert not any(getattr(found, name) for name in TABLES if name != "figure_5")
     assert "The accuracy of Algorithms 1 and 3 falls" in (tmp_path / "summary.md").read_text(encoding="utf-8")
@@ -182,7 +162,7 @@ def test_other_grids_give_other_rows_and_one_table_that_one_alone(
 
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_a_file_of_one_s_own_has_three_figures_and_four_claims(
-    reproduced: tuple[Any, Path, Any], tables: dict[str, Sequence[Mapping[str, Any]]], tmp_path: Path
+    reproduced: Reproduced, tables: dict[str, Sequence[Mapping[str, Any]]], tmp_path: Path
 ) -> None:
     """With half as many voters, as a small file has."""
 
@@ -193,11 +173,7 @@ def test_a_file_of_one_s_own_has_three_figures_and_four_claims(
     kept = dict.fromkeys(TABLES, ()) | {name: tuple(rows) for name, rows in own.items()}
     found = msgspec.structs.replace(reproduced[0], own="mine.csv", **kept)
     assert [finding.judgement for finding in runs.ON_OWN_DATA.on_paper(found)] == [Judgement.HOLDS] * 4
-    assert sorted({path.stem for path in save_pictures(runs.ON_OWN_DATA.pictures(found), tmp_path)}) == [
-        "figure-10",
-        "figure-8",
-        "figure-9",
-    ]
+    check_pictures(runs.ON_OWN_DATA.pictures(found), ("figure-8", "figure-9", "figure-10"), tmp_path)
     told = [sheet.caption for sheet in runs.ON_OWN_DATA.sheets(found)]
     assert len(told) == 3 + 2 + 1
     assert all("your data" in caption for caption in told)

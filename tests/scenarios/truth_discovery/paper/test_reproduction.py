@@ -1,9 +1,8 @@
 """The truth discovery paper, run again: what is written, and that every verdict follows from the numbers."""
 
 import dataclasses
-import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,8 @@ import pytest
 from psephos.scenarios.experiments.comparing import Row
 from psephos.scenarios.experiments.declared import grids_of
 from psephos.scenarios.experiments.findings import Finding, sentences
-from psephos.scenarios.experiments.measurements import Measurement
 from psephos.scenarios.experiments.paper_files import rows_beside
-from psephos.scenarios.experiments.reproductions import page_of, reproduce, show_reproduction
-from psephos.scenarios.presentation.drawing import save_pictures
-from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.experiments.reproductions import page_of
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
 from psephos.scenarios.truth_discovery.paper import PAPER, crowds, runs
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_truth_discovery
@@ -25,7 +21,20 @@ from psephos.scenarios.truth_discovery.paper.crowds import OF_PAPER, noise_at
 from psephos.scenarios.truth_discovery.paper.runs import EXPERIMENTS, GRIDS
 from psephos.scenarios.truth_discovery.paper.theory import ProductOfUniforms
 from psephos.scenarios.verdicts import Judgement
-from rich.console import Console
+from rerun_papers import (
+    Change,
+    Flip,
+    Reproduced,
+    check_flip,
+    check_folder,
+    check_pictures,
+    exactly,
+    findings_of,
+    run_small,
+    shown,
+    swapped,
+    where,
+)
 
 pytestmark = pytest.mark.full("fifteen seconds of crowds; other papers are reproduced small as well")
 
@@ -76,38 +85,23 @@ def small() -> Iterator[None]:
         yield
 
 
+def again(sets: Path, path: Path, **options: Any) -> Reproduced:
+    return run_small(PAPER, path, data=str(sets), trials=10, seed=3, **options)
+
+
 @pytest.fixture(scope="module")
-def reproduced(small: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, list[str]]:
+def reproduced(small: None, tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A small reproduction, its folder, and what it said as it went on."""
     del small
-    lines: list[str] = []
     root = tmp_path_factory.mktemp("reproduction")
     write_sets(root / "sets")
-    path = root / "run"
-    found = reproduce(
-        PAPER,
-        RunFolder(path),
-        data=str(root / "sets"),
-        trials=10,
-        seed=3,
-        pictures=False,
-        on_progress=lambda said, _done, _total: lines.append(said),
-    )
-    return found, path, lines
+    return again(root / "sets", root / "run")
 
 
-@pytest.fixture
-def reproduction(reproduced: tuple[Any, Path, list[str]]) -> Any:
-    """The numbers."""
-    return reproduced[0]
-
-
-def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
-    reproduced: tuple[Any, Path, list[str]],
-) -> None:
-    found, path, lines = reproduced
-    assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in TABLES), "reproduction.json", "summary.md"}
-    assert (path / "summary.md").read_text(encoding="utf-8") == page_of(PAPER, found)
+def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reproduced: Reproduced) -> None:
+    check_folder(PAPER, reproduced, TABLES)
+    found, _, steps = reproduced
+    lines = [said for said, _, _ in steps]
     assert found.missing == {"rte": "not in the folder of data sets"}
     told = list(dict.fromkeys(lines))
     assert told[:4] == ["crowds", "Table 2", "Table 3", "weights: peer-grading"]
@@ -117,13 +111,10 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(
 
 @pytest.mark.unmeasured
 @pytest.mark.full("a second reproduction")
-def test_the_same_seed_gives_the_same_files(reproduced: tuple[Any, Path, list[str]], tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_files(reproduced: Reproduced, tmp_path: Path) -> None:
     found, path, _ = reproduced
-    again = reproduce(
-        PAPER, RunFolder(tmp_path / "run"), data=str(path.parent / "sets"), trials=10, seed=3, pictures=False
-    )
-    assert again.tables == found.tables
-    assert again.findings == found.findings
+    other = again(path.parent / "sets", tmp_path / "run")[0]
+    assert (other.tables, other.findings) == (found.tables, found.findings)
 
 
 def test_every_published_cell_is_there_once(reproduction: Any) -> None:
@@ -230,24 +221,13 @@ def test_weights_are_of_the_first_trial(reproduction: Any) -> None:
         assert any(row["clean"] != row["reported"] for row in rows)
 
 
-def test_blocks_of_trials_are_trials(
-    reproduced: tuple[Any, Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_of_trials_are_trials(reproduced: Reproduced, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The falls of weights are the same, one trial at a time."""
     found, path, _ = reproduced
     monkeypatch.setattr(runs, "TRIALS_AT_A_TIME", 1)
-    again = reproduce(
-        PAPER,
-        RunFolder(tmp_path / "run"),
-        data=str(path.parent / "sets"),
-        trials=10,
-        seed=3,
-        only=["falls", "figure-2"],
-        pictures=False,
-    )
-    assert (again.falls, again.figure_2) == (found.falls, found.figure_2)
-    assert again.table_3 == ()
-    assert {finding.claim for finding in again.paper_findings} >= {f"{WEIGHTS}."}
+    other = again(path.parent / "sets", tmp_path / "run", only=["falls", "figure-2"])[0]
+    assert (other.falls, other.figure_2, other.table_3) == (found.falls, found.figure_2, ())
+    assert {finding.claim for finding in other.paper_findings} >= {f"{WEIGHTS}."}
 
 
 def test_figure_1_is_the_law(reproduction: Any) -> None:
@@ -262,8 +242,7 @@ def test_figure_1_is_the_law(reproduction: Any) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_without_a_folder_there_is_what_can_be_made_without_one(tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    found = reproduce(PAPER, RunFolder(path), trials=10, pictures=False)
+    found, path, _ = run_small(PAPER, tmp_path / "run", trials=10)
     assert found.table_3 == ()
     assert not (path / "table-3.csv").exists()
     assert (path / "table-2.csv").exists()
@@ -279,15 +258,14 @@ def test_without_a_folder_there_is_what_can_be_made_without_one(tmp_path: Path) 
 @pytest.mark.usefixtures("unmeasured_drawing")
 def test_all_pictures_are_drawn(reproduction: Any, tmp_path: Path) -> None:
     pictures = EXPERIMENTS.pictures(reproduction)
-    assert set(pictures) == set(EXPERIMENTS.captions) == PICTURES
-    paths = save_pictures(pictures, tmp_path)
-    assert {path.name for path in paths} == {f"{name}.{kind}" for name in PICTURES for kind in ("svg", "png")}
+    assert set(EXPERIMENTS.captions) == PICTURES
+    check_pictures(pictures, PICTURES, tmp_path)
     text = (tmp_path / "figure-4.svg").read_text(encoding="utf-8")
-    for shown in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
-        assert shown in text
+    for words in ("TD with two-layer", "published", "10 trials a point", "error rate change"):
+        assert words in text
     text = (tmp_path / "equal-loss.svg").read_text(encoding="utf-8")
-    for shown in ("peer-grading", "bluebird", "price = 0.5"):
-        assert shown in text
+    for words in ("peer-grading", "bluebird", "price = 0.5"):
+        assert words in text
 
 
 def test_the_summary_says_what_is_made_up_and_what_readings_are_before_it_names_one(reproduction: Any) -> None:
@@ -300,11 +278,9 @@ def test_the_terminal_shows_every_sheet(reproduction: Any) -> None:
     for sheet in EXPERIMENTS.sheets(reproduction):
         assert sheet.rows
         assert all(len(row) == len(sheet.columns) for row in sheet.rows)
-    console = Console(width=300, record=True, file=io.StringIO())
-    show_reproduction(console, PAPER, reproduction)
-    text = console.export_text()
-    for shown in ("Table 2, peer grading (a made-up stand-in)", "Table 3, Duchenne smiles", "layers: two", "gain"):
-        assert shown in text
+    text = shown(PAPER, reproduction, width=300)
+    for words in ("Table 2, peer grading (a made-up stand-in)", "Table 3, Duchenne smiles", "layers: two", "gain"):
+        assert words in text
     assert "nan" not in text
 
 
@@ -320,19 +296,6 @@ def test_a_sentence_has_one_verdict_and_laws_are_told_once(reproduction: Any) ->
     assert len(set(words)) == len(words)
 
 
-Change = Callable[[Any], dict[str, Any]]
-
-
-def exactly(**numbers: float) -> dict[str, Any]:
-    """Return numbers with hardly an error."""
-    return {name: Measurement(value, 1e-5) for name, value in numbers.items()}
-
-
-def where(name: str, own: float, others: float, /, **fields: object) -> Change:
-    """Give the rows with these fields a number, and the others another one."""
-    return lambda row: exactly(**{name: own if all(row[key] == value for key, value in fields.items()) else others})
-
-
 def as_published(less: float) -> Change:
     return lambda row: exactly(change=row["published"].value + less, published=row["published"].value)
 
@@ -342,27 +305,10 @@ def chance(field: str, slope: float) -> Change:
     return lambda row: {"chance": 0.5 + slope * row[field]}
 
 
-TD, MV = "truth_discovery", "majority"
+TD, MV, TWO = "truth_discovery", "majority", "two_layer"
 WEIGHTS = "A worker's estimated weight falls the more, the larger the flip probability it drew"
 SIZES = {"tasks": 2134, "workers": 64, "answers": 17729, "gold": 159}
-AT_TABLES: Sequence[tuple[str, Change, Change]] = (
-    (
-        "every ε truth discovery has a smaller",
-        where("change", 0.1, 0.2, estimator=TD, mechanism="two_layer"),
-        where("change", 0.3, 0.2, estimator=TD, mechanism="two_layer"),
-    ),
-    (
-        "ajority voting does as well",
-        where("change", 0.2, 0.2),
-        where("change", 0.3, 0.2, estimator=MV, mechanism="two_layer"),
-    ),
-    (
-        "ith two layers truth discovery gives",
-        where("accuracy", 0.8, 0.7, estimator=TD, mechanism="two_layer"),
-        where("accuracy", 0.6, 0.7, estimator=TD, mechanism="two_layer"),
-    ),
-)
-FLIPS: Sequence[tuple[str, str, Change, Change]] = (
+FLIPS: Sequence[Flip] = (
     ("A smaller b", "figure_1", chance("high", -0.1), chance("high", 0.1)),
     ("More important users", "figure_1", chance("num_workers", 0.01), chance("num_workers", -0.01)),
     (
@@ -382,7 +328,20 @@ FLIPS: Sequence[tuple[str, str, Change, Change]] = (
         for name in ("MV", "TD")
         for layers in ("one", "two")
     ),
-    *((claim, table, holding, failing) for table in ("table_2", "table_3") for claim, holding, failing in AT_TABLES),
+    *(
+        flip
+        for table in ("table_2", "table_3")
+        for flip in (
+            swapped("every ε truth discovery has a smaller", table, "change", 0.1, 0.2, estimator=TD, mechanism=TWO),
+            (
+                "ajority voting does as well",
+                table,
+                where("change", 0.2, 0.2),
+                where("change", 0.3, 0.2, estimator=MV, mechanism=TWO),
+            ),
+            swapped("ith two layers truth discovery gives", table, "accuracy", 0.8, 0.7, estimator=TD, mechanism=TWO),
+        )
+    ),
     ("A worker's estimated weight", "falls", lambda _: exactly(correlation=0.3), lambda _: exactly(correlation=-0.3)),
     (
         "On the stand-in, a worker's estimated weight",
@@ -391,38 +350,26 @@ FLIPS: Sequence[tuple[str, str, Change, Change]] = (
         lambda _: exactly(correlation=-0.3),
     ),
     ("A made-up crowd", "table_2", as_published(0.0), as_published(0.05)),
-    (
-        "At the same privacy the two-layer mechanism",
-        "comparisons",
-        where("accuracy", 0.8, 0.7, mechanism="two_layer"),
-        where("accuracy", 0.6, 0.7, mechanism="two_layer"),
-    ),
-    (
-        "With one layer truth discovery's smaller changes",
-        "table_3",
-        where("accuracy", 0.8, 0.7, estimator=TD),
-        where("accuracy", 0.6, 0.7, estimator=TD),
-    ),
+    swapped("At the same privacy the two-layer mechanism", "comparisons", "accuracy", 0.8, 0.7, mechanism=TWO),
+    swapped("With one layer truth discovery's smaller changes", "table_3", "accuracy", 0.8, 0.7, estimator=TD),
     (
         "At equal proven loss of one answer",
         "comparisons",
-        where("accuracy", 0.705, 0.7, mechanism="two_layer"),
-        where("accuracy", 0.715, 0.7, mechanism="two_layer"),
+        where("accuracy", 0.705, 0.7, mechanism=TWO),
+        where("accuracy", 0.715, 0.7, mechanism=TWO),
     ),
     *(
-        (
-            f"On the reports of {told}",
-            "comparisons",
-            where("accuracy", 0.8, 0.7, estimator="auto", mechanism=mechanism),
-            where("accuracy", 0.6, 0.7, estimator="auto", mechanism=mechanism),
-        )
-        for mechanism, told in (("one_layer", "one layer"), ("two_layer", "two layers"))
+        swapped(f"On the reports of {told}", "comparisons", "accuracy", 0.8, 0.7, estimator="auto", mechanism=mechanism)
+        for mechanism, told in (("one_layer", "one layer"), (TWO, "two layers"))
     ),
-    (
+    swapped(
         "At equal proven loss of all answers, auto",
         "comparisons",
-        where("accuracy", 0.8, 0.7, estimator="auto", is_taken=True),
-        where("accuracy", 0.6, 0.7, estimator="auto", is_taken=True),
+        "accuracy",
+        0.8,
+        0.7,
+        estimator="auto",
+        is_taken=True,
     ),
     (
         "The mechanism that promises",
@@ -433,41 +380,33 @@ FLIPS: Sequence[tuple[str, str, Change, Change]] = (
 )
 
 
-def findings_of(reproduction: Any, claim: str, table: str) -> list[Finding]:
+def found_of(reproduction: Any, claim: str, table: str) -> list[Finding]:
     """Return what is found of a claim: of those on Tables 2 and 3 the one on this table."""
-    assert EXPERIMENTS.additions is not None
-    found = (*EXPERIMENTS.on_paper(reproduction), *EXPERIMENTS.additions(reproduction))
-    own = [each for each in found if claim in each.claim]
+    own = [each for each in findings_of(EXPERIMENTS, reproduction) if claim in each.claim]
     return [each for each in own if len(own) == 1 or each.on_stand_in is (table == "table_2")]
 
 
-@pytest.mark.parametrize(
-    ("claim", "table", "holding", "failing"), FLIPS, ids=[f"{flip[0]}, {flip[1]}" for flip in FLIPS]
-)
-def test_a_verdict_follows_the_numbers(
-    reproduction: Any, claim: str, table: str, holding: Change, failing: Change
-) -> None:
-    for change, expected in ((holding, True), (failing, False)):
-        rows = tuple({**row, **change(row)} for row in getattr(reproduction, table))
-        changed = msgspec.structs.replace(reproduction, trials=100_000, **{table: rows})
-        (finding,) = findings_of(changed, claim, table)
-        assert (finding.judgement is Judgement.HOLDS) is expected, finding.numbers
-        if not expected:
-            in_part = claim == "The accuracy without perturbation"
-            assert finding.judgement is (Judgement.IN_PART if in_part else Judgement.REFUTED), finding.numbers
+@pytest.mark.parametrize("flip", FLIPS, ids=lambda flip: f"{flip[0]}, {flip[1]}")
+def test_a_verdict_follows_the_numbers(reproduction: Any, flip: Flip) -> None:
+    def find(changed: Any) -> Finding:
+        (finding,) = found_of(changed, *flip[:2])
+        return finding
+
+    in_part = flip[0] == "The accuracy without perturbation"
+    check_flip(flip, reproduction, find, Judgement.IN_PART if in_part else Judgement.REFUTED)
 
 
 def test_what_wins_at_some_prices_and_loses_at_others_holds_in_part(reproduction: Any) -> None:
-    change = where("accuracy", 0.8, 0.7, mechanism="two_layer", price=1.0)
-    fewer = where("accuracy", 0.6, 0.7, mechanism="two_layer", price=0.5)
+    change = where("accuracy", 0.8, 0.7, mechanism=TWO, price=1.0)
+    fewer = where("accuracy", 0.6, 0.7, mechanism=TWO, price=0.5)
     rows = tuple({**row, **(fewer if row["price"] == 0.5 else change)(row)} for row in reproduction.comparisons)
     changed = msgspec.structs.replace(reproduction, comparisons=rows)
-    (finding,) = findings_of(changed, "At the same privacy the two-layer mechanism", "comparisons")
+    (finding,) = found_of(changed, "At the same privacy the two-layer mechanism", "comparisons")
     assert finding.judgement is Judgement.IN_PART
 
 
 def test_every_line_can_flip(reproduction: Any) -> None:
-    known = [own for flip in FLIPS for own in findings_of(reproduction, flip[0], flip[1])]
+    known = [own for flip in FLIPS for own in found_of(reproduction, *flip[:2])]
     lines = [
         line["claim"]
         for file in ("claims.csv", "additions.csv")
@@ -482,7 +421,7 @@ def test_few_trials_of_other_estimators_are_known_to_be_few(reproduction: Any) -
     """Their verdicts take the errors of so many trials, not of the published cells'."""
     changed = msgspec.structs.replace(reproduction, trials=100_000)
     claim = "On the reports of one layer"
-    (own,), (other,) = (findings_of(each, claim, "comparisons") for each in (reproduction, changed))
+    (own,), (other,) = (found_of(each, claim, "comparisons") for each in (reproduction, changed))
     assert own == other
     assert {len(row["accuracy"].numbers) for row in reproduction.comparisons} == {10}
     assert OF_PAPER == (MV, TD)
