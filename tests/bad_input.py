@@ -142,10 +142,7 @@ def check_refused(
 ) -> None:
     """Check that a command is refused with one sentence that has these words, and status 2, and leaves no folder."""
     options = [word for setting in settings for word in ("--set", setting)]
-    ended = psephos(*command, scenario, *options, "--out", "out")
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("psephos: ")
-    assert ended.err.count("\n") == 1
+    refusal = psephos(*command, scenario, *options, "--out", "out").refusal
     for word in words:
-        assert word in ended.err
+        assert word in refusal
     assert not Path("out").exists()

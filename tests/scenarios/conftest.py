@@ -14,6 +14,7 @@ import approval as approval_vote
 import coverage
 import pytest
 from adversary_runs import play, stage
+from bad_input import is_plain
 from distributions import installed
 from psephos.scenarios.cli import main
 
@@ -156,6 +157,19 @@ class Ended:
     status: object
     out: str
     err: str
+
+    @property
+    def refusal(self) -> str:
+        """The one line of a command that is refused: with status 2, and nothing else said."""
+        assert (self.status, self.out, self.err.count("\n")) == (2, "", 1), self
+        assert self.err.startswith("psephos: ")
+        return self.err
+
+    @property
+    def questions(self) -> str:
+        """What a refused command asks: a line, and perhaps one for each question."""
+        assert (self.status, self.out, is_plain(self.err)) == (2, "", True), self
+        return self.err
 
 
 @pytest.fixture

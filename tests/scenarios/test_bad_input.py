@@ -37,9 +37,8 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
         ("serve", ("--transport", "tcp", "--listen", "127.0.0.1:0")),
         ("roster", ("--make-keys",)),
     ):
-        ended = psephos(command, "consortum", *more, "--out", "out")
-        assert (ended.status, ended.out) == (2, "")
-        assert ended.err == (
+        refusal = psephos(command, "consortum", *more, "--out", "out").refusal
+        assert refusal == (
             "psephos: scenario must be a file, or the name of one that comes with Psephos (did you mean "
             "'consortium'?); `psephos scenarios` lists them, got 'consortum'\n"
         )

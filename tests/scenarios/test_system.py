@@ -124,9 +124,8 @@ def test_its_data_set_is_found_and_no_other_protocols(
     path = write("tally.toml", f"{SCENARIO}[surveyors]\ndata = 'coins'\n")
     assert psephos("run", path, "--data", tmp_path, "--out", "out").status == 0
     assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 3.0}
-    ended = psephos("run", path, "--data", tmp_path, "--set", "surveyors.data=imf_votes", "--out", "again")
-    assert (ended.status, ended.out) == (2, "")
-    assert "another data set: this one is for protocol 'dpwevote'" in ended.err
+    refusal = psephos("run", path, "--data", tmp_path, "--set", "surveyors.data=imf_votes", "--out", "again").refusal
+    assert "another data set: this one is for protocol 'dpwevote'" in refusal
     ended = psephos("run", "imf", "--data", tmp_path, "--set", "partners.data=coins", "--out", "again")
     assert "this one is for protocol 'tally'" in ended.err
 
@@ -146,9 +145,10 @@ def test_a_missing_part_is_what_any_protocol_has(
 ) -> None:
     del house
     path = write("tally.toml", f"{SCENARIO}[surveyors]\ncount = 2\nvalue = 1\n")
-    ended = psephos("run", path, "--set", "adversary=[{role='coalition', members=['server']}]", "--out", "out")
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("psephos: adversary 1: possible rows of protocol 'tally' must be given by its method")
+    refusal = psephos(
+        "run", path, "--set", "adversary=[{role='coalition', members=['server']}]", "--out", "out"
+    ).refusal
+    assert refusal.startswith("psephos: adversary 1: possible rows of protocol 'tally' must be given by its method")
 
 
 def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:

@@ -96,9 +96,7 @@ def test_a_folder_that_holds_something_is_left_alone(psephos: Psephos, out: str)
         ("serve", "vote.toml", *PLAIN, "--listen", "127.0.0.1:0"),
         ("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--input", "ann.csv"),
     ):
-        ended = psephos(*words, "--out", out)
-        assert ended.status == 2
-        assert ended.err.startswith("psephos: --out must be ")
+        assert psephos(*words, "--out", out).refusal.startswith("psephos: --out must be ")
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
 
 

@@ -70,9 +70,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Pseph
     else:
         refusals["--data", "nowhere"] = "No such option"
     for words, error in refusals.items():
-        ended = psephos("reproduce", paper, "--out", "out", *words)
-        assert ended.status == 2
-        assert error in ended.err
+        assert error in psephos("reproduce", paper, "--out", "out", *words).refusal
         assert not Path("out").exists()
 
 
@@ -95,7 +93,5 @@ def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monke
 
 
 def test_a_table_that_no_paper_has_leaves_no_folder(psephos: Psephos) -> None:
-    ended = psephos("reproduce", "dpwevote", "--table", "cost")
-    assert ended.status == 2
-    assert "--table must be one of costs, " in ended.err
+    assert "--table must be one of costs, " in psephos("reproduce", "dpwevote", "--table", "cost").refusal
     assert not Path("runs").exists()

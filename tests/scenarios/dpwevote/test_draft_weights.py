@@ -55,9 +55,8 @@ def test_what_a_giant_votes_down_is_never_said_to_pass(
 ) -> None:
     """By the file a tenth or less is for it: noise that says otherwise has no chance in any run."""
     write_votes(write, weights, [True] * (len(weights) - 1) + [False])
-    ended = psephos("new", "vote", "own.csv", "--weight", "shares", "--no-run")
-    assert ended.status == 2
-    assert "different weights are private, and the scenario" in ended.err
+    questions = psephos("new", "vote", "own.csv", "--weight", "shares", "--no-run").questions
+    assert "different weights are private, and the scenario" in questions
     epsilon = "8" if trust == "local" else "20"
     for share in ("10%", "20%"):
         to = ("--weight", "shares", "--round-weights", share, "--trust", trust, "--epsilon", epsilon, "--no-run")

@@ -166,10 +166,9 @@ def test_a_fault_in_a_list_of_voters_is_named(
 ) -> None:
     assert old in LISTED
     write("mine.toml", LISTED.replace(old, new))
-    ended = psephos("run", "mine.toml", "--out", "out")
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    refusal = psephos("run", "mine.toml", "--out", "out").refusal
     for word in words:
-        assert word in ended.err
+        assert word in refusal
     assert not Path("out").exists()
 
 

@@ -80,9 +80,8 @@ def test_what_a_stranger_s_protocol_lacks_is_named_as_the_part_that_its_system_b
     (tmp_path / "voters.csv").write_text("voter,number\na,137\nb,5\n", encoding="utf-8")
     told = 'title = "Numbers"\nprotocol = "spotted"\nvoters = "voters.csv"\n'
     (tmp_path / "numbers.toml").write_text(told, encoding="utf-8")
-    ended = psephos(*words, "spotted" if words == ["new"] else "numbers.toml")
-    assert ended.status == 2
-    assert f"one whose System brings the part '{part}'" in " ".join(ended.err.split())
+    refusal = psephos(*words, "spotted" if words == ["new"] else "numbers.toml").refusal
+    assert f"one whose System brings the part '{part}'" in " ".join(refusal.split())
 
 
 @pytest.mark.few(most=1)

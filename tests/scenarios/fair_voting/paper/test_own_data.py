@@ -34,9 +34,8 @@ def test_a_file_of_rankings_is_a_profile(tmp_path: Path) -> None:
 def test_a_file_that_is_none_is_named_in_one_line(psephos: Psephos, text: str, said: str) -> None:
     if text:
         Path("mine.csv").write_text(text, encoding="utf-8")
-    ended = psephos("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--out", "out")
-    assert (ended.status, ended.err.count("\n")) == (2, 1), ended.err
-    assert said in ended.err
+    refusal = psephos("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--out", "out").refusal
+    assert said in refusal
 
 
 @pytest.mark.full("a profile at eight prices by all mechanisms takes half a minute")
