@@ -1,9 +1,9 @@
 """The driver: the only place that waits, sends and keeps time, for clients and servers alike.
 
-Per peer there is one reader, and one writer behind a bounded outbox, all under one nursery. Machines return
-effects and the driver acts on them; a deadline that expires comes back to the machine as an input. Everything
-queued is sent before a party finishes. A peer that leaves more than `outbox.MAX_QUEUED_MESSAGES` unread counts as
-one that misbehaves: its connection ends, and the vote goes on.
+Per peer there is one reader (or one for all that are in this process, `mail`), and one writer behind a bounded outbox,
+all under one nursery. Machines return effects and the driver acts on them; a deadline that expires comes back to the
+machine as an input. Everything queued is sent before a party finishes. A peer that leaves more than
+`outbox.MAX_QUEUED_MESSAGES` unread counts as one that misbehaves: its connection ends, and the vote goes on.
 
 What a machine asks to keep is durable before any later effect is acted on. A server keeps records in a thread, and all
 that wait at a time at once; meanwhile it reads on, and what follows from that waits in turn.
@@ -268,15 +268,8 @@ class Driver:
             except trio.TooSlowError:
                 self.give_up(peer, seconds=answer_seconds)
                 return False
-            except RemoteProtocolError as error:
-                if not outbox.is_replaced:
-                    self.act(self._machine.receive_fault(peer, error))
-                return True  # it may hear why
-            except Exception:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
-                # If the peer has come back by another one, or we closed this one, the machine knows already.
-                if not outbox.is_replaced and ((effects := self._machine.receive_loss(peer)) or self._skips_waiting):
-                    self.act(effects)
-                return False
+            except Exception as error:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
+                return self.lose(peer, outbox, error)
             if outbox.is_replaced:
                 break  # replaced in the meantime: whoever comes back says again what it has to say
             answer_seconds = patience_seconds
@@ -286,6 +279,18 @@ class Driver:
             if not is_sound:
                 return True
         return True
+
+    def lose(self, peer: str, outbox: Outbox, error: Exception) -> bool:
+        """Take note of why nothing more is received from a peer; return whether it may hear that.
+
+        Nothing is lost if another channel leads to it by now, or we closed this one: the machine knows already.
+        """
+        if not outbox.is_replaced:
+            is_fault = isinstance(error, RemoteProtocolError)
+            effects = self._machine.receive_fault(peer, error) if is_fault else self._machine.receive_loss(peer)
+            if effects or self._skips_waiting:
+                self.act(effects)
+        return isinstance(error, RemoteProtocolError)
 
     def give_up(self, peer: str, *, seconds: float) -> None:
         """End the conversation with a peer that has said nothing for so long."""

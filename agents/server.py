@@ -25,7 +25,9 @@ from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
 from .events import log_unless_it_fails
 from .journals import SittingOfServer
 from .lobby import Lobby, OneProcess, Places
+from .mail import Mail
 from .modes import Mode
+from .outbox import Outbox
 from .standing import Companion, Connections, Standing
 
 _REFUSAL_SECONDS: Final = 5.0
@@ -83,6 +85,8 @@ class Server:
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
         self._carriers: dict[str, Carrier] = {}  # by fingerprint
+        self._mail = Mail()
+        self._senders: dict[Channel, str] = {}  # of channels that are watched the party, empty before its Hello
         self.view: View | None = None
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
@@ -193,6 +197,7 @@ class Server:
                 for companion in beside:
                     nursery.start_soon(self._run_beside, companion)
                 nursery.start_soon(self._accept, listener, driver, nursery)
+                nursery.start_soon(self._read_mail, driver, nursery)
                 nursery.start_soon(self._lobby.close_silent)
                 try:
                     await driver.wait_until_ended()
@@ -239,7 +244,61 @@ class Server:
                 self._lobby.turn_away("failed")
                 await trio.sleep(_PAUSE_SECONDS)
                 continue
-            nursery.start_soon(self._converse, channel, driver)
+            if self._skips_waiting and channel.watch(self._mail.note):
+                self._senders[channel] = ""
+            else:
+                nursery.start_soon(self._converse, channel, driver)
+
+    async def _read_mail(self, driver: Driver, nursery: trio.Nursery) -> None:
+        """Read all channels that say when something has arrived: one task takes less than one for each.
+
+        It does what goes on in every conversation; the rest is left to a task of the connection's own.
+        """
+        try:
+            while True:
+                for channel in await self._mail.wait():
+                    if channel in self._senders:
+                        self._read_at_once(channel, driver, nursery)
+        finally:
+            for channel in self._senders:
+                channel.close()
+
+    def _read_at_once(self, channel: Channel, driver: Driver, nursery: trio.Nursery) -> None:
+        """Take what has arrived on a channel that is watched."""
+        party = self._senders[channel]
+        payloads: list[bytes] = []
+        may_hear = True
+        try:
+            payloads = channel.receive_nowait()
+        except trio.WouldBlock:
+            return
+        except Exception as error:  # noqa: BLE001  as `Driver.read`
+            if party:
+                may_hear = self._channels.get(party) is channel and driver.lose(party, driver.outboxes[party], error)
+        else:
+            if party:
+                if driver.take(party, payloads):
+                    return
+            elif (hello := self._hello_in(payloads[0], channel)) is not None:
+                party = self._senders[channel] = hello.party
+                if self._begin(channel, hello, payloads, driver):
+                    return
+        del self._senders[channel]
+        if not party:
+            nursery.start_soon(self._converse, channel, driver, payloads)
+        elif may_hear:
+            nursery.start_soon(self._conclude_alone, party, channel, driver)
+        else:
+            self._hang_up(party, channel)
+
+    def _hello_in(self, payload: bytes, channel: Channel) -> Hello | None:
+        """Return the Hello that admits a channel; None where something else is to be done, or told."""
+        with contextlib.suppress(RemoteProtocolError):
+            message = _greeting_in(payload, peer=channel.peer)
+            if type(message) is Hello:
+                self._machine.admit(message)
+                return message
+        return None
 
     async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
         """Accept the channels of a host, as many at a time as there are seats for its certificate.
@@ -272,11 +331,12 @@ class Server:
             if self._carriers.get(whose) is carrier:
                 del self._carriers[whose]
 
-    async def _converse(self, channel: Channel, driver: Driver) -> None:
-        """Find out who speaks on a new channel, then read it until it ends."""
+    async def _converse(self, channel: Channel, driver: Driver, heard: list[bytes] | None = None) -> None:
+        """Find out who speaks on a new channel, on which this was heard, then read it until it ends."""
+        party = ""
         try:
             try:
-                greeting = await self._greet(channel, driver)
+                greeting = await self._greet(channel, driver, heard)
             finally:
                 self._lobby.leave(channel)
             if greeting is None:
@@ -285,40 +345,58 @@ class Server:
             if type(channel) is CarriedChannel:
                 self._lobby.leave(channel.connection)
             party = hello.party
-            channel.limit_payloads(self._machine.max_received_bytes)
-            if party in self._channels:
-                self._channels[
-                    party
-                ].close()  # half open, for what the server knows; its reader sees that it was replaced
-            self._channels[party] = channel
-            outbox = driver.open_outbox(party, channel)
-            self._readers += 1
-            try:
-                may_go_on = driver.take(party, payloads, first=hello)
-                del greeting, hello, payloads  # as many as there are parties would be held for the whole session
-                if may_go_on and not await driver.read(party, channel):
-                    return
-                await driver.settle()
-                if outbox.has_writer:
-                    await outbox.drain()
-                if driver.has_ended:
-                    await _read_to_the_end(party, channel, driver)
-            finally:
-                if self._channels.get(party) is channel:
-                    del self._channels[party]
-                self._readers -= 1
-                if not self._readers and self._all_gone is not None:
-                    self._all_gone.set()
+            is_sound = self._begin(channel, hello, payloads, driver)
+            outbox = driver.outboxes[party]
+            del greeting, hello, payloads  # as many as there are parties would be held for the whole session
+            if not is_sound or await driver.read(party, channel):
+                await self._conclude(party, channel, outbox, driver)
         finally:
-            channel.close()
+            self._hang_up(party, channel)
 
-    async def _greet(self, channel: Channel, driver: Driver) -> tuple[Hello, list[bytes]] | None:
+    def _begin(self, channel: Channel, hello: Hello, payloads: list[bytes], driver: Driver) -> bool:
+        """Begin a conversation with what was received; return whether there may be more."""
+        party = hello.party
+        channel.limit_payloads(self._machine.max_received_bytes)
+        if party in self._channels:
+            self._channels[party].close()  # half open, for what the server knows; its reader sees that it was replaced
+        self._channels[party] = channel
+        driver.open_outbox(party, channel)
+        self._readers += 1
+        return driver.take(party, payloads, first=hello)
+
+    async def _conclude(self, party: str, channel: Channel, outbox: Outbox, driver: Driver) -> None:
+        """Let a party hear what it is told yet; after the session let it hang up first."""
+        await driver.settle()
+        if outbox.has_writer:
+            await outbox.drain()
+        if driver.has_ended:
+            await _read_to_the_end(party, channel, driver)
+
+    async def _conclude_alone(self, party: str, channel: Channel, driver: Driver) -> None:
+        try:
+            await self._conclude(party, channel, driver.outboxes[party], driver)
+        finally:
+            self._hang_up(party, channel)
+
+    def _hang_up(self, party: str, channel: Channel) -> None:
+        """Close a channel: this party's, or nobody's where it has said no Hello."""
+        if party:
+            if self._channels.get(party) is channel:
+                del self._channels[party]
+            self._readers -= 1
+            if not self._readers and self._all_gone is not None:
+                self._all_gone.set()
+        channel.close()
+
+    async def _greet(
+        self, channel: Channel, driver: Driver, heard: list[bytes] | None
+    ) -> tuple[Hello, list[bytes]] | None:
         """Return the Hello that admits a channel, and everything from it on that was received; None without one.
 
         A host's connection has none, and has ended then; until a party of it is admitted it waits with the others.
         """
         try:
-            payloads = await _hear(channel)
+            payloads = heard or await _hear(channel)
             if payloads[0] == GREETING and not isinstance(channel, CarriedChannel):
                 await self._carry(channel, payloads[1:], driver)
                 return None

@@ -12,6 +12,7 @@ import trio.testing
 from certified import CertifiedTransport
 from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
 from psephos.agents.driver import Observers
+from psephos.agents.lobby import OneProcess
 from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
@@ -40,7 +41,9 @@ __all__ = [
     "TABLE",
     "TRANSPORTS",
     "VOTE",
+    "WITH_LOBBY",
     "Ending",
+    "InOneProcess",
     "Session",
     "hello",
     "inquiry",
@@ -54,7 +57,14 @@ __all__ = [
     "welcome",
 ]
 
-TRANSPORTS: Final = [MemoryTransport, TCPTransport]
+
+class InOneProcess(MemoryTransport):
+    """Memory, to a server that runs all parties: it reads all their channels in one task."""
+
+
+WITH_LOBBY: Final = [MemoryTransport, TCPTransport]
+"""Whose servers let nobody wait for long who has not said Hello."""
+TRANSPORTS: Final = [*WITH_LOBBY, InOneProcess]
 VOTE: Final = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
 NAMES: Final = ("alice", "bob", "carol")
 OWN: Final[Mapping[str, str]] = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))
@@ -176,7 +186,9 @@ async def open_session(
     mode = mode or simulation()
     has_certificates = isinstance(transport, CertifiedTransport)
     roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
-    server = CloudServer(protocol, roster, mode, rules=rules, told=Observers(listener=listener, log=log))
+    places = OneProcess() if isinstance(transport, InOneProcess) else None
+    told = Observers(listener=listener, log=log)
+    server = CloudServer(protocol, roster, mode, rules=rules, places=places, told=told)
     with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 240):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, listening, transport, nursery)

@@ -30,7 +30,7 @@ all that can be done with it then is to close it.
 """
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -102,6 +102,24 @@ class Channel(_Closable):
             HandshakeError: the other end is not who was expected.
             trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
         """
+
+    def receive_nowait(self) -> list[bytes]:
+        """Return what has arrived, of a channel that is watched.
+
+        Raises:
+            trio.WouldBlock: nothing has.
+            As `receive`, for what ends a channel.
+        """
+        raise NotImplementedError
+
+    def watch(self, note: Callable[["Channel"], None]) -> bool:
+        """From now on call `note` with this channel as something arrives, or the channel ends; return whether it will.
+
+        That is for one task that reads many channels. It is called when there is something that was not there when
+        `receive_nowait` was called last; it must not wait or raise. A channel may always say that it will not, which
+        is what this does without a word from its transport: then its reader waits in `receive`.
+        """
+        return False
 
     @abc.abstractmethod
     def limit_payloads(self, max_payload_bytes: int) -> None:

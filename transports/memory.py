@@ -7,7 +7,7 @@ behind a full socket buffer.
 import collections
 import errno
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 import trio
@@ -25,9 +25,19 @@ class _Direction:
     Attributes:
         payloads: what is queued; None for nothing, since most directions of many channels are empty.
         longest: of all payloads so far.
+        watcher: called with the channel that receives, as something arrives where nothing was, or as the channel ends.
     """
 
-    __slots__ = ("is_receiver_closed", "is_sender_closed", "longest", "payloads", "receiver", "sender")
+    __slots__ = (
+        "is_receiver_closed",
+        "is_sender_closed",
+        "longest",
+        "payloads",
+        "receiver",
+        "sender",
+        "watched",
+        "watcher",
+    )
 
     def __init__(self) -> None:
         self.payloads: list[bytes] | None = None
@@ -36,11 +46,16 @@ class _Direction:
         self.is_receiver_closed = False
         self.sender: trio.lowlevel.Task | None = None
         self.receiver: trio.lowlevel.Task | None = None
+        self.watcher: Callable[[Channel], None] | None = None
+        self.watched: Channel | None = None
 
     def wake_receiver(self) -> None:
-        if self.receiver is not None:
-            task, self.receiver = self.receiver, None
+        """Tell whoever waits that something has come where nothing was, or that nothing more will."""
+        if (task := self.receiver) is not None:
+            self.receiver = None
             trio.lowlevel.reschedule(task)
+        elif self.watcher is not None and self.watched is not None:
+            self.watcher(self.watched)
 
     def wake_sender(self) -> None:
         if self.sender is not None:
@@ -97,11 +112,9 @@ class _MemoryChannel(Channel):
             raise trio.WouldBlock
         if queued is None:
             outbound.payloads = [payload]
+            outbound.wake_receiver()
         else:
             queued.append(payload)
-        if (receiver := outbound.receiver) is not None:
-            outbound.receiver = None
-            trio.lowlevel.reschedule(receiver)
 
     async def send(self, payloads: Sequence[bytes]) -> None:
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -121,25 +134,44 @@ class _MemoryChannel(Channel):
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
+        inbound.watcher = None
         try:
             if inbound.payloads or inbound.is_sender_closed or self._is_closed:
                 await trio.lowlevel.checkpoint()
-            while True:
-                if self._is_closed:
-                    raise trio.ClosedResourceError("this end of the channel is closed")
-                if payloads := inbound.payloads:
-                    if self._limit < inbound.longest and (below := self._below_limit(payloads)):
-                        return below
-                    inbound.payloads = None
-                    if inbound.sender is not None:
-                        inbound.wake_sender()
-                    return payloads
-                if inbound.is_sender_closed:
-                    raise trio.EndOfChannel
+            while (payloads := self._take()) is None:
                 inbound.receiver = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(inbound.forget_receiver)
+            return payloads
         finally:
             self._is_receiving = False
+
+    def receive_nowait(self) -> list[bytes]:
+        if (payloads := self._take()) is None:
+            raise trio.WouldBlock
+        return payloads
+
+    def watch(self, note: Callable[[Channel], None]) -> bool:
+        inbound = self._inbound
+        inbound.watcher, inbound.watched = note, self
+        if inbound.payloads or inbound.is_sender_closed or self._is_closed:
+            note(self)
+        return True
+
+    def _take(self) -> list[bytes] | None:
+        """Return what has arrived; None where that is nothing."""
+        inbound = self._inbound
+        if self._is_closed:
+            raise trio.ClosedResourceError("this end of the channel is closed")
+        if payloads := inbound.payloads:
+            if self._limit < inbound.longest and (below := self._below_limit(payloads)):
+                return below
+            inbound.payloads = None
+            if inbound.sender is not None:
+                inbound.wake_sender()
+            return payloads
+        if inbound.is_sender_closed:
+            raise trio.EndOfChannel
+        return None
 
     def _below_limit(self, queued: list[bytes]) -> list[bytes]:
         """Return what has arrived before a payload above the limit, if there is one; nothing that follows is received.
@@ -152,6 +184,7 @@ class _MemoryChannel(Channel):
                 if not place:
                     raise refused_size(len(payload), limit=self._limit)
                 self._inbound.payloads = queued[place:]
+                self._inbound.wake_receiver()  # whoever watches: there is something left
                 return queued[:place]
         return []
 
@@ -177,10 +210,10 @@ class _MemoryChannel(Channel):
             self._inbound.is_receiver_closed = True
             self._inbound.payloads = None
             for direction in (self._outbound, self._inbound):
-                if direction.receiver is not None:
-                    direction.wake_receiver()
+                direction.wake_receiver()
                 if direction.sender is not None:
                     direction.wake_sender()
+            self._inbound.watcher = self._inbound.watched = None
 
     def _check_sending(self) -> None:
         if self._is_closed:

@@ -17,6 +17,7 @@ from peers import (
     OWN,
     TRANSPORTS,
     VOTE,
+    WITH_LOBBY,
     Session,
     hello,
     inquiry,
@@ -255,7 +256,7 @@ async def test_an_inquiry_after_hello_ends_that_party(make_transport: Callable[[
         session.nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("make_transport", WITH_LOBBY)
 async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 import trio
 import trio.testing
-from peers import TRANSPORTS, hello, make_client, open_session, simulation
+from peers import WITH_LOBBY, hello, make_client, open_session, simulation
 from psephos.agents.lobby import GREETING_SECONDS, Lobby, OneProcess, Places
 from psephos.protocol.messages import MAX_GREETING_BYTES
 from psephos.protocol.rules import SessionRules
@@ -177,7 +177,7 @@ async def test_places_without_a_number_are_for_whoever_comes(autojump_clock: tri
 # A server with a lobby
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("make_transport", WITH_LOBBY)
 async def test_parties_that_come_after_a_crowd_of_silent_strangers_decide(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:

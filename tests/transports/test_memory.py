@@ -5,7 +5,8 @@ import errno
 import pytest
 import trio
 import trio.testing
-from psephos.transports import MemoryTransport
+from psephos.protocol.errors import MalformedMessageError
+from psephos.transports import Channel, MemoryTransport
 from psephos.transports.memory import MAX_QUEUED_PAYLOADS
 
 
@@ -104,3 +105,51 @@ async def test_two_accepts_may_wait_and_each_gets_a_channel() -> None:
             await (await transport.connect(listener.address)).send([name])
         await trio.testing.wait_all_tasks_blocked()
         assert sorted(arrived) == [b"a", b"b"]
+
+
+async def test_a_watched_channel_says_when_there_is_something_and_when_it_ends() -> None:
+    transport, noted = MemoryTransport(), list[Channel]()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        near.send_nowait(b"before")
+        assert far.watch(noted.append)
+        assert noted == [far]
+        near.send_nowait(b"and again")
+        assert noted == [far]  # there was something already
+        assert far.receive_nowait() == [b"before", b"and again"]
+        with pytest.raises(trio.WouldBlock):
+            far.receive_nowait()
+        await near.send([b"later"])
+        near.close()
+        assert noted == [far] * 3
+        assert far.receive_nowait() == [b"later"]
+        with pytest.raises(trio.EndOfChannel):
+            far.receive_nowait()
+        far.close()
+        with pytest.raises(trio.ClosedResourceError):
+            far.receive_nowait()
+
+
+async def test_a_watched_channel_says_that_something_is_left_above_its_limit() -> None:
+    transport, noted = MemoryTransport(), list[Channel]()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        far.limit_payloads(3)
+        assert far.watch(noted.append)
+        await near.send([b"fit", b"does not"])
+        noted.clear()
+        assert far.receive_nowait() == [b"fit"]
+        assert noted == [far]
+        with pytest.raises(MalformedMessageError):
+            far.receive_nowait()
+
+
+async def test_who_receives_from_a_channel_watches_it_no_longer() -> None:
+    transport, noted = MemoryTransport(), list[Channel]()
+    async with await transport.open_listener() as listener:
+        near, far = await transport.connect(listener.address), await listener.accept()
+        assert far.watch(noted.append)
+        near.send_nowait(b"noted")
+        assert await far.receive() == [b"noted"]
+        near.send_nowait(b"no more")
+        assert noted == [far]
