@@ -34,7 +34,7 @@ from ..privacy import local_loss
 from ..tally import Tally, TallyBlock
 from .outcome import WeightCount, WeightsOutcome
 from .two_reports import PublishedWeights, TwoReports
-from .variant import Offer
+from .variant import Offer, ReportSums, unit_of
 from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _OPINIONS = (0, 1)
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
+_MOST_PLACES: Final = 1 << 20  # of the lattice of weights
 _MOST_KNOWN: Final = 1 << 12  # verdicts of public weights
 
 
@@ -142,6 +143,24 @@ class JointVariant(TwoReports):
     def worst_variance(self) -> float:
         """That of ŵ·φ̂ − τ·ŵ, by the mechanisms that are drawn by."""
         return _joint_worst_variance(self._parameters, self._weight, self._opinion)
+
+    @property
+    def report_sums(self) -> ReportSums | None:
+        """A group's place x on the lattice of weights, the opinion o, and x·o, each times a number."""
+        (base, yes), *others = rows = self._rows(self._deciding, fraction=self._fraction)
+        unit = unit_of([*(mean - self._means[0] for mean in self._means[1:]), Fraction(0 if others else 1)])
+        places = [int((mean - self._means[0]) / unit) for mean in self._means]
+        of_opinion, of_place, of_both = yes - base, Fraction(0), Fraction(0)
+        if others:
+            of_place = (others[0][0] - base) / places[1]
+            of_both = (others[0][1] - others[0][0] - of_opinion) / places[1]
+        sums = [[base + of_place * x + (of_opinion + of_both * x) * o for o in _OPINIONS] for x in places]
+        if sums != rows or places[-1] > _MOST_PLACES:  # of a matrix of one's own, or of fractions of a unit
+            return None
+        x, o = np.repeat(np.array(places, dtype=np.int64), 2), np.tile(np.array(_OPINIONS, dtype=np.int64), len(places))
+        of_weight = np.eye(len(places)) if self._parameters.public_weights else self._matrices_of_weight[0]
+        channel = np.kron(of_weight, _matrices_of(self._opinion)[0])
+        return ReportSums(channel, base, [(of_both, x * o), (of_place, x), (of_opinion, o)])
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
         mechanism = self._parameters.make_weight_mechanism()

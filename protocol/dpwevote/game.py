@@ -92,7 +92,7 @@ class WeightedGame:
             ConfigurationError: not even all together pass a candidate.
         """
         units, quota = _in_units(parameters, weights)
-        return cls(units, _least_whole(quota, tie_passes=parameters.passes == "at_least"))
+        return cls(units, least_whole(quota, tie_passes=parameters.passes == "at_least"))
 
     @property
     def total(self) -> int:
@@ -266,7 +266,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     units, quota = _in_units(parameters, weights)
     total = sum(units)
     reported = (quota - debiased[1 - told] * total) / (debiased[told] - debiased[1 - told])
-    needed = _least_whole(reported, tie_passes=parameters.passes == "at_least")
+    needed = least_whole(reported, tie_passes=parameters.passes == "at_least")
     if not 1 <= needed <= total:
         return (0.0,) * len(units)
     chance = (channel[0][told] + channel[1][told]) / 2
@@ -308,7 +308,7 @@ def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[i
     return units, parameters.exact_fraction * sum(units)
 
 
-def _least_whole(quota: Fraction, *, tie_passes: bool) -> int:
+def least_whole(quota: Fraction, *, tie_passes: bool) -> int:
     """Return the least whole number that reaches a quota, or exceeds it."""
     return math.ceil(quota) if tie_passes else math.floor(quota) + 1
 

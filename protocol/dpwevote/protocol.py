@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -19,6 +19,7 @@ from ..own_levels import OwnLevels, check_alone
 from ..phases import Column, Entries, InputBlock, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..tally import Tally, TallyBlock
+from .chances import PassingLaw
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
@@ -267,6 +268,42 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             quotas=ExactSums([share * own for own in weights], fixed).rounded(counts),
             should_pass=np.array(passing, dtype=np.bool_).T,
         )
+
+    def chances(self, inputs: InputBlock) -> FloatArray | None:
+        """Return how probably each candidate passes, over all noise, given what the partners of many sessions hold.
+
+        Returns:
+            float64, shape (sessions, candidates), right to 1e-12 (`chances`). None where the law is not worked out: of
+            a trusted or masked sum, of Laplace noise, of reports by one's own matrix or at several levels of ε, of
+            fractional weights, of joint reports and a quota other than the majority, of very many partners and weights,
+            and of a subclass, whose law nobody knows.
+        """
+        law = self._passing_law(inputs.num_parties) if type(self) is DPWeVote else None
+        if law is None:
+            return None
+        number, size = len(inputs.private), len(self.parameters.candidates)
+        holdings = self._variant.decode(inputs.flat(number))
+        held = 2 * self._variant.groups_of(holdings.places)[:, None] + holdings.opinions
+        held = held.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)
+        counts = counts_of_rows(held, 2 * len(self.parameters.group_means))
+        distinct, places = np.unique(counts, axis=0, return_inverse=True)
+        return law.chances(distinct)[places.reshape(-1)].reshape(number, size)
+
+    @functools.cached_property
+    def _passing_law(self) -> Callable[[int], PassingLaw | None]:
+        """Finds the law of so many partners' reports; None where it is not worked out."""
+
+        @functools.lru_cache(maxsize=2)
+        def law_of(num_partners: int) -> PassingLaw | None:
+            if (sums := self._variant.report_sums) is None:
+                return None
+            quota, tie_passes = Fraction(self.parameters.quota or 0), self.parameters.passes == "at_least"
+            try:
+                return PassingLaw(sums, num_partners, quota=quota, tie_passes=tie_passes)
+            except ValueError:
+                return None
+
+        return law_of
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.

@@ -35,7 +35,7 @@ from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally, TallyBlock
 from .outcome import LevelCount
-from .variant import Errors, Holdings, Offer, Sums, Variant
+from .variant import Errors, Holdings, Offer, ReportSums, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -69,6 +69,9 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
     if not issubclass(kind, SignedVariant):
         raise ValueError(f"variant {parameters.variant!r} does not report signed weights")  # noqa: TRY004  by its value
     return kind.report_of(signed_weights(parameters), parameters)
+
+
+_MOST_UNITS: Final = 1 << 20  # of an estimate
 
 
 class VotesPhase(LeveledPhase):
@@ -144,6 +147,18 @@ class SignedVariant(Variant):
     def reports(self) -> tuple[UnbiasedReport, ...]:
         """The randomizers of signed weights, with what reports stand for: one for each level of ε, or for all."""
         return tuple(map(make_report, self._parameters.by_level))
+
+    @property
+    def report_sums(self) -> ReportSums | None:
+        """One whole number, where all have one ε and estimates are multiples of a unit of some size."""
+        report, *others = self.reports
+        apart = [estimate - report.estimates[0] for estimate in report.estimates]
+        unit = unit_of(apart)
+        if others or max(map(abs, apart)) > _MOST_UNITS * unit:
+            return None
+        channel = np.array(report.mechanism.channel_matrix())[self._place_of_vote.reshape(-1)]
+        times = np.array([int(own / unit) for own in apart], dtype=np.int64)
+        return ReportSums(channel, report.estimates[0], [(unit, times)])
 
     def make_phases(self) -> Iterator[Phase]:
         columns = range(len(self._parameters.candidates))

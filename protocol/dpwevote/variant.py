@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -69,6 +69,16 @@ class Errors:
     support: float
     quota: float
     margin: float
+
+
+class ReportSums(NamedTuple):
+    """What reports add to a candidate's margin: c₀ for each partner, and numbers so many times as reports say."""
+
+    channel: FloatArray
+    """The chance of each report, shape (2·groups, reports): of "no" and "yes" of each group of weights."""
+    constant: Fraction
+    columns: Sequence[tuple[Fraction, IntArray]]
+    """Each number, and how many times each report adds it, int64 of shape (reports,)."""
 
 
 VERDICTS: Final = (Verdict.PASSES, Verdict.FAILS, Verdict.TOO_CLOSE)
@@ -241,6 +251,11 @@ class Variant(abc.ABC):
     @abc.abstractmethod
     def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
         """Return the verdict of each session on the candidate at place `number`, by its unbiased margins."""
+
+    @property
+    def report_sums(self) -> ReportSums | None:
+        """What one partner's reports add to a margin; None where that is not known in numbers of some size."""
+        return None
 
     def weight_counts(self, tallies: Sequence[TallyBlock]) -> FloatArray:
         """Return how many hold each weight, shape (sessions, weights), where reports tell; else (sessions, 0)."""

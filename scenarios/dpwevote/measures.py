@@ -162,6 +162,15 @@ class VoteMeasures(Measures):
             found[_YES_VOTES.name] = np.concatenate(squares, axis=1).mean(axis=1)
         return found
 
+    def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
+        passing = self._vote.chances(inputs)
+        if passing is None:
+            return {}
+        should_pass = (self._own.votes if inputs is self.block else self._vote.truths(inputs)).should_pass
+        right = np.where(should_pass, passing, 1 - passing)
+        cases = (right, should_pass * passing, ~should_pass * passing, ~should_pass * right, should_pass * (1 - right))
+        return {measure.name: own.mean(axis=1) for measure, own in zip(_DECISIONS, cases, strict=True)}
+
 
 def _decided(outcome: Outcome) -> VoteDecisions:
     """Return the numbers of one session's release."""

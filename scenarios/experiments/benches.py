@@ -11,15 +11,17 @@ block, or not finite, its trials are held one by one, and the one that is wrong 
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from ...protocol.arrays import FloatArray
-from ...protocol.blocks import decide_sessions, decides_in_blocks, sessions_at_once
+from ...protocol.blocks import decide_sessions, decides_in_blocks, goes_with, sessions_at_once
 from ...protocol.errors import PluginError
 from ...protocol.phases import InputBlock
 from ...protocol.plugin_faults import plugin_of
 from ...protocol.randomness import SimulatedNoise
+from ...protocol.tally import TallyBlock
 from ...protocol.traffic import PhaseTraffic
 from ..running.by_arrays import run_arrays
 from ..running.resolution import Local, resolve
@@ -27,6 +29,8 @@ from ..running.results import expect_traffic, traffic_of
 from .measured import BYTES, MESSAGES, Cell, Trial
 from .measures import Measure, Measures, measures_of
 from .redrawing import redrawn, rows_drawn
+
+_Beside: TypeAlias = tuple[dict[str, float], dict[str, float]]
 
 
 class Bench:
@@ -73,8 +77,11 @@ class Bench:
             found = self._numbers_of(block) if self.at_once else None
             yield from map(self.whole, block) if found is None else self._trials_of(block, *found)
 
-    def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[bytes]] | None:
-        """Return what a block of trials is measured by, and each one's kind; None where one by one they tell more."""
+    def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[_Beside], Sequence[bytes]] | None:
+        """Return what a block of trials is measured by, what stands beside it, and each one's kind.
+
+        None where one by one they tell more.
+        """
         protocol, noise = self._own.resolved.protocol, self._noise(numbers.start)
         first = self._cell.scenario.round + numbers.start
         try:
@@ -82,17 +89,38 @@ class Bench:
                 return None
             decisions, tallies = decide_sessions(protocol, inputs, noise.of_rounds(range(first, first + len(numbers))))
             found = self._own.measures.of_block(inputs, decisions, tallies)
+            beside = self._beside(inputs, tallies, len(numbers))
         except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
             return None
         if not all(np.isfinite(own).all() for own in found.values()):
             return None
-        return found, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
+        return found, beside, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
 
-    def _trials_of(self, numbers: range, found: Mapping[str, FloatArray], kinds: Sequence[bytes]) -> Iterator[Trial]:
+    def _beside(self, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
+        """Return what is known of the measures of so many trials: means by their law, and controls."""
+        measures = self._own.measures
+        is_known = goes_with(type(measures), "expected", "of"), goes_with(type(measures), "controls", "of")
+        both = (
+            measures.expected(inputs) if is_known[0] else {},
+            measures.controls(inputs, tallies) if is_known[1] else {},
+        )
+        expected, controls = (
+            [
+                dict(zip(own, row, strict=True))
+                for row in zip(*(np.broadcast_to(each, size).tolist() for each in own.values()), strict=True)
+            ]
+            or [{}] * size
+            for own in both
+        )
+        return list(zip(expected, controls, strict=True))
+
+    def _trials_of(
+        self, numbers: range, found: Mapping[str, FloatArray], beside: Sequence[_Beside], kinds: Sequence[bytes]
+    ) -> Iterator[Trial]:
         """Yield the trials of a block: whole sessions where a kind is new, which have to say the same."""
         rows = np.stack(list(found.values()), axis=1).tolist()
         names = (*found, *(() if self._own.traffic is None else (MESSAGES.name, BYTES.name)))
-        for number, row, kind in zip(numbers, rows, kinds, strict=True):
+        for number, row, known, kind in zip(numbers, rows, beside, kinds, strict=True):
             if kind not in self._traffic_of_kind:
                 whole = self.whole(number)
                 said = [own for name, own in whole.measures.items() if name not in found]
@@ -101,7 +129,7 @@ class Bench:
                     reason = "many sessions at once have other numbers than one of them by itself"
                     raise PluginError(plugin=plugin_of(self._own.resolved.protocol), step="decisions", reason=reason)
             traffic, said = self._traffic_of_kind[kind]
-            yield Trial(dict(zip(names, row + said, strict=False)), traffic)
+            yield Trial(dict(zip(names, row + said, strict=False)), traffic, *known)
 
     def _inputs_of(self, numbers: range) -> InputBlock | None:
         """Return what the parties hold in these trials; None where other draws have another session."""
@@ -141,7 +169,12 @@ class Bench:
             num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
             number_of_parties = len(resolved.names)
             found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
-        return Trial(found, tuple(traffic))
+        own = self._own.resolved  # of which the law is known
+        beside: _Beside = ({}, {})
+        if resolved.protocol.parameters == own.protocol.parameters and resolved.names == own.names:
+            tallies = [TallyBlock.of([tally]) for tally in record.tallies]
+            (beside,) = self._beside(session.measures.block, tallies, 1)
+        return Trial(found, tuple(traffic), *beside)
 
 
 class _Session:

@@ -22,17 +22,22 @@ from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
 from .redrawing import LEAST_DRAWS, in_draws
-from .summaries import LEAST_TRIALS, Summary, summary_of, summary_of_draws
+from .summaries import LEAST_TRIALS, Refined, Summary, refined_by_control, refined_by_law, summary_of, summary_of_draws
 
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
 
 
-class Trial(msgspec.Struct, frozen=True, gc=False):
-    """What one trial gave: its measures by name, and how much all parties said, phase by phase."""
+class Trial(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What one trial gave: its measures by name, how much all parties said, and what is known of measures beside.
+
+    `expected` and `controls` are those of `Measures`.
+    """
 
     measures: dict[str, float]
     traffic: tuple[PhaseTraffic, ...] = ()
+    expected: dict[str, float] = {}
+    controls: dict[str, float] = {}
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,18 +108,47 @@ class MeasuredCell:
                 found[measure.name] = summary_of(measure.name, given, limits=measure.range)
         return found
 
-    def differences_from(self, other: "MeasuredCell") -> dict[str, Measurement]:
+    @functools.cached_property
+    def refined(self) -> dict[str, Refined]:
+        """The means that are known better than by trials alone, by measures' names."""
+        found: dict[str, Refined | None] = {}
+        for measure in self.measures:
+            plain = self.summaries.get(measure.name)
+            means, controls, numbers = (self._of_draws(of, measure.name) for of in ("expected", "controls", "measures"))
+            limits = (-math.inf, math.inf) if self.redraw and measure.is_bound_by_parties else measure.range
+            if plain is None or len(numbers) * (self.redraw or 1) < len(self.trials):
+                continue
+            if len(means) == len(numbers):
+                found[measure.name] = refined_by_law(plain, means, limits=limits, are_same=not self.redraw)
+            elif len(controls) == len(numbers):
+                found[measure.name] = refined_by_control(plain, numbers, controls, limits=limits)
+        return {name: own for name, own in found.items() if own is not None}
+
+    @property
+    def told(self) -> dict[str, Summary]:
+        """Each measure over the trials, refined where that is known."""
+        return {**self.summaries, **self.refined}
+
+    def _of_draws(self, of: str, name: str) -> list[float]:
+        """Return the mean of each draw of the parties, or trial, in which all trials have the number."""
+        numbers = [getattr(trial, of).get(name) for trial in self.trials]
+        return [math.fsum(draw) / len(draw) for draw in in_draws(numbers, self.redraw or 1)]
+
+    def differences_from(self, other: "MeasuredCell", *, of: str = "measures") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
 
         The other one is of the same grid, so that trials of one number share their luck; it may have more or fewer.
+        With "expected" these are the trials' means by their law.
         """
         found: dict[str, Measurement] = {}
         for measure in self.measures:
             differences = [
-                own.measures[measure.name] - its.measures[measure.name]
-                if measure.name in own.measures and measure.name in its.measures
-                else None
-                for own, its in zip(self.trials, other.trials, strict=False)
+                own[measure.name] - its[measure.name] if measure.name in own and measure.name in its else None
+                for own, its in zip(
+                    (getattr(trial, of) for trial in self.trials),
+                    (getattr(trial, of) for trial in other.trials),
+                    strict=False,
+                )
             ]
             draws = in_draws(differences, self.redraw or 1)
             if len(draws) >= LEAST_TRIALS:
@@ -152,7 +186,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_reached(self, cell: MeasuredCell) -> bool:
         """Return whether a cell has the mean so well."""
-        found = cell.summaries.get(self.measure)
+        found = cell.told.get(self.measure)
         return found is not None and max(found.high - found.mean, found.mean - found.low) <= self.error
 
 

@@ -94,6 +94,22 @@ class Measures(abc.ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} measures trial by trial")
 
+    def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
+        """Return means over all noise, given what the parties of many sessions hold, by measures' names.
+
+        Of shape (sessions,) each, exactly, of those measures whose law is known: there they say more than trials do.
+        """
+        del inputs
+        return {}
+
+    def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
+        """Return what is like a measure and has a mean of 0 over all noise, exactly, whatever the parties hold.
+
+        By measures' names, of shape (sessions,) each. What it explains of a measure is taken off (`summaries`).
+        """
+        del inputs, tallies
+        return {}
+
     @property
     def go_in_blocks(self) -> bool:
         """Whether trials are measured by `of_block`."""

@@ -7,6 +7,14 @@ alike knows that others come with a probability of 1 − 0.025^(1/n) at most. Tr
 independent draw by draw, and so are summed up (`summary_of_draws`). The interval of a quantile lies between two
 of the trials in their order, by the binomial law of how many are below it: whatever the distribution is, it holds with
 95 % or more. Where there are too few trials for it, the quantile is left out.
+
+A mean may be known better than by its trials alone. Where an exact law tells a measure's mean m over all noise, given
+what the parties hold, m takes its place: the mean is the same, E[y] = E[m], and is m itself where the parties stay the
+same. Where a control c has a mean of exactly 0, the mean is ȳ − b·c̄, with the slope b of y on c over the n trials or
+draws. Its squared standard error is s²(1/n + c̄²/Σ(c − c̄)²), s² the residuals' variance with n − 2 degrees of freedom,
+and its interval Student's with as many: exact where y is normal given c, and near enough where trials are many.
+
+Sources: Lavenberg and Welch (1981) for controls whose slope is estimated; Rao and Blackwell for the law.
 """
 
 import math
@@ -26,6 +34,8 @@ from .redrawing import spread_of
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)
+_LEAST_CONTROLLED: Final = 30  # trials, or draws
+_LEAST_GAIN: Final = 0.95  # of the standard error: a tenth more trials
 _RISK: Final = 0.05  # of each interval: the probability that what it is of lies outside
 
 
@@ -66,6 +76,63 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     def num_independent(self) -> int:
         """How many numbers the mean is of that are independent of each other."""
         return self.trials if isinstance(self.draws, msgspec.UnsetType) else self.draws
+
+
+class Refined(Summary, frozen=True, kw_only=True):
+    """A measure's mean as it is known better than by trials alone.
+
+    Args:
+        by: "law" or "control".
+        worth: how many trials alone would have its error; None where it has none, or they tell no error.
+    """
+
+    by: str
+    worth: float | None
+
+
+def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool) -> Refined:
+    """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same."""
+    if are_same:
+        return _refined(plain, "law", Measurement(means[0], 0.0), (means[0], means[0]))
+    own = summary_of(plain.measure, np.array(means), limits=limits)
+    return _refined(plain, "law", Measurement(own.mean, own.standard_error), (own.low, own.high))
+
+
+def refined_by_control(
+    plain: Summary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
+) -> Refined | None:
+    """Return a summary refined by a control, one of each independent number; None where it explains too little."""
+    count, given, control = len(numbers), np.array(numbers), np.array(controls)
+    mean, middle = mean_of(given).value, mean_of(control).value
+    given, off = given - mean, control - middle
+    squares = float(off @ off)
+    if count < _LEAST_CONTROLLED or not squares:
+        return None
+    slope = float(given @ off) / squares
+    rest = given - slope * off
+    error = math.sqrt(float(rest @ rest) / (count - 2) * (1 / count + square(middle) / squares))
+    if error > _LEAST_GAIN * plain.standard_error:
+        return None
+    mean -= slope * middle
+    reach = float(stdtrit(count - 2, 1 - _RISK / 2)) * error
+    return _refined(
+        plain, "control", Measurement(mean, error), (max(mean - reach, limits[0]), min(mean + reach, limits[1]))
+    )
+
+
+def _refined(plain: Summary, by: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
+    is_known = mean.standard_error > 0 and plain.standard_error > 0
+    return Refined(
+        measure=plain.measure,
+        trials=plain.trials,
+        mean=mean.value,
+        standard_error=mean.standard_error,
+        low=ends[0],
+        high=ends[1],
+        draws=plain.draws,
+        by=by,
+        worth=plain.trials * square(plain.standard_error / mean.standard_error) if is_known else None,
+    )
 
 
 def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:

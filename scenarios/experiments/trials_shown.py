@@ -32,13 +32,15 @@ from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
-from .summaries import QUANTILES, Summary
+from .summaries import QUANTILES, Refined, Summary
 from .trials_drawn import picture_of
 
 _MOST_DECIMALS: Final = 5
 _ROUNDING: Final = 1e-9  # of sums of losses
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
 _WITHIN: Final = "Mean within, 95 %"
+_REFINED: Final = "Refined"
+_WORTH: Final = "Worth, trials"
 
 
 def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
@@ -82,8 +84,15 @@ def write_trials(
         folder.write_table("trials.csv", rows)
     else:
         folder.write_bytes("trials.parquet", _in_parquet(rows))
+    has_refined = any(cell.refined for cell in cells)
     summaries = [
-        {**dict(cell.settings), **_columns(losses), **_flat(summary), **_difference(differences.get(name))}
+        {
+            **dict(cell.settings),
+            **_columns(losses),
+            **_flat(summary),
+            **_difference(differences.get(name)),
+            **(_refined(cell.refined.get(name)) if has_refined else {}),
+        }
         for cell, losses in zip(cells, losses_of(cells), strict=True)
         for differences in [_differences(cell, cells)]
         for name, summary in cell.summaries.items()
@@ -97,6 +106,7 @@ def write_trials(
     if pictures:
         picture = picture_of(cells, _told(measures))
         if picture is not None:
+            setting = " · ".join(filter(None, (setting, _worth_of_all(cells))))
             save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
 
 
@@ -157,6 +167,7 @@ def summary_in_json(
                 "against": cell.total.against,
                 "summaries": list(cell.summaries.values()),
                 "differences": _differences(cell, cells),
+                **({"refined": cell.refined} if cell.refined else {}),
                 "traffic": cell.traffic,
             }
             for cell, losses in zip(cells, losses_of(cells), strict=True)
@@ -178,6 +189,32 @@ def _difference(difference: Measurement | None) -> dict[str, object]:
         "difference": None if difference is None else difference.value,
         "difference_standard_error": None if difference is None else difference.standard_error,
     }
+
+
+def _refined(refined: Refined | None) -> dict[str, object]:
+    names = ("mean", "standard_error", "low", "high", "by", "worth")
+    values = {name: None if refined is None else getattr(refined, name) for name in names}
+    return {("worth_trials" if name == "worth" else f"refined_{name}"): own for name, own in values.items()}
+
+
+def _worth(refined: Refined) -> str:
+    """Return how many trials alone would tell as much, as words."""
+    worth = refined.worth
+    return "exact" if not refined.standard_error else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
+
+
+def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
+    """Return what the leading measure that is refined in all cells is worth in each, as words; empty without one."""
+    for measure in measures_in(cells):
+        if all(measure.name in cell.refined for cell in cells):
+            refined = [cell.refined[measure.name] for cell in cells]
+            if all(not own.standard_error for own in refined):
+                return f"{measure.name}: exact"
+            worth = sorted(own.worth for own in refined if own.worth is not None)
+            if worth:
+                ends = dict.fromkeys(f"{float(f'{own:.2g}'):,.0f}" for own in (worth[0], worth[-1]))
+                return f"{measure.name}: refined, worth {' to '.join(ends)} plain trials"
+    return ""
 
 
 def _flat(summary: Summary) -> dict[str, object]:
@@ -214,11 +251,15 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     said = measure.said or f"{title_of(measure.name)} is {{}}"
     trials = f"{number_of_trials(cells)} trials"
-    ordered = sorted(cells, key=lambda cell: cell.summaries[measure.name].mean)
-    least, most = (cell.summaries[measure.name] for cell in (ordered[0], ordered[-1]))
+    ordered = sorted(cells, key=lambda cell: cell.told[measure.name].mean)
+    least, most = (cell.told[measure.name] for cell in (ordered[0], ordered[-1]))
+    if len(cells) == 1 and isinstance(least, Refined) and not least.standard_error:
+        return f"{said.format(written(least, measure))}, on average over all noise, by its exact law."
     if len(cells) == 1:
         between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
         sure = f"with 95 % certainty the mean is between {between}"
+        if isinstance(least, Refined) and (worth := _worth(least)):
+            trials += f" that are worth {worth}"
         return f"{said.format(written(least, measure))}, on average over {trials}; {sure}."
     differ = _losses_differ(cells)
     if least.mean == most.mean:
@@ -228,8 +269,10 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     if differ:
         return f"{both}; no cell is the best, since {differ}."
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
-    difference = ordered[-1].differences_from(ordered[0]).get(measure.name, Measurement(0.0, 0.0))
-    least_error = 2 * unseen(least.num_independent) if measure.is_share else 0.0  # a difference is from -1 to 1
+    by_law = isinstance(least, Refined) and isinstance(most, Refined) and least.by == most.by == "law"
+    of = "expected" if by_law else "measures"
+    difference = ordered[-1].differences_from(ordered[0], of=of).get(measure.name, Measurement(0.0, 0.0))
+    least_error = 2 * unseen(least.num_independent) if measure.is_share and not by_law else 0.0  # it is from -1 to 1
     error = difference.standard_error or least_error
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
@@ -321,12 +364,17 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         places = iter(_together([known[level] for level in QUANTILES if level in known], measure, summary))
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
-        rows.append([title_of(measure.name), written(summary, measure), " to ".join(between) + unit, *cells])
-    columns = ("Measure", "Mean", _WITHIN, *(_SHARES[level] for level in QUANTILES))
+        refined = cell.refined.get(measure.name)
+        better = ["", ""] if refined is None else [written(refined, measure), _worth(refined)]
+        better = better if cell.refined else []
+        rows.append([title_of(measure.name), written(summary, measure), *better, " to ".join(between) + unit, *cells])
+    refined_by = (_REFINED, _WORTH) if cell.refined else ()
+    columns = ("Measure", "Mean", *refined_by, _WITHIN, *(_SHARES[level] for level in QUANTILES))
     drop = (_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN)
     show_table(console, Table(columns=columns, rows=rows), drop=drop, whole="summary.csv")
     words = f"over {len(cell.trials):,} trials {_whose([cell])} with fresh noise; ± is one standard error"
     show_note(console, f"{words}; summary.csv has the intervals of quantiles as well")
+    _show_refined(console, [cell])
     _show_losses(console, [cell])
     _show_spread(console, cell)
 
@@ -361,7 +409,7 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     rows: list[list[str]] = []
     losses = losses_of(cells)
     for cell, own in zip(cells, losses, strict=True):
-        found = [(measure, cell.summaries.get(measure.name)) for measure in leading]
+        found = [(measure, cell.told.get(measure.name)) for measure in leading]
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *map(_epsilon, own.values()), *written_])
     numbers = [*losses[0], *(title_of(measure.name) for measure in leading)]
@@ -372,9 +420,24 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     words += "standard error, and missing where all trials agree; summary.csv has intervals, and differences from the "
     words += "first cell"
     show_note(console, words)
+    _show_refined(console, cells)
     _show_losses(console, cells)
     for cell in refused:
         show_note(console, f"N/A with {_named(cell)}: {cell.reason}")
+
+
+def _show_refined(console: Console, cells: Sequence[MeasuredCell]) -> None:
+    """Print why means are known better than by trials alone, and which of a grid are."""
+    kinds = {own.by for cell in cells for own in cell.refined.values()}
+    if not kinds:
+        return
+    how = {"law": "by the exact law of the noise", "control": "by a like number whose mean is known exactly"}
+    by = ", or ".join(how[kind] for kind in how if kind in kinds)
+    words = f"refined {by}: trials worth are those that alone would have its error"
+    if len(cells) > 1:
+        worth = _worth_of_all(cells)
+        words = f"means are refined {by}, where they are known so{worth and f' ({worth})'}; summary.csv has both"
+    show_note(console, words)
 
 
 def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:

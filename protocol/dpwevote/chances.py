@@ -1,0 +1,116 @@
+"""How probably a candidate passes, given what the partners hold: exactly, by the law of the sum of their reports.
+
+A partner's reports add v = c₀ + c₁x + c₂y to a margin, with whole numbers x and y. So it is decided by the sums X and Y
+of these, whose characteristic function is the product of the partners', φ(k) = Π φ_t(k)^{n_t} with n_t partners who
+hold t. On a lattice of L places, of which m says where a candidate passes (exactly, ties as well),
+
+    P[passes] = Σ_k φ(k)·m̂(k) / L        (Parseval)
+
+The lattice holds all possible sums, or, where these are many, all but a share of 4·10^−13 whoever holds what
+(Hoeffding), around one of a few places, so that a chance does not depend on who else's is asked. Frequencies at which
+abs(φ) is below e^−40 whoever holds what are left out.
+
+Source: Hong (2013), who finds the law of a sum of unequal coins so.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from .game import least_whole
+from .variant import ReportSums
+
+_OUTSIDE: Final = math.log(2e13)
+_LEAST_LOG: Final = -40.0
+_TINY: Final = 1e-300
+_MOST_STEPS: Final = 1 << 26  # cells of the lattice, times chances of reports: a second
+_MOST_TIMES: Final = 1 << 10
+_DIGITS: Final = 12  # to which a chance is right
+
+
+class PassingLaw:
+    """The chance that a candidate passes.
+
+    Args:
+        sums: what reports add to its margin.
+        num_partners: how many report.
+        quota: a fixed one, or 0.
+        tie_passes: whether a margin of 0 does.
+
+    Raises:
+        ValueError: the lattice has more than two axes, or too many cells.
+    """
+
+    def __init__(self, sums: ReportSums, num_partners: int, *, quota: Fraction, tie_passes: bool) -> None:
+        self._columns = _in_few(sums.columns)
+        self._tied, self._tie_passes = quota - num_partners * sums.constant, tie_passes
+        numbers = np.stack([times for _, times in self._columns], axis=1)
+        self._means = sums.channel @ numbers
+        spreads = np.max([np.ptp(numbers[told], axis=0) for told in sums.channel > 0], axis=0)
+        reach = np.ceil(spreads * math.sqrt(num_partners * _OUTSIDE / 2)).astype(np.int64)
+        self._step = np.maximum(reach // 4, 1)
+        needed = 2 * reach + self._step + 2
+        self._least = num_partners * numbers.min(axis=0)
+        possible = num_partners * np.ptp(numbers, axis=0) + 1
+        self._is_whole = possible <= needed
+        self._sizes: list[int] = np.minimum(possible, needed).tolist()
+        if math.prod(self._sizes) * sums.channel.size > _MOST_STEPS:
+            raise ValueError("too many cells")
+        self._find_waves(sums.channel, numbers, num_partners)
+        self._transforms = functools.lru_cache(maxsize=64)(self._transform)
+
+    def _find_waves(self, channel: FloatArray, numbers: IntArray, num_partners: int) -> None:
+        """Find the logarithms of characteristic functions, of each type at the frequencies; half of these tell the rest.
+
+        They are held as pairs of floats, which a matrix product takes many times as fast as complex numbers.
+        """
+        size = self._sizes[1]
+        waves = [
+            np.exp(2j * np.pi / size * (np.outer(np.arange(kept), own) % size))
+            for size, kept, own in zip(self._sizes, (self._sizes[0], size // 2 + 1), numbers.T, strict=True)
+        ]
+        greatest = np.max([np.abs((waves[0] * own) @ waves[1].T) for own in channel], axis=0)
+        self._kept = np.nonzero(num_partners * np.log(np.maximum(greatest, _TINY)) >= _LEAST_LOG)
+        functions = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
+        self._logs = np.log(np.where(np.abs(functions) > _TINY, functions, _TINY)).view(np.float64)
+        self._times = np.where(np.isin(self._kept[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
+
+    def _transform(self, lows: tuple[int, int]) -> FloatArray:
+        """Return what a candidate passes by, at the frequencies kept, on the lattice from these places on."""
+        (per_x, _), (per_y, _) = self._columns
+        ends = [low + np.arange(size) for low, size in zip(lows, self._sizes, strict=True)]
+        needed = [least_whole((self._tied - per_y * y) / per_x, tie_passes=self._tie_passes) for y in ends[1].tolist()]
+        least = np.clip(np.array(needed, dtype=object), ends[0][0], ends[0][-1] + 1).astype(np.int64)
+        passes = np.roll(ends[0][:, None] >= least, [own[0] % len(own) for own in ends], axis=(0, 1))
+        return np.fft.rfft2(passes)[self._kept] * self._times
+
+    def chances(self, numbers: IntArray) -> FloatArray:
+        """Return the chance for each row of numbers of partners by what they hold, shape (rows, types); to 1e-12."""
+        found: list[float] = []
+        for row in numbers.astype(np.float64):
+            middle = np.round(row @ self._means / self._step).astype(np.int64) * self._step
+            lows: list[int] = np.where(self._is_whole, self._least, middle - np.array(self._sizes) // 2).tolist()
+            chance = float((self._transforms((lows[0], lows[1])) * np.exp((row @ self._logs).view(np.complex128))).real.sum())
+            found.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
+        return np.array(found)
+
+
+def _in_few(columns: Sequence[tuple[Fraction, IntArray]]) -> list[tuple[Fraction, IntArray]]:
+    """Return two columns with the same sum, the first with a number above 0; ValueError where two are not enough."""
+    few: list[tuple[Fraction, IntArray]] = []
+    for number, times in columns:
+        for place, (other, its) in enumerate(few):
+            ratio = number / other
+            if max(abs(ratio.numerator), ratio.denominator) <= _MOST_TIMES:
+                few[place] = other / ratio.denominator, its * ratio.denominator + times * ratio.numerator
+                break
+        else:
+            few += [(abs(number), times if number > 0 else -times)] * bool(number and times.any())
+    if len(few) > 2 or max((int(np.abs(times).max()) for _, times in few), default=0) > _MOST_STEPS:  # noqa: PLR2004  axes
+        raise ValueError("not two whole numbers")
+    return [*few, (Fraction(0), np.zeros_like(columns[0][1]))][:2]
