@@ -36,10 +36,7 @@ __all__: list[str] = []
 
 _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0, 6.0)
 _MECHANISMS: Final = ("one_layer", "two_layer")
-_OURS: Final = (
-    *("auto", "majority", "truth_discovery", "crh", "catd", "accu"),
-    *("truth_finder", "two_estimates", "three_estimates", "minimax_entropy"),
-)
+_OURS: Final = (*("auto", "majority", "truth_discovery", "crh", "accu", "minimax_entropy"),)
 _CREDITED: Final = ("accu", "minimax_entropy")
 _SEED: Final = 1
 _GLAD_CELL: Final = ("one_layer", 2.0)

@@ -10,10 +10,10 @@ Mechanisms: `one_layer` has one flip probability for all; `two_layer` lets each 
 answers; `fresh_two_layer` draws one for each answer, which is the law of one layer; `auto` is the one of these that
 promises more at one proven price; `central` and `masked` have noise on counts, and the estimator `majority`.
 Estimators: `majority`, `truth_discovery` (the paper's, with any increasing weight function), `one_coin`, `dawid_skene`,
-`crh`, and as baselines `catd`, `accu`, `truth_finder`, `two_estimates`, `three_estimates` and `minimax_entropy`; three
-that know the perturbation, `noise_aware`, `noise_aware_dawid_skene` and `noise_aware_crh`; and `cautious`, which is
-`auto`: the paper's truths, unless these two together find another label twice as likely. What the paper leaves open or
-has wrong, and the reading taken, is in `docs/truth-discovery.md`.
+`crh`, and as baselines `accu` and `minimax_entropy`; three that know the perturbation,
+`noise_aware`, `noise_aware_dawid_skene` and `noise_aware_crh`; and `cautious`, which is `auto`: the paper's truths,
+unless these two together find another label twice as likely. What the paper leaves open or has wrong, and the reading
+taken, is in `docs/truth-discovery.md`.
 
 Source: Li, Miao, Su, Gao, Li, Ding, Qin and Ren, An Efficient Two-Layer Mechanism for Privacy-Preserving Truth
 Discovery, KDD 2018.

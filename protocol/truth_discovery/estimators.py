@@ -11,7 +11,6 @@ from ..estimators.truth_inference import (
     KnownNoise,
     OwnNoise,
     Ties,
-    catd,
     cautious_truth_discovery,
     crh,
     dawid_skene,
@@ -20,10 +19,7 @@ from ..estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
-    three_estimates,
     truth_discovery,
-    truth_finder,
-    two_estimates,
 )
 from ..estimators.truth_inference.cautious import CREDIT
 
@@ -33,11 +29,7 @@ EstimatorName: TypeAlias = Literal[
     "one_coin",
     "dawid_skene",
     "crh",
-    "catd",
     "accu",
-    "truth_finder",
-    "two_estimates",
-    "three_estimates",
     "minimax_entropy",
     "noise_aware",
     "noise_aware_dawid_skene",
@@ -121,16 +113,12 @@ ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
     "one_coin": Estimator(find=one_coin, credit=Credit(0.0, 0.53, 0.9), takes=_BY_EM),
     "dawid_skene": Estimator(find=dawid_skene, credit=Credit(0.0, 0.53, 1.0), takes=_BY_EM),
     "crh": Estimator(find=crh, takes=_CLAMPED),
-    "catd": Estimator(find=catd, takes=_CLAMPED, is_baseline=True),
     "accu": Estimator(
         find=functools.partial(one_coin, class_prior="uniform"),
         credit=Credit(0.0, 0.68, 1.0),
         takes=_BY_EM,
         is_baseline=True,
     ),
-    "truth_finder": Estimator(find=truth_finder, is_baseline=True),
-    "two_estimates": Estimator(find=two_estimates, is_baseline=True),
-    "three_estimates": Estimator(find=three_estimates, takes=_CLAMPED, is_baseline=True),
     "minimax_entropy": Estimator(find=minimax_entropy, credit=Credit(0.0, 0.72, 1.0), is_baseline=True),
     "noise_aware": Estimator(
         find=noise_aware_one_coin, credit=Credit(0.15, 0.74, 1.0), tried_from=0.5, knows_noise=True, takes=_BY_EM

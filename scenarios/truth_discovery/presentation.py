@@ -32,7 +32,6 @@ _MOST_TASKS: Final = 10
 _BRIEFLY: Final = 8  # of which there are no more in a brief table
 _BIN: Final = 0.05
 _OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
-_OF_SCORES: Final = "the label's share of the scores of its task, which is no probability"
 _COUNTED: Final = "noisy counts"
 _MASKED: Final = "masked sums"
 _CONFIDENCES: Final = {
@@ -44,10 +43,6 @@ _CONFIDENCES: Final = {
     "majority": "the label's share of the reports, which is no probability",
     "truth_discovery": "from the label's share of the weighted reports",
     "crh": _OF_WEIGHTS,
-    "catd": _OF_WEIGHTS,
-    "truth_finder": _OF_SCORES,
-    "two_estimates": _OF_SCORES,
-    "three_estimates": _OF_SCORES,
     "noise_aware_crh": _OF_WEIGHTS,
     "cautious": (
         "from the label's posterior probability by noise_aware; the label is what cautious takes, by three models, and "

@@ -597,21 +597,6 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
             num_iterations=Whole(3),
         )
     ],
-    "catd": [infers("catd", alpha=Real(0.0625), clamp=Real(0.125), max_iterations=Whole(5))],
-    "truth_finder": [
-        infers(
-            "truth_finder",
-            start=Real(0.875),
-            dampening=Real(0.25),
-            influence=Real(0.5),
-            implication=Real(-0.5),
-            max_iterations=Whole(5),
-        )
-    ],
-    "two_estimates": [infers("two_estimates", start=Real(0.125), rescaled=Real(0.5), max_iterations=Whole(5))],
-    "three_estimates": [
-        infers("three_estimates", start=Real(0.125), rescaled=Real(0.5), clamp=Real(0.125), max_iterations=Whole(5))
-    ],
     "minimax_entropy": [
         infers(
             "minimax_entropy",

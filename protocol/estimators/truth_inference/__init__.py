@@ -16,7 +16,6 @@ What estimators have in common means the same in all of them, and a ValueError r
 """
 
 from .answers import AnswerBlock, Answers
-from .baselines import catd, three_estimates, truth_finder, two_estimates
 from .cautious import cautious_truth_discovery
 from .coins import one_coin
 from .confusions import Confusions, dawid_skene
@@ -56,7 +55,6 @@ __all__ = [
     "SupportLimits",
     "Ties",
     "WeightFunction",
-    "catd",
     "cautious_truth_discovery",
     "check_weight_function",
     "crh",
@@ -72,8 +70,5 @@ __all__ = [
     "one_coin",
     "support_limits",
     "support_limits_by_level",
-    "three_estimates",
     "truth_discovery",
-    "truth_finder",
-    "two_estimates",
 ]

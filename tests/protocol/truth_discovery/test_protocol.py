@@ -14,7 +14,6 @@ from psephos.protocol.estimators.truth_inference import (
     Answers,
     Inference,
     KnownNoise,
-    catd,
     cautious_truth_discovery,
     dawid_skene,
     debiased_majority,
@@ -23,10 +22,7 @@ from psephos.protocol.estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
-    three_estimates,
     truth_discovery,
-    truth_finder,
-    two_estimates,
 )
 from psephos.protocol.mechanisms import Discrete, OneLayer
 from psephos.protocol.roster import Roster
@@ -47,11 +43,7 @@ ESTIMATORS = [
     "truth_discovery",
     "one_coin",
     "dawid_skene",
-    "catd",
     "accu",
-    "truth_finder",
-    "two_estimates",
-    "three_estimates",
     "minimax_entropy",
     "noise_aware",
     "noise_aware_dawid_skene",
@@ -192,7 +184,7 @@ def test_a_tie_is_broken_as_the_parameters_say(estimator: Any, ties: Any) -> Non
     outcome = protocol.outcome([clean_tally(protocol, [["yes"], ["no"]])])
     assert outcome.truths == ("no" if ties == "first" else "yes",)
     # Rounds of votes start from the majority, and then believe who was with it.
-    assert outcome.confidences == (0.5,) or estimator in {"truth_discovery", "catd", "three_estimates", "two_estimates"}
+    assert outcome.confidences == (0.5,) or estimator == "truth_discovery"
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -367,16 +359,8 @@ def direct(name: str, answers: Answers, protocol: TruthDiscovery, *, clean: bool
             return one_coin(answers, **rounds)
         case "dawid_skene":
             return dawid_skene(answers, **rounds)
-        case "catd":
-            return catd(answers, clamp=0.02, **rounds)
         case "accu":
             return one_coin(answers, class_prior="uniform", **rounds)
-        case "truth_finder":
-            return truth_finder(answers, **rounds)
-        case "two_estimates":
-            return two_estimates(answers, **rounds)
-        case "three_estimates":
-            return three_estimates(answers, clamp=0.02, **rounds)
         case "minimax_entropy":
             return minimax_entropy(answers, **rounds)
         case "noise_aware":

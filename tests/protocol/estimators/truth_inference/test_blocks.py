@@ -16,7 +16,6 @@ from psephos.protocol.estimators.truth_inference import (
     InferenceBlock,
     KnownNoise,
     OwnNoise,
-    catd,
     cautious_truth_discovery,
     crh,
     dawid_skene,
@@ -25,10 +24,7 @@ from psephos.protocol.estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
     one_coin,
-    three_estimates,
     truth_discovery,
-    truth_finder,
-    two_estimates,
 )
 from psephos.protocol.estimators.truth_inference import noise_aware as models
 from psephos.protocol.estimators.truth_inference.rounds import Rounds
@@ -59,10 +55,6 @@ UNAWARE: Mapping[str, Callable[..., Any]] = {
     "dawid_skene": dawid_skene,
     "crh": crh,
     "greatest loss": functools.partial(crh, scale="greatest"),
-    "catd": catd,
-    "truth_finder": truth_finder,
-    "two_estimates": two_estimates,
-    "three_estimates": three_estimates,
     "minimax_entropy": minimax_entropy,
 }
 AWARE: Mapping[str, Callable[..., Any]] = {

@@ -368,3 +368,21 @@ def test_a_size_without_a_flip_probability_is_named() -> None:
     for estimator in (noise_aware_one_coin, noise_aware_dawid_skene):
         with pytest.raises(ValueError, match=r"\[5\]"):
             estimator(answers, SILENT)
+
+
+def test_accu_is_the_one_coin_model_with_labels_alike_beforehand() -> None:
+    """Its fixed point is the paper's: A is the mean of P(v), and P(v) ∝ Π n·A/(1 − A) over who gave v, n = s − 1."""
+    generator = np.random.default_rng(4)
+    claims = [(t, w, int(generator.random() < 0.25 + 0.05 * w) * (1 + t % 2)) for w in range(6) for t in range(30)]
+    answers = crowd(claims, tasks=30, workers=6, sizes=3)
+    found = one_coin(answers, class_prior="uniform", rounds=400)
+    for task in range(30):
+        logs = [0.0, 0.0, 0.0]
+        for worker in range(6):
+            label = next(own for t, w, own in claims if (t, w) == (task, worker))
+            accuracy = found.qualities[worker]
+            logs[label] += math.log(2 * accuracy / (1 - accuracy))
+        odds = [math.exp(own - max(logs)) for own in logs]
+        assert found.probabilities[task].tolist() == pytest.approx([own / sum(odds) for own in odds], abs=1e-4)
+    means = [np.mean([found.probabilities[t, x] for t, own, x in claims if own == w]) for w in range(6)]
+    assert found.qualities.tolist() == pytest.approx(means, abs=1e-4)
