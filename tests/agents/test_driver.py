@@ -248,6 +248,21 @@ async def test_a_channel_that_is_closed_on_this_side_is_a_loss() -> None:
     assert machine.heard == ["peer is gone"]
 
 
+@pytest.mark.parametrize("said", [say("1"), b"\xc1", None])
+async def test_of_a_channel_that_was_replaced_nothing_counts(said: bytes | None) -> None:
+    (near, far), (_, other) = [await open_channel() for _ in range(2)]
+    machine = Script()
+    async with trio.open_nursery() as nursery:
+        driver = listening(machine, nursery, far)
+        nursery.start_soon(driver.read, "peer", far)
+        await trio.testing.wait_all_tasks_blocked()
+        driver.open_outbox("peer", other)
+        await near.aclose() if said is None else await near.send([said])
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert not machine.heard
+
+
 async def test_a_cancelled_reader_has_handed_over_what_it_took() -> None:
     near, far = await open_channel()
     machine = Script()
