@@ -116,6 +116,15 @@ async def test_an_inquiry_that_is_refused_tells_strangers_apart_by_nothing(party
     assert (refused["event"], refused["total"], refused["reasons"]) == ("connections_refused", 1, {"stranger": 1})
 
 
+@pytest.mark.parametrize("greeting", [Inquiry(1, "carol"), msgspec.structs.replace(decode(hello("carol")), version=1)])
+async def test_a_stranger_of_another_version_hears_no_more(greeting: Message) -> None:
+    async with open_session(CertifiedTransport(), TWO_OF_THREE) as session:
+        async with await session.connect(OWN["alice"]) as channel:
+            await channel.send([encode(greeting)])
+            assert await messages_until_the_end(channel) == [Abort(NOT_ADMITTED)]
+        session.nursery.cancel_scope.cancel()
+
+
 @contextlib.asynccontextmanager
 async def open_pair(transport: Transport) -> AsyncGenerator[tuple[Channel, Channel]]:
     """Return both ends of a connection whose server is played by hand."""

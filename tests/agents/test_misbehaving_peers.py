@@ -13,9 +13,11 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
+from certified import CertifiedTransport
 from peers import (
     INPUTS,
     NAMES,
+    OWN,
     TRANSPORTS,
     VOTE,
     Session,
@@ -233,6 +235,22 @@ async def test_who_sends_junk_while_a_record_is_kept_hears_of_its_report_and_why
             heard = [decode(payload) async for data in streams[2] for payload in decoder.feed(bytes(data))]
         nursery.cancel_scope.cancel()
     assert [type(message) for message in heard] == [Welcome, Request, Acknowledgement, Abort]
+
+
+async def test_a_party_has_one_connection_however_often_it_comes() -> None:
+    """By its certificate: each takes the place of the one before, which is closed."""
+    transport, roster = CertifiedTransport(), Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()))
+    server = CloudServer(VOTE, roster, simulation(), rules=TWO_OF_THREE, sitting=Disk())
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        for _ in range(5):
+            carol = await transport.connect(listening.address, fingerprint=OWN["carol"])
+            await carol.send([hello("carol")])
+            await trio.testing.wait_all_tasks_blocked()
+        connections = server.standing.connections
+        nursery.cancel_scope.cancel()
+    assert connections is not None
+    assert connections.num_open == 1
 
 
 # A client that vanishes.
