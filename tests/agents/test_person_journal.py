@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 from journal_sessions import change_about
+from psephos.agents.host_journal import HOST, HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, read_journal
 from psephos.agents.journals import Journal
@@ -388,3 +390,37 @@ def test_no_time_goes_back_after_a_session_that_was_left_and_joined_again(path: 
     times = [record.at for record in records if not isinstance(record, Reserved)]
     assert times == sorted(times)
     assert min(times) == NOW
+
+
+# A host's
+
+
+async def test_what_a_host_keeps_while_it_commits_is_kept_by_its_next_commit(path: Path) -> None:
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        sittings = {name: journal.of(name).sitting("id-1") for name in ("ann", "bob")}
+
+        async def commit(function: Callable[..., None], *arguments: object) -> None:
+            function(*arguments)
+            sittings["bob"].keep([reserved(1.0)])
+
+        journal.run_in_thread = commit
+        sittings["ann"].keep([reserved(1.0)])
+        kept: list[set[str]] = []
+        for _ in range(2):
+            await journal.commit()
+            kept.append({*read_sessions(path, kind=HOST)[1]})
+    assert kept == [{"id-1\tann"}, {"id-1\tann", "id-1\tbob"}]
+
+
+async def test_a_hosts_journal_that_failed_keeps_nothing_more_until_it_is_opened_anew(path: Path) -> None:
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        sitting = journal.of("ann").sitting("id-1")
+        sitting.keep([reserved(1.0)])
+        with mock.patch.object(JournalFile, "append", side_effect=JournalError("is full")), pytest.raises(JournalError):
+            await journal.commit()
+        with pytest.raises(JournalError, match="is full"):
+            await journal.commit()
+        with pytest.raises(JournalError, match="is full"):
+            sitting.keep([drawn(0, 1.0)])
+    with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
+        assert not journal.of("ann").sitting("id-1").records

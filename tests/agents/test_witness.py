@@ -1,6 +1,7 @@
 """A journal's witness: an older copy of the whole folder, which agrees with itself, is found from outside it."""
 
 import shutil
+import stat
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,5 @@ def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path
         journal.append([row(number) for number in range(100, 110)])
     add(path, 1, witness)
     assert (num_rows(path, witness), num_rows(other, witness)) == (1, 10)
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (witness.folder, *witness.folder.iterdir())]
+    assert modes == [0o700, 0o600, 0o600]
