@@ -4,7 +4,9 @@ import math
 
 import pytest
 from helpers import make_vote
+from masked_sums import make_session
 from psephos.protocol import JOIN, ConfigurationError, PhaseRules, SessionRules
+from psephos.protocol.phases import MaskedPhase
 from psephos.protocol.rules import Wait
 
 
@@ -58,3 +60,14 @@ def test_a_phase_that_is_not_named_has_the_sessions_rules() -> None:
         Wait("weights", 7.0, 5, is_hidden=False),
         Wait("opinions", 9.0, 3, is_hidden=False),
     )
+
+
+@pytest.mark.parametrize("quorum", [1, 0.01, None])
+def test_no_masked_step_has_a_quorum_below_the_threshold_but_for_disputes(quorum: float | None) -> None:
+    """Nobody is to answer where nothing can open."""
+    protocol = make_session(4).protocol
+    (phase,) = protocol.phases
+    assert isinstance(phase, MaskedPhase)
+    waits = SessionRules(quorum=quorum).waits_of(protocol, num_parties=4)
+    in_dispute = {step.name for step in phase.steps if step.is_in_dispute}
+    assert {wait.name for wait in waits if wait.quorum < phase.threshold} == in_dispute
