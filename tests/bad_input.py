@@ -4,12 +4,14 @@ Each item of `ITEMS` is tested by the tests marked `bad_input` with its words, w
 `pytest -m bad_input` runs; `scenarios/test_bad_input.py` fails where an item has no test.
 """
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ITEMS", "Psephos", "Write", "check_refused", "is_plain"]
+import pytest
+from psephos.protocol.errors import ConfigurationError
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -122,6 +124,27 @@ ITEMS: Final = (
     "an error that is no error; a session without variants",
     "a plan that no ε can meet, or no number of people; an aim that is none",
 )
+
+
+@contextlib.contextmanager
+def refuses(
+    field: str | None = None, value: object = ..., allowed: str = "", *, said: str = ""
+) -> Generator[pytest.ExceptionInfo[ConfigurationError]]:
+    """Check that what is done in this context is refused: of this field and value, with words of what is allowed.
+
+    Args:
+        field: of the error; any by default.
+        value: of the error; any by default.
+        allowed: a part of what the error says is allowed.
+        said: a part of its sentence.
+    """
+    with pytest.raises(ConfigurationError) as caught:
+        yield caught
+    error = caught.value
+    assert field is None or error.field == field
+    assert value is ... or error.value == value
+    assert allowed in error.allowed
+    assert said in str(error)
 
 
 def is_plain(error: str) -> bool:

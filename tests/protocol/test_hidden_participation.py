@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from helpers import (
     Session,
     Wire,
@@ -234,9 +235,8 @@ def test_where_participation_is_public_a_settled_phase_has_closed() -> None:
 def test_a_quorum_is_refused_wherever_it_is_named(where: str, quorum: float) -> None:
     of_one = SessionRules(phases={where: PhaseRules(quorum=quorum)})
     session = make_session(SessionRules(quorum=quorum) if where == "default" else of_one)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("quorum", quorum) as caught:
         session.server()
-    assert (caught.value.field, caught.value.value) == ("quorum", quorum)
     assert caught.value.allowed.startswith("left out: participation is private")
 
 
@@ -358,9 +358,8 @@ def test_of_phases_of_both_kinds_those_that_hide_take_no_quorum(name: str) -> No
 
 def test_a_phase_that_shows_who_reports_cannot_follow_one_that_hides() -> None:
     """Only who has reported is asked again, so that the second would say who was in the first."""
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("phases", "shown") as caught:
         _ = Mixed(Count(order=("hidden", "shown"))).phases
-    assert (caught.value.field, caught.value.value) == ("phases", "shown")
     assert caught.value.allowed.startswith("before 'hidden': that phase hides who reports")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from bad_input import refuses
 from helpers import SERVER, SESSION_NAME, Session, drop_of, failure_of, hello, make_inputs, make_vote, messages_of, raw
 from psephos.protocol import (
     ClientMachine,
@@ -187,18 +188,16 @@ def test_report_of_another_game_or_law_is_refused(name: str) -> None:
     changes, words = CHANGED[name]
     vote = make_vote(**changes)
     session = Session(vote, make_inputs(vote, 3))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=words):
         make_client(session, kept_report(), row=session.inputs.private[0].tolist())
-    assert words in str(caught.value)
 
 
 def test_a_law_that_has_more_fields_or_fewer_is_another_one() -> None:
     assert SCOPE is not None
     fewer = Scope(kind=SCOPE.kind, name=SCOPE.name, law=SCOPE.law[:-1])
     for ours, kept in ((SCOPE, fewer), (fewer, SCOPE)):
-        with pytest.raises(ConfigurationError) as caught:
+        with refuses(SCOPE.law[-1][0]):
             ours.check(kept)
-        assert caught.value.field == SCOPE.law[-1][0]
 
 
 def test_votes_of_one_game_may_differ_in_what_a_weight_report_does_not_depend_on() -> None:
@@ -325,9 +324,8 @@ def test_batches_keep_nothing() -> None:
     ],
 )
 def test_game_without_a_weight_to_keep_is_refused(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=words):
         Parameters(candidates=("a", "b"), **given)
-    assert words in str(caught.value)
 
 
 def test_wire_is_as_before_without_a_game() -> None:

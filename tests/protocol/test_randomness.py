@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError, SessionKind, SimulatedNoise
@@ -131,16 +132,14 @@ def test_a_stream_key_differs_when_characters_move_to_a_neighboring_field(
 
 
 def test_a_negative_seed_is_refused_without_being_shown() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("seed") as caught:
         SimulatedNoise(-12345, session="s")
-    assert caught.value.field == "seed"
     assert "12345" not in str(caught.value)
 
 
 def test_a_negative_round_is_refused() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("round_number", -1):
         SimulatedNoise(0, session="s", round_number=-1)
-    assert (caught.value.field, caught.value.value) == ("round_number", -1)
 
 
 def test_simulated_noise_is_for_simulations() -> None:

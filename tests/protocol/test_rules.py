@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from bad_input import refuses
 from helpers import make_vote
 from masked_sums import make_session
 from psephos.protocol import JOIN, ConfigurationError, PhaseRules, SessionRules
@@ -12,16 +13,14 @@ from psephos.protocol.rules import Wait
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan])
 def test_a_deadline_must_be_positive(seconds: float) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("deadline_seconds"):
         PhaseRules(deadline_seconds=seconds)
-    assert caught.value.field == "deadline_seconds"
 
 
 @pytest.mark.parametrize("quorum", [0, -1, 0.0, -0.5, 1.0000001, 2.0, math.nan, math.inf])
 def test_a_quorum_must_be_a_number_or_a_share(quorum: float) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("quorum"):
         PhaseRules(quorum=quorum)
-    assert caught.value.field == "quorum"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from helpers import (
     SESSION_NAME,
     Session,
@@ -78,17 +79,15 @@ def test_a_quorum_above_the_roster_is_refused() -> None:
 
 
 def test_rules_for_no_phase_are_refused() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("rules", "wieghts") as caught:
         make_server(rules=SessionRules(phases={"wieghts": PhaseRules()}))
-    assert (caught.value.field, caught.value.value) == ("rules", "wieghts")
     assert caught.value.allowed == "one of join, weights, opinions (did you mean 'weights'?)"
 
 
 def test_a_view_of_another_kind_of_session_is_refused() -> None:
     session = Session(VOTE, make_inputs(VOTE, 2))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("view", "simulation"):
         session.server(session.server_view(), noise=SecureNoise())
-    assert (caught.value.field, caught.value.value) == ("view", "simulation")
 
 
 def test_a_phase_may_not_be_called_as_the_time_before_the_first_one() -> None:

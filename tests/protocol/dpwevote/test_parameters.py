@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from bad_input import refuses
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.laplace import LaplaceVariant
 from psephos.protocol.errors import ConfigurationError
@@ -117,9 +118,8 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.bad_input("epsilon ≤ 0, nan, inf")
 @pytest.mark.parametrize(("field", "given"), REFUSALS)
 def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field) as caught:
         make(**given)
-    assert caught.value.field == field
     assert str(caught.value).startswith(f"{field} must be ")
 
 
@@ -169,10 +169,8 @@ OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", list(OF_MATRICES))
 def test_a_matrix_that_is_none_is_ignored_or_beside_a_price_is_refused(case: str) -> None:
     field, given, said = OF_MATRICES[case]
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, said=said):
         make(**given)
-    assert caught.value.field == field
-    assert said in str(caught.value)
 
 
 def test_a_matrix_costs_what_it_costs() -> None:
@@ -308,7 +306,6 @@ def test_an_error_shows_value_and_limit(field: str) -> None:
 
 @pytest.mark.parametrize("field", ["epsilon_weight", "epsilon_opinion"])
 def test_the_baseline_says_which_losses_it_can_hold(field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, 1e-4) as caught:
         make(variant="laplace", **{field: 1e-4})
-    assert (caught.value.field, caught.value.value) == (field, 1e-4)
     assert caught.value.allowed == "at least 0.001 in variant 'laplace'"

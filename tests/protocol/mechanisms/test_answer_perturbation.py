@@ -10,6 +10,7 @@ from fractions import Fraction
 import hypothesis
 import numpy as np
 import pytest
+from bad_input import refuses
 from exact_laws import exact_log
 from hypothesis import strategies as st
 from psephos.protocol.errors import ConfigurationError
@@ -199,9 +200,8 @@ def test_a_wrong_shape_is_refused() -> None:
 )
 def test_what_is_out_of_range_is_refused_by_field(make: object, field: str) -> None:
     assert callable(make)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         make()
-    assert caught.value.field == field
 
 
 def test_a_flip_probability_beyond_the_even_one_is_told_its_limit() -> None:

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from exact_laws import law_of_rows
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting.rankings import cells_of_members, members_of_cells
 from psephos.protocol.mechanisms import (
     MAX_ALTERNATIVES,
@@ -218,9 +218,8 @@ def test_another_group_s_sign_tells_nothing_of_the_ranking() -> None:
 )
 def test_parameters_that_are_not_allowed_are_refused(make: object, field: str) -> None:
     assert callable(make)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         make()
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize("row", [[0, 1], [0, 1, 6], [0, -1, 2]])

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from helpers import Session, make_preference_inputs, make_preferences, raw
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import Inputs, SessionRules, SimulatedNoise, Tally, run_population
@@ -131,9 +132,8 @@ def test_records_that_are_not_allowed_are_refused_by_row_and_not_shown(entry: An
     error = refusal(protocol, {"records": [[PAIR], entry, [PAIR]]})
     assert error.field == "records in row 2"
     assert error.value == value
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("records in row 1", value):
         protocol.encode_own({"records": entry}, ())
-    assert (caught.value.field, caught.value.value) == ("records in row 1", value)
 
 
 @pytest.mark.parametrize("name", ["c", "A", ""])
@@ -167,9 +167,8 @@ def test_records_given_together_are_counted_too(numbers: Sequence[int], row: int
 def test_a_table_without_records_is_refused() -> None:
     assert refusal(make_preferences(), {}).field == "records"
     assert refusal(make_preferences(epsilons=LEVELS), {"epsilon": [1.0]}).field == "records"
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("records"):
         make_preferences().encode_own({}, ())
-    assert caught.value.field == "records"
 
 
 def test_a_column_that_nobody_knows_is_refused() -> None:
@@ -226,9 +225,8 @@ def test_levels_follow_from_the_public_column() -> None:
     assert MoralPreferences.complete({"epsilons": [1.0]}, table) == {"epsilons": [1.0]}
     assert MoralPreferences.complete({"epsilon": 1.0}, table) == {"epsilon": 1.0}
     assert MoralPreferences.complete({}, {"records": []}) == {}
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("epsilon in row 2", "-1"):
         MoralPreferences.complete({}, {"epsilon": ["1", "-1"]})
-    assert (caught.value.field, caught.value.value) == ("epsilon in row 2", "-1")
 
 
 def test_a_voter_may_state_its_epsilon_and_is_told_if_the_server_has_another() -> None:
@@ -246,9 +244,8 @@ def test_a_voter_may_state_its_epsilon_and_is_told_if_the_server_has_another() -
 def test_a_server_that_tells_a_voter_no_level_is_refused(public: tuple[int, ...]) -> None:
     protocol = make_preferences(epsilons=LEVELS)
     for check in (lambda: protocol.check_public(public), lambda: protocol.encode_own({"records": [PAIR]}, public)):
-        with pytest.raises(ConfigurationError) as caught:
+        with refuses("the server's public row"):
             check()
-        assert caught.value.field == "the server's public row"
     protocol.check_public((2,))
 
 

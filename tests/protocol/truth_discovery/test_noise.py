@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from exact_laws import exact_moment, support_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,9 +149,8 @@ def test_two_layers_have_every_price_that_exists_and_refuse_the_others(
         stated = loss.proven if field == "epsilon_worker" else loss.part.proven
         assert price * (1 - 1e-5) - 1e-8 <= stated <= price * (1 + 1e-12)
     if least > 0:
-        with pytest.raises(ConfigurationError) as refused:
+        with refuses(field) as refused:
             noise_of(40, *answer_sets, **given, **{field: least * 0.999})
-        assert refused.value.field == field
         found = re.match(r"at least ([0-9.e+-]+), ", str(refused.value.allowed))
         assert found is not None
         assert float(found[1]) == pytest.approx(least, rel=1e-5)

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol import Inputs, SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError, PluginError
 from psephos.protocol.mechanisms import MAX_EPSILON, Beta, Discrete, Moments, PointMass, Uniform
@@ -106,10 +107,8 @@ def test_more_workers_than_there_is_memory_for_their_confusions_are_refused_befo
 
 @pytest.mark.parametrize(("field", "allowed", "given"), REFUSALS, ids=str)
 def test_a_value_that_is_not_allowed_is_refused_by_field(field: str, allowed: str, given: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         make(**given)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_a_name_given_twice_among_many_is_found_without_holding_each_against_all() -> None:
@@ -143,9 +142,8 @@ def test_a_name_given_twice_among_many_is_found_without_holding_each_against_all
     ],
 )
 def test_a_range_outside_the_probabilities_or_turned_round_is_refused(field: str, make_hyper: Any) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         make_hyper()
-    assert caught.value.field == field
 
 
 # What only shows when the perturbation is made.
@@ -183,10 +181,8 @@ UNREACHABLE: list[tuple[str, str, dict[str, Any]]] = [
 def test_a_perturbation_that_is_not_possible_is_refused_by_field(
     field: str, allowed: str, given: dict[str, Any]
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         _ = TruthDiscovery(make(**given)).phases
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from bad_input import refuses
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
@@ -223,9 +224,8 @@ def test_a_servers_folder_that_is_none_is_named(tmp_path: Path, name: str, conte
     path.unlink()
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("--roster", str(path)):
         read_opening(tmp_path / "new", fingerprints=())
-    assert (caught.value.field, caught.value.value) == ("--roster", str(path))
 
 
 @pytest.mark.parametrize(
@@ -240,9 +240,8 @@ def test_a_server_that_would_serve_something_else_is_refused(change: dict[str, A
     drawn = draw()
     usual: dict[str, Any] = {"session": "spring", "kind": SessionKind.DEPLOYMENT, "roster": drawn.roster}
     drawn.opening.check(**usual)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         drawn.opening.check(**{**usual, **change})
-    assert caught.value.field == field
 
 
 def test_a_session_whose_time_is_over_is_refused() -> None:

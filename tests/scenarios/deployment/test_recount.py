@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from bad_input import Psephos
+from bad_input import Psephos, refuses
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import ConfigurationError, QuorumError
 from psephos.protocol.population import PopulationResult, draw_reports, run_population
@@ -133,10 +133,8 @@ def test_a_wrong_row_is_named(change: Callable[[list[Report]], list[Report]], fi
     rows, _ = session_of("consortium")
     assert len(rows) == 4_000
     write(Path("r.csv"), change(rows))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         recount(side_of("consortium"), read_reports("r.csv"))
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_an_answer_to_a_task_that_was_not_asked_is_named() -> None:
@@ -149,9 +147,8 @@ def test_an_answer_to_a_task_that_was_not_asked_is_named() -> None:
     with pytest.raises(ValueError, match=r".+"):
         phase.check_report(numbers, side.inputs.public[1].tolist())
     write(Path("r.csv"), _at(1, 2, odd)(rows))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("payload (r.csv line 3)"):
         recount(side, read_reports("r.csv"))
-    assert caught.value.field == "payload (r.csv line 3)"
 
 
 @pytest.mark.parametrize("header", ["place,phase", "place,round,payload"])

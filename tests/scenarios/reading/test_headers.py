@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading.batches import TableFiles
@@ -175,9 +176,8 @@ def test_every_reader_of_every_form_leaves_out_the_rows_that_are_said(tmp_path: 
 )
 def test_what_a_table_has_not_is_refused(write: Write, options: TableOptions, field: str, allowed: str) -> None:
     path = write("a.csv", "\n".join(map(",".join, ROWS)))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field) as caught:
         opened(path, options)
-    assert caught.value.field == field
     assert caught.value.allowed.startswith(allowed)
 
 

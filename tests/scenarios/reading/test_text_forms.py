@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading import files, workbooks
@@ -131,10 +132,8 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
     ],
 )
 def test_what_is_no_such_table_is_named(write: Write, content: bytes, field: str, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         vote(write, content)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_a_long_line_is_refused_before_it_is_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,10 +258,8 @@ def test_a_workbook_is_refused_that_is_too_large_unpacked(write: Write, monkeypa
 def test_a_packed_file_is_refused_once_it_is_too_large_unpacked(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parties, "MAX_FILE_BYTES", 1000)
     write("mine.csv.gz", gzip.compress(b"partner,weight,m\n" + b"ann,1,1\n" * 200))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("mine.csv.gz line 124", "more", "a file of at most 1,000 characters"):
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\npartners = "mine.csv.gz"\n'))))
-    assert (caught.value.field, caught.value.value) == ("mine.csv.gz line 124", "more")
-    assert "a file of at most 1,000 characters" in caught.value.allowed
 
 
 _TOO_LARGE = "a line of less than 16,777,216 characters", "a file of at most 268,435,456 bytes"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Psephos
+from bad_input import Psephos, refuses
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.presentation.seals import seal
@@ -129,9 +129,8 @@ def test_a_table_of_another_folder_is_not_shown(reproduction: Path, name: str) -
     (reproduction / "salaries.csv").write_text("name,salary\nann,9\n", encoding="utf-8")
     tables = {f"{reproduction}/salaries" if name == "/" else name: [{"a": 1}]}
     (folder / "reproduction.json").write_text(json.dumps({**REPRODUCTION, "tables": tables}), encoding="utf-8")
-    with pytest.raises(ConfigurationError) as refused:
+    with refuses("reproduction.json.tables"):
         write_report(folder)
-    assert refused.value.field == "reproduction.json.tables"
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
@@ -195,9 +194,8 @@ def test_what_nothing_bounds_is_sorted_behind_all_numbers(audit: Path) -> None:
 )
 def test_a_damaged_audit_is_refused_by_field(audit: Path, content: dict[str, Any], field: str) -> None:
     (audit / "audit.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(ConfigurationError) as refused:
+    with refuses(field):
         write_report(audit)
-    assert refused.value.field == field
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import alike
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
@@ -242,9 +243,8 @@ def test_what_names_no_tables_is_refused(path: str, allowed: str) -> None:
 )
 def test_what_needs_all_partners_at_once_is_refused(more: dict[str, Any], field: str) -> None:
     write(Path("s/1.parquet"), SMALL)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         resolved("s", PARAMETERS["joint"], **more)
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize("most", [1 << 25, 5], ids=["one pass", "many passes"])
@@ -262,11 +262,9 @@ def test_a_partner_in_two_lines_of_any_files_is_refused_by_both(
         columns = {names if name == "partner" else name: entries for name, entries in columns.items()}
         for number, (start, stop) in enumerate([(0, 11), (11, 40)]):
             write(Path(f"twice/{number}{end}"), part(columns, start, stop))
-        with pytest.raises(ConfigurationError) as caught:
+        with refuses(f"partner (1{end} {word} {18 + add})", allowed=f"(0{end} {word} {3 + add} has it too)") as caught:
             resolved("twice", PARAMETERS["joint"])
-        assert caught.value.field == f"partner (1{end} {word} {18 + add})"
         assert caught.value.allowed.startswith(said)
-        assert f"(0{end} {word} {3 + add} has it too)" in caught.value.allowed
         assert isinstance(resolved("twice", PARAMETERS["joint"], numbered=True), Streamed)
         if said != "named once" and names == "partner":
             assert isinstance(resolved("twice", PARAMETERS["joint"], repeats="none"), Streamed)
@@ -395,10 +393,8 @@ def test_a_wrong_ballot_is_named(column: str, entry: str, field: str, allowed: s
     wrong = {**ballots(3), "voter": ["v9", "v10", "v11"]}
     wrong[column][1] = entry
     write(Path("s/b.parquet"), wrong)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         run_session(election("s", {"mechanism": "laplace"}), seed=3)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_sizes_of_groups_that_are_not_the_file_s_are_refused() -> None:

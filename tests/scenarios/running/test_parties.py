@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading import columns
@@ -90,10 +91,9 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
 def test_a_fault_in_a_file_is_named_with_its_line(
     read: Read, content: str | bytes, field: str | None, value: object, allowed: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(allowed=allowed) as caught:
         read(content)
     assert field in {None, caught.value.field}
-    assert allowed in caught.value.allowed
     if value is not None:
         assert caught.value.value == value
 
@@ -109,9 +109,8 @@ def test_a_fault_in_a_file_is_named_with_its_line(
     ids=["an open quote", "an open quote before other lines", "text after a quote", "a header"],
 )
 def test_a_line_that_is_no_csv_is_named(read: Read, content: str, line: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=line):
         read(content)
-    assert line in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_named(write: Write) -> None:
@@ -142,17 +141,14 @@ def test_a_file_that_cannot_be_read_is_named(write: Write) -> None:
 )
 def test_a_fault_in_a_list_is_named_with_its_party(write: Write, rows: str, field: str, allowed: str) -> None:
     path = write("b.toml", f'protocol = "dpwevote"\npartners = {rows}\n')
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         resolve(load_scenario(str(path)))
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.bad_input("no partners")
 def test_a_scenario_without_parties_is_refused(write: Write) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("partners"):
         resolve(load_scenario(str(write("b.toml", 'protocol = "dpwevote"\n'))))
-    assert caught.value.field == "partners"
 
 
 # Workers of a crowd, of whom a file has a line for each answer.
@@ -220,10 +216,9 @@ def test_names_of_tasks_and_labels_may_be_of_any_script(write: Write) -> None:
     ],
 )
 def test_a_fault_in_a_list_of_workers_is_named(write: Write, workers: str, field: str | None, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(allowed=allowed) as caught:
         crowd_of(write, workers, QUESTIONS)
     assert field in {None, caught.value.field}
-    assert allowed in caught.value.allowed
 
 
 # Voters of a survey, of whom a file has two lines for each of their records.
@@ -257,10 +252,8 @@ def test_listed_voters_may_have_an_epsilon_each(write: Write) -> None:
     ],
 )
 def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: str, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         survey_of(write, voters, FEATURES)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 import trio
 import trio.testing
+from bad_input import refuses
 from hypothesis import strategies as st
 from psephos.agents import CloudServer, Partner, Simulation
 from psephos.agents.adversaries import SERVER, Asker, Deviation, Liar, Poisoner
@@ -231,9 +232,8 @@ def test_another_seed_and_another_session_draw_other_noise() -> None:
 def test_simulate_refuses_entries_that_are_not_allowed(
     parties: dict[str, tuple[int, ...]], field: str, transport: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         simulate(BALLOT, parties, seed=5, transport=transport)
-    assert caught.value.field == field
 
 
 def test_simulate_refuses_a_seed_below_nought_and_a_transport_that_is_none() -> None:
@@ -252,9 +252,8 @@ def test_simulate_of_nobody_is_refused(transport: str) -> None:
 @pytest.mark.parametrize("transport", ["array", "memory"])
 @pytest.mark.parametrize("name", ["", " ann", 7])
 def test_simulate_refuses_a_name_that_names_no_party(name: Any, transport: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("partner", name):
         simulate(BALLOT, {name: (1, 1)}, seed=1, transport=transport)
-    assert (caught.value.field, caught.value.value) == ("partner", name)
 
 
 class SometimesAway(Partner):

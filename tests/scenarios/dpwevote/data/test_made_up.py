@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.dpwevote.data.made_up import WeightedVotes, make_partners
 
@@ -70,10 +71,8 @@ def test_more_people_begin_with_the_same_ones() -> None:
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], field: str, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         make_partners(options, parameters=CHOICES)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize("empty", ["candidates", "weights"])

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Write
+from bad_input import Write, refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
@@ -83,10 +83,8 @@ def test_the_candidate_is_the_resolution_unless_it_is_named(
 def test_a_wrong_choice_is_refused(
     sets: Path, parameters: dict[str, Any], options: dict[str, Any], field: str, allowed: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         load(sets, parameters, **options)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_all_who_abstain_may_be_counted(sets: Path) -> None:
@@ -95,18 +93,16 @@ def test_all_who_abstain_may_be_counted(sets: Path) -> None:
 
 def test_a_vote_that_is_none_is_named_with_its_line(sets: Path, put_set: Write) -> None:
     put_set(VOTES, "rcid,country,vote\n3,Peru,yes\n4,Chile,perhaps\n3,Chile,perhaps\n")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("vote (un_votes.csv.gz line 4)", "perhaps") as caught:
         load(sets, roll_call=3)
-    assert (caught.value.field, caught.value.value) == ("vote (un_votes.csv.gz line 4)", "perhaps")
     assert caught.value.allowed == "one of yes, no, abstain"
 
 
 @pytest.mark.parametrize("number", ["three", "", "-3", "1e3", "9" * 5000])
 def test_a_number_that_is_none_is_named_with_its_line(sets: Path, put_set: Write, number: str) -> None:
     put_set(ROLL_CALLS, f"rcid,unres\n2,R/1/1\n{number},R/1/2\n3,R/1/3\n")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("rcid (un_roll_calls.csv line 3)", number):
         load(sets, roll_call=3)
-    assert (caught.value.field, caught.value.value) == ("rcid (un_roll_calls.csv line 3)", number)
 
 
 def test_a_list_without_roll_calls_has_none(sets: Path, put_set: Write) -> None:

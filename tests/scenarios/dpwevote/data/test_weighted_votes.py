@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_input import Write
+from bad_input import Write, refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
@@ -108,10 +108,8 @@ def test_of_a_name_one_digit_alone_is_a_footnote(sets: Path, put_set: Write) -> 
     ],
 )
 def test_a_wrong_option_is_refused(sets: Path, options: dict[str, Any], field: str, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         load(sets, "eu_council_weights", **options)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize("votes", ["ten", "-3", "2.5", "0", "٣", "9" * 5000])
@@ -129,9 +127,8 @@ def test_votes_that_are_no_number_are_named_with_their_line(sets: Path, put_set:
 )
 def test_a_file_that_is_not_the_treatys_is_refused(sets: Path, put_set: Write, rows: str, found: str) -> None:
     put_set(COUNCIL, f"country,v10\n{rows}")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("eucouncil_weights.csv, column v10") as caught:
         council(sets, "EU-10")
-    assert caught.value.field == "eucouncil_weights.csv, column v10"
     assert str(caught.value.value).startswith(found)
     assert caught.value.allowed == "10 members with 63 votes under EU-10"
 
@@ -139,18 +136,16 @@ def test_a_file_that_is_not_the_treatys_is_refused(sets: Path, put_set: Write, r
 @pytest.mark.parametrize("share", ["much", "", "0", "-1", "100.5", "nan", "inf"])
 def test_a_share_that_is_none_is_named_with_its_line(sets: Path, put_set: Write, share: str) -> None:
     put_set(FUND, f"country,vote_percentage\nAlpha,60\nBeta,{share}\n")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("vote_percentage (votes.csv line 3)", share) as caught:
         load(sets, "imf_votes")
-    assert (caught.value.field, caught.value.value) == ("vote_percentage (votes.csv line 3)", share)
     assert caught.value.allowed == "a share in percent, in (0, 100]"
 
 
 @pytest.mark.parametrize(("rows", "total"), [("Alpha,60\nBeta,39.98\n", "99.98"), ("", "0.00")])
 def test_shares_that_are_not_everybodys_are_refused(sets: Path, put_set: Write, rows: str, total: str) -> None:
     put_set(FUND, f"country,vote_percentage\n{rows}")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("votes.csv, column vote_percentage") as caught:
         load(sets, "imf_votes")
-    assert caught.value.field == "votes.csv, column vote_percentage"
     assert total in str(caught.value.value)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.randomness import philox_rows, stream_key
@@ -165,10 +166,8 @@ def test_a_number_of_alternatives_has_names_made_up() -> None:
 def test_a_group_that_is_not_allowed_is_named_with_its_option(
     generator: str, changes: dict[str, Any], field: str, said: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, said=said):
         read_society(table_of(generator, **changes), generator)
-    assert caught.value.field == field
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -191,10 +190,8 @@ def test_a_group_that_is_not_allowed_is_named_with_its_option(
     ],
 )
 def test_a_society_that_is_not_allowed_is_refused(changes: dict[str, Any], field: str, said: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, said=said):
         read_society({**table_of("impartial"), **changes}, "impartial")
-    assert caught.value.field == field
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("left_out", ["alternatives", "groups"])
@@ -206,10 +203,8 @@ def test_what_a_society_cannot_do_without_is_named(left_out: str) -> None:
 
 
 def test_an_unknown_generator_is_refused_with_the_nearest_known_one() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("voters.generator", said="did you mean 'mallows'?"):
         read_society(table_of("mallows"), "mallow")
-    assert caught.value.field == "voters.generator"
-    assert "did you mean 'mallows'?" in str(caught.value)
 
 
 def test_a_long_list_of_faults_is_cut() -> None:
@@ -238,6 +233,5 @@ def test_mallows_rankings_are_two_lines() -> None:
     ],
 )
 def test_a_sample_that_cannot_be_is_named(group: MallowsGroup, alternatives: list[str], seed: int, field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         group.sample(alternatives, seed=seed)
-    assert caught.value.field == field

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.moral_preferences.data.choices_stream import stream_choices
 from psephos.scenarios.moral_preferences.data.files import read_own_records, read_survey
@@ -113,18 +114,16 @@ FAULTS = {
 def test_fault_is_named_with_its_line(put: Put, fault: str) -> None:
     old, new, where, what = FAULTS[fault]
     assert old in TWO_VOTERS
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=where) as caught:
         read_survey(put(TWO_VOTERS.replace(old, new)))
-    assert where in str(caught.value)
     assert what in str(caught.value)
 
 
 @pytest.mark.parametrize("fault", ["both chosen", "nan", "voter with a blank", "choice of two"])
 def test_quotes_change_nothing_about_a_fault(put: Put, fault: str) -> None:
     old, new, where, what = FAULTS[fault]
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=where) as caught:
         read_survey(put(TWO_VOTERS.replace(old, new).replace("bob", '"bob"')))
-    assert where in str(caught.value)
     assert what in str(caught.value)
 
 
@@ -144,9 +143,8 @@ def test_header_without_features_is_refused(put: Put) -> None:
 
 
 def test_file_that_is_not_there_is_blamed_on_its_setting(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("voters.file"):
         read_survey(tmp_path / "none.csv", field="voters.file")
-    assert caught.value.field == "voters.file"
 
 
 def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
@@ -160,9 +158,8 @@ def test_fault_beyond_the_first_block_is_found(put: Put) -> None:
     """Pandas reads a quarter of a megabyte at a time."""
     rows = [f"voter {place // 20},{place % 20 // 2},{1 - place % 2},{place},0.5" for place in range(60_000)]
     rows[-1] = rows[-1].replace("0.5", "0.5,1")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("survey.csv line 60001"):
         read_survey(put("voter,record,choice,x,y\n" + "\n".join(rows)))
-    assert caught.value.field == "survey.csv line 60001"
 
 
 OWN = """record,choice,lives,law

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from machine_files import MACHINE_COLUMNS, write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
@@ -194,10 +195,9 @@ def test_faulty_response_is_named_with_its_line(put: Put, read: Read, fault: str
     change, field, what = FAULTY[fault]
     rows = [*pair("r1", "bob", "Man", "Dog"), *pair("r2", "ann", "Man", "Dog")]
     rows[2] |= change
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(said=what) as caught:
         read(put(text_of(rows)))
     assert field in caught.value.field
-    assert what in str(caught.value)
 
 
 def test_third_row_of_a_response_is_an_error(put: Put, read: Read) -> None:
@@ -249,16 +249,14 @@ def test_file_without_rows_or_voters_is_refused(put: Put, read: Read) -> None:
 
 
 def test_missing_file_is_blamed_on_its_setting(tmp_path: Path, read: Read) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("voters.responses"):
         read(tmp_path / "none.csv", field="voters.responses")
-    assert caught.value.field == "voters.responses"
 
 
 def test_user_who_can_name_no_party_is_refused_with_its_line(put: Put, read: Read) -> None:
     rows = [*pair("r1", "ann", "Man", "Dog"), *pair("r2", " bob", "Man", "Dog")]
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("UserID (survey.csv line 4)"):
         read(put(text_of(rows)))
-    assert caught.value.field == "UserID (survey.csv line 4)"
 
 
 @pytest.mark.parametrize(
@@ -269,9 +267,8 @@ def test_user_who_can_name_no_party_is_refused_with_its_line(put: Put, read: Rea
     ],
 )
 def test_limit_that_is_not_allowed_is_refused(put: Put, read: Read, options: dict[str, object], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         read(put(text_of(SEVERAL)), **options)
-    assert caught.value.field == field
 
 
 def test_batches_of_nobody_are_refused(put: Put, tmp_path: Path) -> None:
@@ -311,9 +308,8 @@ def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
 
 
 def test_stream_without_a_temporary_folder_is_refused(put: Put, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("temporary files"):
         next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path / "none"))
-    assert caught.value.field == "temporary files"
 
 
 def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> None:
@@ -332,9 +328,8 @@ def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> No
     assert (list(ours.voters), ours.reading) == (list(theirs.voters), theirs.reading)
     assert np.array_equal(ours.records.differences, theirs.records.differences)
     write(2, [*SEVERAL[5:8], SEVERAL[8] | {"Dog": 101}, *SEVERAL[9:]])
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("Dog (2.parquet row 4)", "101"):
         list(stream_moral_machine(parts, folder=tmp_path))
-    assert (caught.value.field, caught.value.value) == ("Dog (2.parquet row 4)", "101")
 
 
 def test_rows_of_nobody_are_left_out_of_parquet_as_of_a_csv(put: Put, tmp_path: Path) -> None:

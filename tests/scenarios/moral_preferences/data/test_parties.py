@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.protocol.moral_preferences.records import Records
@@ -190,10 +191,8 @@ def test_public_choices_are_said_to_be(put: Put) -> None:
     ],
 )
 def test_what_a_table_must_not_say_is_named(table: dict[str, Any], field: str, value: object, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed) as caught:
         load_voters({"voters": 3, **table})
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
     if value is not None:
         assert caught.value.value == value
 
@@ -208,9 +207,8 @@ def test_what_a_table_must_not_say_is_named(table: dict[str, Any], field: str, v
     ],
 )
 def test_a_file_that_is_not_there_is_named_by_its_setting(table: str | dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, "none.csv"):
         load_voters(table)
-    assert (caught.value.field, caught.value.value) == (field, "none.csv")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a,b\n1,2\n"])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import refuses
 from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
@@ -99,10 +100,9 @@ def test_respondents_may_have_an_epsilon_of_their_own(folder: Path, tmp_path: Pa
 def test_what_cannot_be_chosen_is_named(
     folder: Path, name: str, options: dict[str, Any], field: str | None, allowed: str
 ) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(allowed=allowed) as caught:
         load(folder, name, **options)
     assert field in {None, caught.value.field}
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize("name", [TROLLEY, MACHINE])
@@ -115,17 +115,15 @@ def test_moral_choices_are_no_votes(folder: Path, name: str) -> None:
 
 def test_a_missing_file_is_named_with_its_folder(put_set: Put, tmp_path: Path) -> None:
     put_set("moral_trolley/other.csv", "")
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("data") as caught:
         load(tmp_path / "sets", TROLLEY)
-    assert caught.value.field == "data"
     assert "Shared_data_responses_demographics.csv" in f"{caught.value.value} {caught.value.allowed}"
 
 
 def test_a_fault_in_a_file_is_named_with_its_line(put_set: Put, folder: Path) -> None:
     put_set(TROLLEY_FILE, ANSWERS.replace("aa,Loop,30,1", "aa,Loop,30,2"))
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("Outcome (Shared_data_responses_demographics.csv line 4)"):
         load(folder, TROLLEY)
-    assert caught.value.field == "Outcome (Shared_data_responses_demographics.csv line 4)"
 
 
 def test_what_would_be_found_without_noise_may_be_shown(folder: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load, load_scenario, resolve, run
 from psephos.scenarios.truth_discovery.data.files import read_crowd
@@ -154,9 +155,8 @@ def test_a_server_reads_no_label_off_a_file_of_answers(tmp_path: Path, monkeypat
 
     monkeypatch.chdir(tmp_path)
     table(["yes", "no"]).to_csv("answers.csv", index=False)
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses("workers.labels"):
         resolve_served(load_scenario("crowd", ["workers=answers.csv"]))
-    assert caught.value.field == "workers.labels"
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,8 @@ def test_a_server_reads_no_label_off_a_file_of_answers(tmp_path: Path, monkeypat
     ],
 )
 def test_labels_that_are_none_are_refused(labels: Any, field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         LabelWords.of(labels, field="workers.labels")
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize("door", ["csv", "csv as a stream", "parquet"])

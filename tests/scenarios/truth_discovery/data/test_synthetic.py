@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol import ConfigurationError
+from bad_input import refuses
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.synthetic import (
     PEER_GRADING_STAND_IN,
@@ -163,10 +163,8 @@ ONE = {"tasks": 3, "workers": 4}
     ],
 )
 def test_a_crowd_that_cannot_be_is_refused(spec: dict[str, Any], field: str, allowed: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field, allowed=allowed):
         SyntheticCrowd(**spec)
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 GRADING: dict[str, Any] = {"groups": 4, "students": 9, "grades": 3, "quality": (0.8, 0.1)}
@@ -185,9 +183,8 @@ GRADING: dict[str, Any] = {"groups": 4, "students": 9, "grades": 3, "quality": (
     ],
 )
 def test_a_course_that_cannot_be_is_refused(changed: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with refuses(field):
         PeerGrading(**{**GRADING, **changed})
-    assert caught.value.field == field
 
 
 def test_a_student_who_grades_as_many_as_can_be_leaves_only_its_own_group_out() -> None:
