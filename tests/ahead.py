@@ -12,8 +12,6 @@ import trio
 from deployments import SettableClock
 from psephos.scenarios.cli import main
 
-__all__ = ["run_ahead"]
-
 
 def run_ahead(seconds: float) -> None:
     """Run the command line with a clock that each SIGCONT sets forward."""

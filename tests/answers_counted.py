@@ -4,8 +4,6 @@ from typing import Any
 
 from psephos.scenarios.running.resolution import Local
 
-__all__ = ["counted"]
-
 
 def counted(session: Local) -> dict[tuple[str, str], str]:
     """Return each answer of a session, by worker and task, as its protocol has them."""

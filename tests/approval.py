@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["BALLOTS", "ENTRY_POINTS", "SCENARIO", "SOURCE"]
-
 SOURCE: Final = '''
 """An approval vote: each voter says of each candidate whether it approves, by randomized response."""
 

@@ -4,8 +4,6 @@ from typing import Any
 
 from psephos.scenarios.audit import Audited, Case, Pair, audit
 
-__all__ = ["case_of", "found_by"]
-
 
 def case_of(*pairs: Pair, claimed: float = 1.0, proven: float = 1.0, **given: Any) -> Case:
     """Return a case of these neighbors, local and replace-one unless given otherwise."""

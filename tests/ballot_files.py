@@ -1,7 +1,5 @@
 """Files of ballots, small enough to be checked by hand: PrefLib's, with groups beside it, and Pabulib's."""
 
-__all__ = ["BUDGET", "COMPANION", "ORDERS"]
-
 # Four voters, of whom the first line stands for two.
 ORDERS = """# DATA TYPE: soc
 # NUMBER ALTERNATIVES: 3

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["in_a_browser", "open_browser", "violations_of"]
-
 _CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 in_a_browser: Final = [

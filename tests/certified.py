@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from psephos.transports import Channel, Listener, MemoryTransport
 
-__all__ = ["CertifiedTransport"]
-
 
 class _CertifiedChannel(Channel):
     def __init__(self, inner: Channel, fingerprint: str) -> None:

@@ -8,8 +8,6 @@ from typing import Final
 
 import pytest
 
-__all__ = ["DAY", "with_clock"]
-
 DAY: Final = 86_400
 _SOURCE: Final = r"""
 #define _GNU_SOURCE

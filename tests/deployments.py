@@ -63,33 +63,6 @@ from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports.addresses import parse_address
 from psephos.transports.framing import FrameDecoder, encode_frames
 
-__all__ = [
-    "AHEAD",
-    "ENTRIES",
-    "NOBODY_LISTENS",
-    "PATIENCE",
-    "SEED",
-    "WARNED",
-    "Ending",
-    "Peer",
-    "Process",
-    "Serving",
-    "SettableClock",
-    "Start",
-    "entries_of",
-    "invitations_of",
-    "invitations_to",
-    "join_all",
-    "joining",
-    "read_json",
-    "read_lines",
-    "refusal",
-    "report",
-    "serving",
-    "with_journals",
-    "write_vote",
-]
-
 PATIENCE: Final = 240.0
 """Seconds after which something has gone wrong, on however slow a machine: no test passes by waiting for so long."""
 _MEASURES: Final = "COVERAGE_PROCESS_CONFIG"

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["installed", "write_distribution"]
-
 
 def write_distribution(site: Path, name: str, entry_points: str, source: str = "") -> Path:
     """Write a distribution into a folder.

@@ -25,8 +25,6 @@ from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.verdicts import as_written
 from relays import Relay
 
-__all__ = ["DURABLE_STEPS", "PHASES", "Dying", "Vote", "check_ended", "partners"]
-
 PHASES: Final = ("weights", "opinions")
 DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")
 """Of a party in a vote: what its journal holds in the end."""

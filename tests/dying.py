@@ -16,8 +16,6 @@ from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import Row
 from psephos.scenarios.cli import main
 
-__all__ = ["die_at"]
-
 _append = JournalFile.append
 
 

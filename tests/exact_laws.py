@@ -26,8 +26,6 @@ from psephos.protocol.mechanisms import (
 )
 from scipy.special import chdtrc, pdtrc
 
-__all__ = ["Law", "exact_law", "exact_log", "exact_moment", "lattice_law", "law_of_rows", "least_tail", "support_of"]
-
 ReportT = TypeVar("ReportT")
 Law: TypeAlias = dict[ReportT, Fraction]
 

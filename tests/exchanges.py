@@ -9,21 +9,6 @@ from psephos.protocol.effects import Drop, Effect, Fail, Finish, Send
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Hello, Inquiry, Message, Report, decode
 from psephos.protocol.states import CONVERSATION, State
 
-__all__ = [
-    "SERVER",
-    "SESSION_NAME",
-    "drop_of",
-    "encoded_values",
-    "error_of",
-    "failure_of",
-    "has_ending",
-    "hello",
-    "is_over",
-    "messages_of",
-    "raw",
-    "receive_at_server",
-]
-
 SERVER: Final = "server"
 SESSION_NAME: Final = "spring-ballot"
 

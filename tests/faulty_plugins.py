@@ -10,8 +10,6 @@ from typing import Final
 
 from distributions import write_distribution
 
-__all__ = ["FAULTS", "MODULE", "SCENARIO", "Fault", "install"]
-
 MODULE: Final = "tea_elsewhere"
 SOUND: Final = '''
 """Who likes tea: an approval vote in the local model."""

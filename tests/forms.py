@@ -7,8 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["FLOATS", "INTEGERS", "Form", "Integers", "Numbers", "Real", "Reals", "Table", "Whole", "Wholes"]
-
 INTEGERS: Final = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 FLOATS: Final = (np.float16, np.float32, np.float64)
 

@@ -30,8 +30,6 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["compare", "main", "take"]
-
 SEED: Final = 7
 TRANSPORTS: Final = ("array", "memory", "tcp")
 REPRODUCTIONS: Final = {"truth-discovery": 10, "moral-preferences": 10, "fair-voting": 10, "dpwevote": 100}

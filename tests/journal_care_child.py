@@ -29,8 +29,6 @@ from psephos.agents.witness import Witness
 from psephos.protocol.errors import JournalError
 from psephos.scenarios.deployment import journal_care
 
-__all__: list[str] = []
-
 MOST_TRIES: Final = 3
 OF_SYSTEM: Final = {"open", "mkdir", "pwrite", "fsync", "rename", "replace", "unlink", "fchmod"}
 WRITING: Final = OF_SYSTEM | {"execute", "executemany", "backup", "close"}

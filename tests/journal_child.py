@@ -21,8 +21,6 @@ from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, Row
 from psephos.protocol.errors import JournalError
 
-__all__ = ["ABOUT", "row"]
-
 ABOUT = About(kind="person")
 
 

@@ -17,8 +17,6 @@ from psephos.protocol.privacy import (
 )
 from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
 
-__all__ = ["HELD", "NOW", "REPORT", "SESSIONS", "SPENT", "change_about", "session_of"]
-
 NOW, LATER, LONG_AGO = 1_900_000_000, 4_000_000_000, 1_000_000_000
 PHASES = ("weights", "opinions")
 REPORT = b"REPORT-BYTES"

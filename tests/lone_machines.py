@@ -44,25 +44,6 @@ from psephos.protocol.messages import (
 from psephos.protocol.privacy import Ledger
 from psephos.protocol.states import State
 
-__all__ = [
-    "NOT_PARAMETERS",
-    "ROW",
-    "TWO_OF_THREE",
-    "VOTE",
-    "RefusingNoise",
-    "client_in",
-    "finish",
-    "join",
-    "make_client",
-    "make_server",
-    "opinion_report",
-    "release",
-    "report_of",
-    "server_in",
-    "weight_report",
-    "welcome",
-]
-
 VOTE = make_vote()
 TWO_OF_THREE = SessionRules(quorum=2)
 

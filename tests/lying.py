@@ -13,8 +13,6 @@ from psephos.protocol.masked_sessions import ServerMasking
 from psephos.protocol.masking import Boxes, MaskingMove
 from psephos.scenarios.cli import main
 
-__all__ = ["lie_to"]
-
 _close = ServerMasking.close
 
 

@@ -14,8 +14,6 @@ from dying import die_at
 from psephos.protocol import masked_sessions
 from psephos.scenarios.cli import main
 
-__all__: list[str] = []
-
 if __name__ == "__main__":
     name, _, friends = sys.argv.pop(1).partition(":")
     kind = getattr(liars, name)

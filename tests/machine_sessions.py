@@ -36,8 +36,6 @@ from psephos.protocol.views import Observation
 from psephos.scenarios.testing import replay as replay_into
 from wire import Chooser, Wire
 
-__all__ = ["CountingNoise", "Session", "closed", "outcome_of_those_who_reported", "replay"]
-
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
 

@@ -12,17 +12,6 @@ from psephos.protocol.moral_preferences import Parameters as PreferenceParameter
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 
-__all__ = [
-    "make_fair_inputs",
-    "make_fair_vote",
-    "make_inputs",
-    "make_names",
-    "make_preference_inputs",
-    "make_preferences",
-    "make_survey",
-    "make_vote",
-]
-
 
 def make_vote(**changes: Any) -> DPWeVote:
     """Return a vote on two candidates with weights 1, 2, 3 at ε = 2, changed as asked."""

@@ -7,8 +7,6 @@ from typing import Final
 
 import pytest
 
-__all__ = ["ask_for_new_keys", "needs_openssl_calls"]
-
 _WITH_AN_ANSWER: Final = 1
 """SSL_KEY_UPDATE_REQUESTED: the other end has to change its keys, too."""
 

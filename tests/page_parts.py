@@ -2,8 +2,6 @@
 
 import html.parser
 
-__all__ = ["Parts"]
-
 
 class Parts(html.parser.HTMLParser):
     """What a page is made of: tags with their attributes, and its text."""

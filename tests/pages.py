@@ -12,8 +12,6 @@ from psephos.protocol.estimators import Estimate
 from psephos.scenarios.presentation import draw_outcome, make_console, show_outcome
 from psephos.scenarios.presentation.drawing import NARROW
 
-__all__ = ["ESTIMATE", "Page", "drawn", "is_shown", "page_of", "shown"]
-
 ESTIMATE = re.compile(r"([+−-]?[\d,.]+) ± ([\d,.]+)")
 
 

@@ -14,8 +14,6 @@ from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechan
 from psephos.protocol.phases import Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 
-__all__ = ["VOTERS", "Ask", "Poll", "Settings", "Shares"]
-
 VOTERS: Mapping[str, Sequence[Any]] = {
     f"voter-{number}": ("careful" if number % 3 == 0 else "open", ("tea", "coffee", "water")[number % 7 % 3])
     for number in range(24)

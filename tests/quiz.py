@@ -28,8 +28,6 @@ from psephos.protocol.privacy import (
     TrustModel,
 )
 
-__all__ = ["NONE", "Answers", "Outcome", "Parameters", "Quiz", "Score", "SomeAnswers", "make_quiz_inputs"]
-
 NONE: Final = -1
 """No answer, as value and as report."""
 NUM_FAVORITES: Final = 3

@@ -12,8 +12,6 @@ from deployments import PATIENCE
 from psephos.protocol.roles import Side
 from psephos.transports.addresses import parse_address
 
-__all__ = ["SHORTER_THAN_A_HELLO", "Connection", "Relay", "between"]
-
 SHORTER_THAN_A_HELLO: Final = 60
 """Bytes of a report of few numbers, encrypted: whatever else a party says over TLS before its release is longer."""
 _RESET: Final = struct.pack("ii", 1, 0)

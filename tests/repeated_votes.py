@@ -7,8 +7,6 @@ from psephos.protocol import Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 
-__all__ = ["draw_trials", "make_vote", "tallies_of_trials"]
-
 
 def make_vote(**given: Any) -> DPWeVote:
     """Return a vote on one candidate, `a`."""

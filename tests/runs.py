@@ -10,8 +10,6 @@ from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.run import Finished, run_in_folder
 
-__all__ = ["made", "price", "refusal", "result_bytes", "words_of"]
-
 
 def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
     resolved = resolve(load_scenario(scenario, settings), record=record)

@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["BUDGET", "HEAD", "PERIOD", "PLAN"]
-
 HEAD: Final = """
 protocol = "dpwevote"
 made_up = true

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["small_disk"]
-
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: str) -> Generator[Path]:

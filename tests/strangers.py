@@ -28,21 +28,6 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.phases import CentralPhase, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, SelfComposed, TrustModel
 
-__all__ = [
-    "Approvals",
-    "Ballot",
-    "BoundedMean",
-    "Bounds",
-    "Candidate",
-    "Elected",
-    "Lawless",
-    "Mean",
-    "Skewed",
-    "Sums",
-    "TrustedSums",
-    "register",
-]
-
 
 class Sums(Phase):
     """Adds reports up, number by number."""

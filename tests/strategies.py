@@ -25,26 +25,6 @@ from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
 from thoroughness import draws
 
-__all__ = [
-    "CHECKED",
-    "choosers",
-    "crowd_sessions",
-    "crowds",
-    "fair_sessions",
-    "fair_votes",
-    "inputs_of",
-    "moral_preferences",
-    "parameters",
-    "preference_sessions",
-    "quizzes",
-    "seeds",
-    "sessions",
-    "sizes",
-    "told",
-    "truth_discoveries",
-    "votes",
-]
-
 ToldT = TypeVar("ToldT")
 
 CHECKED = settings(deadline=None, derandomize=True, max_examples=draws(4, full=40))

@@ -11,27 +11,6 @@ from deployments import Serving
 from psephos.protocol.fair_voting.kinds import CENTRAL
 from psephos.scenarios.deployment.client import Heard
 
-__all__ = [
-    "ANSWERS",
-    "CHOSEN",
-    "CHOSEN_PLANS",
-    "DIRECTION",
-    "EPSILONS",
-    "GROUPS",
-    "LOCAL_PLANS",
-    "OWN_EPSILONS",
-    "PLANS",
-    "QUIZ",
-    "RANKINGS",
-    "SOCIETIES",
-    "SURVEY",
-    "TASKS",
-    "TRUSTED_PLANS",
-    "TRUSTED_QUIZ",
-    "TRUSTED_SURVEY",
-    "Surveyed",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class Surveyed:

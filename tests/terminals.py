@@ -12,8 +12,6 @@ from typing import Self
 
 from deployments import PATIENCE, with_journals
 
-__all__ = ["Terminal"]
-
 
 class Terminal:
     """The command line in a terminal of its own.

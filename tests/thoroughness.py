@@ -8,8 +8,6 @@ false alarm that it states stays what it is: what falls is the size of the fault
 import os
 from typing import Final
 
-__all__ = ["IS_FULL", "draws"]
-
 IS_FULL: Final = os.environ.get("PSEPHOS_TESTS") == "full"
 """Whether everything is run at its full length."""
 

@@ -12,8 +12,6 @@ from typing import Final, Literal
 import msgspec
 from psephos.protocol.errors import PsephosError
 
-__all__ = ["answer", "ask", "through", "work"]
-
 
 class _Asked(msgspec.Struct):
     how: str

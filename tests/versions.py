@@ -18,8 +18,6 @@ from typing import Any, Final
 
 import frozen
 
-__all__ = ["TESTS", "lowest", "main"]
-
 ROOT: Final = Path(__file__).parents[1]
 TESTS: Final = {
     "click": "scenarios/cli/test_cli.py",

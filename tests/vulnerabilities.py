@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["main", "verdict"]
-
 KNOWN: Final = 1
 NOT_LOOKED_UP: Final = 3
 _SKIPPED: Final = "NOTHING WAS LOOKED UP: no database of vulnerabilities is at hand ({}); run this again where one is"

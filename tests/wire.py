@@ -35,8 +35,6 @@ from psephos.protocol.states import SESSION, State
 if TYPE_CHECKING:
     from machine_sessions import Session
 
-__all__ = ["Chooser", "Delivery", "Wire"]
-
 
 class Delivery(NamedTuple):
     """One payload that may be delivered next: the first of a queue."""

@@ -10,8 +10,6 @@ from psephos.protocol.privacy import NeighboringRelation
 
 from .recorder import Plain, Recorder, all_goes_well, with_a_forged_report
 
-__all__ = ["VECTORS"]
-
 BALLOTS: Final = (
     ("north", "harbor > park > market"),
     ("south", "market > park > harbor"),

@@ -9,8 +9,6 @@ from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 
 from .recorder import Plain, Recorder, all_goes_well, with_a_forged_report
 
-__all__ = ["VECTORS"]
-
 ONE_SET: Final[Plain] = {"answer_sets": (("no", "yes"),), "tasks": ("bridge", "tunnel", "ferry")}
 MIXED_SETS: Final[Plain] = {
     "answer_sets": (("no", "yes"), ("red", "green", "blue")),

@@ -8,8 +8,6 @@ from helpers import SERVER, make_names
 from .partners import session_of_partners
 from .recorder import Recorder
 
-__all__ = ["VECTORS"]
-
 NAMES: Final = make_names(3)
 
 

@@ -15,8 +15,6 @@ from . import ballots, crowds, durable, masked, partners, preferences
 from .recorder import Recorder, in_json
 from .transcripts import TRANSCRIPTS, transcripts
 
-__all__ = ["FOLDER", "NAMES", "VECTORS", "render"]
-
 FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
 VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     **partners.VECTORS,

@@ -40,8 +40,6 @@ from psephos.protocol.roster import SigningRoster
 
 from .recorder import Recorder, all_goes_well
 
-__all__ = ["VECTORS"]
-
 KEYS, SHARES, CHECK, ACCUSE, MASKED, CONFIRM, UNMASK, OPEN = range(8)
 _HEARD: Final[Mapping[int, Any]] = {
     KEYS: SigningRoster,

@@ -22,8 +22,6 @@ from psephos.protocol.messages import (
 
 from .recorder import Recorder, all_goes_well, with_a_forged_report
 
-__all__ = ["VECTORS", "session_of_partners"]
-
 FINGERPRINTS: Final = tuple(hashlib.sha256(f"the certificate of p{place}".encode()).hexdigest() for place in range(3))
 """Made up, as everything here; real ones are of certificates."""
 CHARTER: Final = Charter("00112233445566778899aabbccddeeff", expires=2_000_000_000)

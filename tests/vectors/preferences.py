@@ -10,8 +10,6 @@ from psephos.protocol.moral_preferences import MoralPreferences, Paradigm, Param
 
 from .recorder import Recorder, all_goes_well, with_a_forged_report
 
-__all__ = ["VECTORS"]
-
 PAIRS: Final = (
     (((3.0, 0.0), (1.0, 1.0)), ((0.0, 2.0), (0.0, 0.0))),
     (((1.0, 1.0), (2.0, 0.0)),),

@@ -15,8 +15,6 @@ from psephos.protocol.privacy import Ledger
 from psephos.protocol.records import Drawn
 from psephos.protocol.views import describe
 
-__all__ = ["SECRET", "Journals", "Plain", "Recorder", "all_goes_well", "in_json", "with_a_forged_report"]
-
 Plain = dict[str, Any]
 SECRET: Final = b"by which the server knows its own word"
 """Of servers with a journal."""

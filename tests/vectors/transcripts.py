@@ -10,8 +10,6 @@ from typing import Any, Final
 import msgspec
 from psephos.protocol.messages import PROTOCOL_VERSION
 
-__all__ = ["TRANSCRIPTS", "transcripts"]
-
 TRANSCRIPTS: Final = "transcripts"
 """The name of their file."""
 _pack: Final = msgspec.msgpack.encode
