@@ -192,3 +192,27 @@ class Table(Form):
 
     def _as(self, value: Any, precision: Callable[[float], Any]) -> Any:
         return precision(value) if isinstance(value, float) else np.array([precision(part) for part in value])
+
+
+KINDS: Final[Mapping[tuple[type[Any], type[Any]], Callable[[Any], Form]]] = {
+    (int, int): Whole,
+    (float, float): Real,
+    (tuple, int): Wholes,
+    (tuple, float): Reals,
+    (list, int): Integers,
+    (list, float): Numbers,
+}
+
+
+def form_of(value: Any) -> Any:
+    """Return what a number, or numbers, are forms of; anything else as it is.
+
+    A tuple has as many numbers as it says; lists are arrays; a table is a dictionary.
+    """
+    own = value.__class__
+    if own is dict:
+        return Table(value)
+    leaf = value[0].__class__ if own is tuple else np.asarray(value).dtype.type if own is list else own
+    leaf = {np.int64: int, np.float64: float}.get(leaf, leaf)
+    kind = KINDS.get((own, leaf))
+    return value if kind is None else kind(value)

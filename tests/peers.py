@@ -34,7 +34,14 @@ from psephos.protocol.rules import SessionRules
 from psephos.protocol.server_machine import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 
-TRANSPORTS: Final = [MemoryTransport, TCPTransport]
+
+class InOneProcess(MemoryTransport):
+    """Memory, to a server that runs all parties: it reads all their channels in one task."""
+
+
+WITH_LOBBY: Final = [MemoryTransport, TCPTransport]
+"""Whose servers let nobody wait for long who has not said Hello."""
+TRANSPORTS: Final = [*WITH_LOBBY, InOneProcess]
 VOTE: Final = DPWeVote(Parameters(candidates=("bridge", "tunnel"), epsilon=2.0))
 NAMES: Final = ("alice", "bob", "carol")
 OWN: Final[Mapping[str, str]] = dict(zip(NAMES, ("a1" * 32, "b2" * 32, "c3" * 32), strict=True))

@@ -95,7 +95,9 @@ class PassingLaw:
         for row in numbers.astype(np.float64):
             middle = np.round(row @ self._means / self._step).astype(np.int64) * self._step
             lows: list[int] = np.where(self._is_whole, self._least, middle - np.array(self._sizes) // 2).tolist()
-            chance = float((self._transforms((lows[0], lows[1])) * np.exp((row @ self._logs).view(np.complex128))).real.sum())
+            chance = float(
+                (self._transforms((lows[0], lows[1])) * np.exp((row @ self._logs).view(np.complex128))).real.sum()
+            )
             found.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
         return np.array(found)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from forms import Form, Integers, Numbers, Real, Reals, Table, Whole, Wholes
+from forms import Form, Real, Reals, form_of
 from psephos.protocol.errors import UnsupportedEventError
 from psephos.protocol.estimators import (
     Estimate,
@@ -131,6 +131,9 @@ class Call:
     is_lenient: bool = False
     """Whether what is no number may end in any error."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", {name: form_of(value) for name, value in self.arguments.items()})
+
 
 def call(function: Callable[..., Any], **arguments: Any) -> Call:
     return Call(function, arguments)
@@ -147,7 +150,7 @@ def methods(make: Callable[[], Any], **called: Mapping[str, Any]) -> list[Call]:
     return [Call(calling(name), arguments) for name, arguments in called.items()]
 
 
-ONE, TWO = Integers([[0, 2]]), Integers([[0, 2], [1, 1]])
+ONE, TWO = [[0, 2]], [[0, 2], [1, 1]]
 
 
 def mechanism(make: Callable[[], RowMechanism], *, width: int = 2, value: int = 1, report: int = 1) -> list[Call]:
@@ -157,27 +160,27 @@ def mechanism(make: Callable[[], RowMechanism], *, width: int = 2, value: int = 
     reports = row.num_reports_of(width)
     uniforms = tuple((1 + place) / 16 for place in range(slots))
     called: dict[str, Mapping[str, Any]] = {
-        "event_of": {"num_values": Whole(width)},
-        "slots_of": {"num_values": Whole(width)},
-        "num_reports_of": {"num_values": Whole(width)},
-        "randomize_row": {"values": Wholes((value,) * width), "uniforms": Reals(uniforms, are_drawn=True)},
-        "randomize_rows": {"values": Integers([[value] * width] * 3), "uniforms": Numbers([uniforms] * 3)},
+        "event_of": {"num_values": width},
+        "slots_of": {"num_values": width},
+        "num_reports_of": {"num_values": width},
+        "randomize_row": {"values": (value,) * width, "uniforms": Reals(uniforms, are_drawn=True)},
+        "randomize_rows": {"values": [[value] * width] * 3, "uniforms": [uniforms] * 3},
         "log_likelihoods": {
-            "reports": Integers([[report] * reports] * 2),
-            "values": Integers([[value] * width, [value] * width]),
+            "reports": [[report] * reports] * 2,
+            "values": [[value] * width, [value] * width],
         },
     }
     if hasattr(row, "randomize_one"):
         own = tuple((1 + place) / 16 for place in range(row.slots_of(1)))
-        called["randomize_one"] = {"value": Whole(value), "uniforms": Reals(own, are_drawn=True)}
-        called["randomize"] = {"values": Integers([value] * 3), "uniforms": Numbers([own] * 3)}
-        called["log_probabilities"] = {"reports": Integers([report, report]), "values": Integers([value])}
+        called["randomize_one"] = {"value": value, "uniforms": Reals(own, are_drawn=True)}
+        called["randomize"] = {"values": [value] * 3, "uniforms": [own] * 3}
+        called["log_probabilities"] = {"reports": [report, report], "values": [value]}
     return methods(make, **called)
 
 
 HALF = Fraction(1, 2)
 UNIFORM = Uniform(0.0, 0.5)
-VALUES = Reals((-2.0, -1.0, 1.0, 2.0))
+VALUES = (-2.0, -1.0, 1.0, 2.0)
 CHANNEL = ((0.75, 0.25), (0.25, 0.75))
 INVERSE = ((1.5, -0.5), (-0.5, 1.5))
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -292,178 +295,175 @@ def oracle(kind: type[FrequencyOracle]) -> list[Call]:
     """Return calls of all that a frequency oracle computes of numbers."""
     numbers = [[2] * kind(1.0, 4).num_reports_of(1)] * 3
     called: dict[str, Mapping[str, Any]] = {
-        "reach": {"value": Whole(1), "holder": Whole(3)},
-        "variance_of": {"value": Whole(1), "holder": Whole(3)},
-        "support_counts": {"reports": Integers(numbers)},
-        "estimate_support": {"counts": Integers([[1, 2, 3, 0], [5, 5, 5, 5]]), "num_reports": Whole(5)},
+        "reach": {"value": 1, "holder": 3},
+        "variance_of": {"value": 1, "holder": 3},
+        "support_counts": {"reports": numbers},
+        "estimate_support": {"counts": [[1, 2, 3, 0], [5, 5, 5, 5]], "num_reports": 5},
     }
     made = methods(lambda: kind(1.0, 4), **called)
-    return [call(kind, epsilon=Real(1.0), num_choices=Whole(100)), *mechanism(lambda: kind(1.0, 4)), *made]
+    return [call(kind, epsilon=1.0, num_choices=100), *mechanism(lambda: kind(1.0, 4)), *made]
 
 
+PARTS = [LevelCounts(100, 120, 0.25)] * 2
 CALLS: Final[Mapping[str, Sequence[Call]]] = {
     # Mechanisms
     "Beta": [
-        call(Beta, alpha=Real(2.0), beta=Real(3.5), low=Real(0.0), high=Real(0.5)),
-        *methods(lambda: Beta(2, 3), log_moments={"num_answers": Whole(3)}),
+        call(Beta, alpha=2.0, beta=3.5, low=0.0, high=0.5),
+        *methods(lambda: Beta(2, 3), log_moments={"num_answers": 3}),
     ],
     "Certificate": [
         call(
             bound_of_certificate,
-            epsilon=Real(1.0),
-            values=Reals((-1.0, 1.0)),
-            slopes=Reals((-2.0, 2.0)),
-            masses=Reals((1.0, 1.0)),
-            prior=Reals((1.0, 1.0)),
+            epsilon=1.0,
+            values=(-1.0, 1.0),
+            slopes=(-2.0, 2.0),
+            masses=(1.0, 1.0),
+            prior=(1.0, 1.0),
         )
     ],
-    "Disclosure": [call(Disclosure, bound=Whole(5)), *mechanism(lambda: Disclosure(5))],
-    "Discrete": [call(Discrete, probabilities=Reals((0.25, 0.5)), shares=Reals((0.5, 0.5)))],
+    "Disclosure": [call(Disclosure, bound=5), *mechanism(lambda: Disclosure(5))],
+    "Discrete": [call(Discrete, probabilities=(0.25, 0.5), shares=(0.5, 0.5))],
     "DiscreteLaplace": [
-        call(DiscreteLaplace, scale=Real(2.0), least=Whole(-100), greatest=Whole(100)),
+        call(DiscreteLaplace, scale=2.0, least=-100, greatest=100),
         *mechanism(lambda: DiscreteLaplace(20.0, -100, 100), value=100, report=-100),
         *mechanism(lambda: DiscreteLaplace(20.0, -100, 100), value=-100, report=127),
     ],
     "FiniteChannel": [
-        call(functools.partial(FiniteChannel, masses=SMALL_CHANNEL), epsilon=Real(2.0)),
+        call(functools.partial(FiniteChannel, masses=SMALL_CHANNEL), epsilon=2.0),
         *mechanism(lambda: FiniteChannel(2.0, SMALL_CHANNEL)),
     ],
     "FreshTwoLayer": [
-        call(functools.partial(FreshTwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
+        call(functools.partial(FreshTwoLayer, hyper=UNIFORM), sizes=(2, 3)),
         *mechanism(lambda: FreshTwoLayer((2, 3), UNIFORM)),
     ],
     "GeneralizedRandomizedResponse": [
-        call(GeneralizedRandomizedResponse, epsilon=Real(1.0), num_choices=Whole(100)),
+        call(GeneralizedRandomizedResponse, epsilon=1.0, num_choices=100),
         *mechanism(lambda: GeneralizedRandomizedResponse(1.0, 100), value=99),
         *methods(
             lambda: GeneralizedRandomizedResponse(1.0, 3),
-            debias={"values": Reals((100.0, 100.0, 27.0))},
+            debias={"values": (100.0, 100.0, 27.0)},
         ),
-        *methods(lambda: GeneralizedRandomizedResponse(1.0, 3), debias={"values": Reals((1.5, 100.0, 27.0))}),
+        *methods(lambda: GeneralizedRandomizedResponse(1.0, 3), debias={"values": (1.5, 100.0, 27.0)}),
     ],
     "HadamardResponse": oracle(HadamardResponse),
     "JointPair": [
-        call(JointPair, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(4), num_signs=Whole(2)),
+        call(JointPair, epsilon=1.0, num_alternatives=3, num_groups=4, num_signs=2),
         *mechanism(lambda: JointPair(1.0, 3, 4, 4), width=3),
-        *methods(lambda: JointPair(1.0, 3, 2, 2), is_report={"report": Wholes((2, 1, -1))}),
+        *methods(lambda: JointPair(1.0, 3, 2, 2), is_report={"report": (2, 1, -1)}),
     ],
     "JointPosition": [
-        call(JointPosition, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(2)),
+        call(JointPosition, epsilon=1.0, num_alternatives=3, num_groups=2),
         *mechanism(lambda: JointPosition(1.0, 3, 2), width=3),
     ],
     "JointRanking": [
-        call(JointRanking, epsilon=Real(1.0), num_alternatives=Whole(3), num_groups=Whole(2)),
+        call(JointRanking, epsilon=1.0, num_alternatives=3, num_groups=2),
         *mechanism(lambda: JointRanking(1.0, 3, 2), width=3),
     ],
     "JointScores": [
-        call(JointScores, epsilon=Real(1.0), steps=Wholes((50, 0, -50)), num_groups=Whole(2)),
+        call(JointScores, epsilon=1.0, steps=(50, 0, -50), num_groups=2),
         *mechanism(lambda: JointScores(1.0, (50, 0, -50), 2), width=3),
     ],
     "LocalHashing": [
         *oracle(LocalHashing),
-        *methods(lambda: LocalHashing(1.0, 4), collision_probability={"num_hashes": Whole(3)}),
+        *methods(lambda: LocalHashing(1.0, 4), collision_probability={"num_hashes": 3}),
     ],
     "NoisyScores": [
-        call(NoisyScores, epsilon=Real(1.0), steps=Wholes((100, 50, 0))),
+        call(NoisyScores, epsilon=1.0, steps=(100, 50, 0)),
         *mechanism(lambda: NoisyScores(1.0, (100, 50, 0)), width=3),
     ],
     "OneLayer": [
-        call(OneLayer, sizes=Wholes((2, 3)), flip_probabilities=Reals((0.25, 0.5))),
-        call(OneLayer.of_epsilon, sizes=Wholes((2, 3)), epsilon=Real(1.0)),
-        call(OneLayer.of_flip_probability, sizes=Wholes((2, 3)), flip_probability=Real(0.25)),
+        call(OneLayer, sizes=(2, 3), flip_probabilities=(0.25, 0.5)),
+        call(OneLayer.of_epsilon, sizes=(2, 3), epsilon=1.0),
+        call(OneLayer.of_flip_probability, sizes=(2, 3), flip_probability=0.25),
         *mechanism(lambda: OneLayer((2, 3), (0.25, 0.5))),
     ],
-    "Moments": [call(Moments, moments=Reals((0.25, 0.09375)), low=Real(0.0), high=Real(0.5))],
-    "Piecewise": [call(Piecewise, edges=Reals((0.0, 0.25, 0.5)), shares=Reals((0.5, 0.5)))],
-    "PointMass": [call(PointMass, probability=Real(0.25))],
+    "Moments": [call(Moments, moments=(0.25, 0.09375), low=0.0, high=0.5)],
+    "Piecewise": [call(Piecewise, edges=(0.0, 0.25, 0.5), shares=(0.5, 0.5))],
+    "PointMass": [call(PointMass, probability=0.25)],
     "SampledPair": [
-        call(SampledPair, epsilon=Real(1.0), num_alternatives=Whole(3)),
+        call(SampledPair, epsilon=1.0, num_alternatives=3),
         *mechanism(lambda: SampledPair(1.0, 3), width=3),
-        *methods(lambda: SampledPair(1.0, 3), report_probabilities={"positions": Wholes((2, 0, 1))}),
+        *methods(lambda: SampledPair(1.0, 3), report_probabilities={"positions": (2, 0, 1)}),
     ],
     "SampledPosition": [
-        call(SampledPosition, epsilon=Real(1.0), num_alternatives=Whole(3)),
+        call(SampledPosition, epsilon=1.0, num_alternatives=3),
         *mechanism(lambda: SampledPosition(1.0, 3), width=3),
     ],
     "SphericalLaplace": [
-        call(SphericalLaplace, scale=Real(4.0), sensitivity=Real(2.0), bound=Whole(100), dimension=Whole(2)),
+        call(SphericalLaplace, scale=4.0, sensitivity=2.0, bound=100, dimension=2),
         *mechanism(lambda: SphericalLaplace(4.0, 2.0, 100, 2), value=100, report=-100),
     ],
     "SubsetSelection": oracle(SubsetSelection),
-    "TruncatedNormal": [call(TruncatedNormal, location=Real(0.25), scale=Real(0.125), low=Real(0.0), high=Real(0.5))],
+    "TruncatedNormal": [call(TruncatedNormal, location=0.25, scale=0.125, low=0.0, high=0.5)],
     "TwoLayer": [
-        call(functools.partial(TwoLayer, hyper=UNIFORM), sizes=Wholes((2, 3))),
+        call(functools.partial(TwoLayer, hyper=UNIFORM), sizes=(2, 3)),
         *mechanism(lambda: TwoLayer((2, 3), UNIFORM)),
     ],
-    "Uniform": [call(Uniform, low=Real(0.0), high=Real(0.5))],
+    "Uniform": [call(Uniform, low=0.0, high=0.5)],
     "PolyaShare": [
-        call(PolyaShare, scale=Real(4.0), sensitivity=Whole(100), bound=Whole(100), planned=Whole(3)),
+        call(PolyaShare, scale=4.0, sensitivity=100, bound=100, planned=3),
         *mechanism(lambda: PolyaShare(4.0, 100, 100, 3), value=100, report=-100),
-        *methods(lambda: PolyaShare(4.0, 8, 100, 3), privacy={"num_values": Whole(2), "honest": Whole(2)}),
-        *methods(lambda: PolyaShare(4.0, 8, 100, 3), check_sum={"num_shares": Whole(100)}),
+        *methods(lambda: PolyaShare(4.0, 8, 100, 3), privacy={"num_values": 2, "honest": 2}),
+        *methods(lambda: PolyaShare(4.0, 8, 100, 3), check_sum={"num_shares": 100}),
     ],
-    "share_log_law": [call(share_log_law, scale=Real(4.0), planned=Whole(3), num_shares=Whole(2))],
+    "share_log_law": [call(share_log_law, scale=4.0, planned=3, num_shares=2)],
     "VectorLaplace": [
-        call(VectorLaplace, scale=Real(4.0), sensitivity=Whole(100), bound=Whole(100)),
+        call(VectorLaplace, scale=4.0, sensitivity=100, bound=100),
         *mechanism(lambda: VectorLaplace(4.0, 100, 100), value=100, report=-100),
     ],
     "WholeRanking": [
-        call(WholeRanking, epsilon=Real(1.0), num_alternatives=Whole(3)),
+        call(WholeRanking, epsilon=1.0, num_alternatives=3),
         *mechanism(lambda: WholeRanking(1.0, 3), width=3),
     ],
-    "block_offsets": [call(block_offsets, sizes=Wholes((100, 100, 3)))],
-    "check_epsilon": [call(check_epsilon, epsilon=Real(1.0))],
-    "code_of_rankings": [call(code_of_rankings, positions=Integers([[2, 0, 1, 3, 5, 4], [0, 1, 2, 3, 4, 5]]))],
+    "block_offsets": [call(block_offsets, sizes=(100, 100, 3))],
+    "check_epsilon": [call(check_epsilon, epsilon=1.0)],
+    "code_of_rankings": [call(code_of_rankings, positions=[[2, 0, 1, 3, 5, 4], [0, 1, 2, 3, 4, 5]])],
     "compare_hypers": [
         call(
             functools.partial(compare_hypers, {"one": PointMass(0.25), "two": UNIFORM}),
-            num_answers=Whole(3),
-            num_labels=Whole(2),
+            num_answers=3,
+            num_labels=2,
         )
     ],
-    "epsilon_of": [call(epsilon_of, flip_probability=Real(0.25), num_labels=Whole(3))],
-    "flip_probability_of": [call(flip_probability_of, epsilon=Real(1.0), num_labels=Whole(127))],
+    "epsilon_of": [call(epsilon_of, flip_probability=0.25, num_labels=3)],
+    "flip_probability_of": [call(flip_probability_of, epsilon=1.0, num_labels=127)],
     "has_happened": [call(functools.partial(has_happened, below=below), probability=Real(0.5, is_exact=True))],
     "has_happened_exp": [call(functools.partial(has_happened_exp, below=below), x=Real(0.5, is_exact=True))],
     "has_optimal": [call(has_optimal, values=VALUES)],
-    "hypers_of_mean": [call(hypers_of_mean, mean=Real(0.25))],
-    "laplace_grid": [call(laplace_grid, scale=Real(100.0))],
+    "hypers_of_mean": [call(hypers_of_mean, mean=0.25)],
+    "laplace_grid": [call(laplace_grid, scale=100.0)],
     "least_uniform_loss": [
-        call(functools.partial(least_uniform_loss, unit="all answers"), sizes=Wholes((2, 3, 3)), most_flips=Real(0.5))
+        call(functools.partial(least_uniform_loss, unit="all answers"), sizes=(2, 3, 3), most_flips=0.5)
     ],
-    "loss_of_all_answers": [call(functools.partial(loss_of_all_answers, hyper=UNIFORM), sizes=Wholes((2, 100, 3)))],
-    "loss_of_mean": [call(functools.partial(loss_of_mean, Uniform(0.0, 0.5)), num_labels=Whole(100))],
+    "loss_of_all_answers": [call(functools.partial(loss_of_all_answers, hyper=UNIFORM), sizes=(2, 100, 3))],
+    "loss_of_mean": [call(functools.partial(loss_of_mean, Uniform(0.0, 0.5)), num_labels=100)],
     "loss_of_flip_probability": [
-        call(loss_of_flip_probability, flip_probability=Real(0.25), num_labels=Whole(100)),
-        call(loss_of_flip_probability, flip_probability=HALF, num_labels=Whole(100)),
+        call(loss_of_flip_probability, flip_probability=0.25, num_labels=100),
+        call(loss_of_flip_probability, flip_probability=HALF, num_labels=100),
     ],
-    "loss_of_longest_row": [
-        call(functools.partial(loss_of_longest_row, hyper=UNIFORM), num_answers=Whole(100), sizes=Wholes((2, 3)))
-    ],
-    "loss_of_one_answer": [call(functools.partial(loss_of_one_answer, hyper=UNIFORM), sizes=Wholes((2, 100, 3)))],
+    "loss_of_longest_row": [call(functools.partial(loss_of_longest_row, hyper=UNIFORM), num_answers=100, sizes=(2, 3))],
+    "loss_of_one_answer": [call(functools.partial(loss_of_one_answer, hyper=UNIFORM), sizes=(2, 100, 3))],
     "optimal": [
-        call(optimal, values=VALUES, epsilon=Real(1.0)),
-        call(optimal, values=VALUES, epsilon=Real(1.0), prior=Reals((0.25, 0.25, 0.25, 0.25))),
+        call(optimal, values=VALUES, epsilon=1.0),
+        call(optimal, values=VALUES, epsilon=1.0, prior=(0.25, 0.25, 0.25, 0.25)),
     ],
     "randomized_response": [
-        call(randomized_response, values=VALUES, epsilon=Real(1.0)),
+        call(randomized_response, values=VALUES, epsilon=1.0),
         *methods(
             lambda: randomized_response([Fraction(-1), Fraction(1)], epsilon=1.0),
-            mean_variance={"prior": Reals((0.25, 0.75))},
+            mean_variance={"prior": (0.25, 0.75)},
         ),
     ],
-    "rankings_of_codes": [call(rankings_of_codes, codes=Integers([5, 0, 100]), num_alternatives=Whole(6))],
-    "scores_of_positions": [
-        call(scores_of_positions, positions=Integers([[0, 1, 2], [0, 0, 2]]), steps=Wholes((4, 2, 0)))
-    ],
-    "two_point": [call(two_point, values=VALUES, epsilon=Real(1.0))],
-    "uniform_for": [call(uniform_for, mean=Real(0.25))],
+    "rankings_of_codes": [call(rankings_of_codes, codes=[5, 0, 100], num_alternatives=6)],
+    "scores_of_positions": [call(scores_of_positions, positions=[[0, 1, 2], [0, 0, 2]], steps=(4, 2, 0))],
+    "two_point": [call(two_point, values=VALUES, epsilon=1.0)],
+    "uniform_for": [call(uniform_for, mean=0.25)],
     "uniform_of_loss": [
         call(
             functools.partial(uniform_of_loss, unit="all answers"),
-            loss=Real(4.0),
-            sizes=Wholes((2, 3, 3)),
-            most_flips=Real(0.5),
+            loss=4.0,
+            sizes=(2, 3, 3),
+            most_flips=0.5,
         )
     ],
     # Estimators
@@ -471,108 +471,106 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(Estimate, value=Real(1.5, True, True), standard_error=Real(0.5, True, True)),  # noqa: FBT003  what is not known is nan
     ],
     "LinearEstimator": [
-        call(LinearEstimator, contributions=Reals((1.5, -0.5)), channel=CHANNEL, inverse=INVERSE),
+        call(LinearEstimator, contributions=(1.5, -0.5), channel=CHANNEL, inverse=INVERSE),
         *methods(
             lambda: LinearEstimator((1.5, -0.5), CHANNEL, INVERSE),
-            expectation={"value": Whole(1)},
-            variance={"value": Whole(1)},
-            total={"counts": Wholes((100, 100))},
-            total_variance={"counts": Wholes((100, 100))},
-            estimate={"counts": Wholes((100, 100))},
+            expectation={"value": 1},
+            variance={"value": 1},
+            total={"counts": (100, 100)},
+            total_variance={"counts": (100, 100)},
+            estimate={"counts": (100, 100)},
         ),
     ],
     "debiased_values": [
-        call(functools.partial(debiased_values, GeneralizedRandomizedResponse(1.0, 3)), values=Reals((1.5, 2.0, 3.0)))
+        call(functools.partial(debiased_values, GeneralizedRandomizedResponse(1.0, 3)), values=(1.5, 2.0, 3.0))
     ],
     "estimate_counts": [
-        call(functools.partial(estimate_counts, GeneralizedRandomizedResponse(1.0, 3)), counts=Wholes((100, 100, 27)))
+        call(functools.partial(estimate_counts, GeneralizedRandomizedResponse(1.0, 3)), counts=(100, 100, 27))
     ],
-    "binomial_bounds": [call(binomial_bounds, number=Whole(100), probability=Real(0.25), level=Real(0.125))],
-    "check_level": [call(check_level, level=Real(0.125))],
-    "project_to_simplex": [call(project_to_simplex, values=Reals((100.0, -1.5, 27.0)), total=Real(100.0))],
+    "binomial_bounds": [call(binomial_bounds, number=100, probability=0.25, level=0.125)],
+    "check_level": [call(check_level, level=0.125)],
+    "project_to_simplex": [call(project_to_simplex, values=(100.0, -1.5, 27.0), total=100.0)],
     # The ℓ₁ ball
     "fit_probit": [
         call(
             l1_ball.fit_probit,
-            differences=Numbers([[1.0, -2.0], [2.0, 1.0], [-1.0, 0.0]]),
-            offsets=Integers([0, 2, 3]),
-            radius=Real(2.0),
-            tolerance=Real(0.125),
-            max_iterations=Whole(20),
+            differences=[[1.0, -2.0], [2.0, 1.0], [-1.0, 0.0]],
+            offsets=[0, 2, 3],
+            radius=2.0,
+            tolerance=0.125,
+            max_iterations=20,
         )
     ],
     "log_likelihoods": [
         call(
             l1_ball.log_likelihoods,
-            differences=Numbers([[1.0, -2.0], [2.0, 1.0], [-1.0, 0.0]]),
-            offsets=Integers([0, 2, 3]),
-            points=Numbers([[0.5, 0.5], [0.0, 1.0]]),
+            differences=[[1.0, -2.0], [2.0, 1.0], [-1.0, 0.0]],
+            offsets=[0, 2, 3],
+            points=[[0.5, 0.5], [0.0, 1.0]],
         )
     ],
     "maximize_quadratics": [
         call(
             l1_ball.maximize_quadratics,
-            linear=Numbers([[1.0, -2.0]]),
-            quadratic=Numbers([[[-1.0, 0.0], [0.0, -2.0]]]),
-            radius=Real(1.0),
-            tolerance=Real(0.125),
-            max_iterations=Whole(20),
+            linear=[[1.0, -2.0]],
+            quadratic=[[[-1.0, 0.0], [0.0, -2.0]]],
+            radius=1.0,
+            tolerance=0.125,
+            max_iterations=20,
         )
     ],
-    "project_to_l1_ball": [
-        call(l1_ball.project_to_l1_ball, points=Numbers([[100.0, -2.5], [0.5, 0.0]]), radius=Real(1.0))
-    ],
+    "project_to_l1_ball": [call(l1_ball.project_to_l1_ball, points=[[100.0, -2.5], [0.5, 0.0]], radius=1.0)],
     # Truth inference
     "Answers": [
         call(
             answers,
-            tasks=Integers([0, 0, 1, 1]),
-            workers=Integers([0, 1, 0, 1]),
-            labels=Integers([1, 1, 0, 2]),
-            num_tasks=Whole(2),
-            num_workers=Whole(2),
-            sizes=Integers([2, 3]),
+            tasks=[0, 0, 1, 1],
+            workers=[0, 1, 0, 1],
+            labels=[1, 1, 0, 2],
+            num_tasks=2,
+            num_workers=2,
+            sizes=[2, 3],
         )
     ],
-    "AnswerBlock": [call(votes_of_crowds, labels=Integers([[1, 1, 0, 2], [0, 1, 1, 2]]))],
+    "AnswerBlock": [call(votes_of_crowds, labels=[[1, 1, 0, 2], [0, 1, 1, 2]])],
     "KnownNoise": [
-        call(KnownNoise, flips=Table({2: (0.25, 0.5), 3: (0.25, 0.5)})),
-        call(KnownNoise.fixed, flip_probabilities=Table({2: 0.25, 100: 0.5})),
-        call(KnownNoise.uniform, bounds=Table({2: (0.25, 0.5)}), num_values=Whole(3)),
-        *methods(lambda: NOISE, means_of={"sizes": Integers([2, 3, 2])}, values_of={"sizes": Integers([2, 3, 2])}),
+        call(KnownNoise, flips={2: (0.25, 0.5), 3: (0.25, 0.5)}),
+        call(KnownNoise.fixed, flip_probabilities={2: 0.25, 100: 0.5}),
+        call(KnownNoise.uniform, bounds={2: (0.25, 0.5)}, num_values=3),
+        *methods(lambda: NOISE, means_of={"sizes": [2, 3, 2]}, values_of={"sizes": [2, 3, 2]}),
     ],
     "OwnNoise": [
-        call(OwnNoise, levels=(NOISE, NOISE), level_of_worker=Integers([0, 1, 0])),
-        *methods(lambda: OwnNoise((NOISE,), np.zeros(2, dtype=np.int64)), means_of={"sizes": Integers([2, 3, 2])}),
+        call(OwnNoise, levels=(NOISE, NOISE), level_of_worker=[0, 1, 0]),
+        *methods(lambda: OwnNoise((NOISE,), np.zeros(2, dtype=np.int64)), means_of={"sizes": [2, 3, 2]}),
     ],
     "cautious_truth_discovery": [
         infers(
             "cautious_truth_discovery",
             noise=True,
-            least_odds=Real(2.0),
-            clamp=Real(0.125),
-            max_iterations=Whole(5),
+            least_odds=2.0,
+            clamp=0.125,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
     "dawid_skene": [
         infers(
             "dawid_skene",
-            smoothing=Real(0.5),
-            floor=Real(0.125),
-            max_iterations=Whole(5),
+            smoothing=0.5,
+            floor=0.125,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         ),
     ],
     "debiased_majority": [infers("debiased_majority", noise=True)],
-    "majority_vote": [call(votes, labels=Integers([1, 1, 0, 2]))],
+    "majority_vote": [call(votes, labels=[1, 1, 0, 2])],
     "noise_aware_dawid_skene": [
         infers(
             "noise_aware_dawid_skene",
             noise=True,
-            prior_answers=Real(8.0),
-            prior_quality=Real(0.75),
-            max_iterations=Whole(5),
+            prior_answers=8.0,
+            prior_quality=0.75,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
@@ -580,97 +578,90 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         infers(
             "noise_aware_one_coin",
             noise=True,
-            competence_prior=Reals((2.0, 1.0)),
-            least_competence=Real(0.0),
-            max_iterations=Whole(5),
+            competence_prior=(2.0, 1.0),
+            least_competence=0.0,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
-    "check_weight_function": [
-        call(functools.partial(check_weight_function, math.sqrt), num_answers=Whole(3), clamp=Real(0.125))
-    ],
+    "check_weight_function": [call(functools.partial(check_weight_function, math.sqrt), num_answers=3, clamp=0.125)],
     "infer_by_scores": [
         call(
             scored,
-            scores=Numbers([[1.0, 2.0, 0.0], [0.5, 0.5, 0.0]]),
-            weights=Numbers([1.0, 2.0]),
-            num_iterations=Whole(3),
+            scores=[[1.0, 2.0, 0.0], [0.5, 0.5, 0.0]],
+            weights=[1.0, 2.0],
+            num_iterations=3,
         )
     ],
     "minimax_entropy": [
         infers(
             "minimax_entropy",
-            penalty=Real(0.5),
-            max_iterations=Whole(5),
+            penalty=0.5,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
-    "crh": [infers("crh", noise=True, clamp=Real(0.125), max_iterations=Whole(5))],
+    "crh": [infers("crh", noise=True, clamp=0.125, max_iterations=5)],
     "one_coin": [
         infers(
             "one_coin",
-            smoothing=Real(0.5),
-            clamp=Real(0.125),
-            max_iterations=Whole(5),
+            smoothing=0.5,
+            clamp=0.125,
+            max_iterations=5,
             tolerance=Real(0.125, may_be_infinite=True),
         )
     ],
     "estimate_support": [
         call(
             truth_inference.estimate_support,
-            reports=Whole(100),
-            num_answers=Whole(120),
-            flip_probability=Real(0.25),
-            num_labels=Whole(3),
+            reports=100,
+            num_answers=120,
+            flip_probability=0.25,
+            num_labels=3,
         )
     ],
     "estimate_support_by_level": [
-        call(truth_inference.estimate_support_by_level, parts=[LevelCounts(100, 120, 0.25)] * 2, num_labels=Whole(3))
+        call(functools.partial(truth_inference.estimate_support_by_level, PARTS), num_labels=3)
     ],
     "support_limits_by_level": [
-        call(
-            truth_inference.support_limits_by_level,
-            parts=[LevelCounts(100, 120, 0.25)] * 2,
-            num_labels=Whole(3),
-            level=Real(0.125),
-        )
+        call(functools.partial(truth_inference.support_limits_by_level, PARTS), num_labels=3, level=0.125)
     ],
     "support_limits": [
         call(
             truth_inference.support_limits,
-            reports=Whole(100),
-            num_answers=Whole(120),
-            flip_probability=Real(0.25),
-            num_labels=Whole(3),
-            level=Real(0.125),
+            reports=100,
+            num_answers=120,
+            flip_probability=0.25,
+            num_labels=3,
+            level=0.125,
         )
     ],
-    "truth_discovery": [infers("truth_discovery", max_iterations=Whole(5), clamp=Real(0.125))],
+    "truth_discovery": [infers("truth_discovery", max_iterations=5, clamp=0.125)],
     # Accounting. What an event costs is judged by the accountant.
-    "ApproximateAccountant": [call(approximate, delta=Real(0.125))],
+    "ApproximateAccountant": [call(approximate, delta=0.125)],
     "Budget": [
         Call(left, {"epsilon": Real(2.0, True)}, is_lenient=True),  # noqa: FBT003  all may be spent
-        call(functools.partial(left, 2.0), delta=Real(0.125)),
+        call(functools.partial(left, 2.0), delta=0.125),
     ],
-    "ConcentratedAccountant": [call(concentrated, count=Whole(100))],
+    "ConcentratedAccountant": [call(concentrated, count=100)],
     "DiscreteLaplaceNoise": [
         call(
             cost_of(DiscreteLaplaceNoise),
             scale=Real(2.0, True),  # noqa: FBT003  noise without an end
-            sensitivity=Whole(100),
+            sensitivity=100,
         )
     ],
     "Ledger": [
         call(spent, epsilon=Real(1.0, True)),  # noqa: FBT003  nothing is protected
         call(
             functools.partial(Ledger("somebody").approximate_total, relation=REPLACE, model=TrustModel.LOCAL),
-            delta=Real(0.125),
+            delta=0.125,
         ),
     ],
     "LocalRandomizer": [
         call(cost_of(LocalRandomizer), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
     ],
-    "PureAccountant": [call(composed, count=Whole(100))],
+    "PureAccountant": [call(composed, count=100)],
     "PureMechanism": [
         call(cost_of(PureMechanism), epsilon=Real(1.0, True))  # noqa: FBT003  nothing is protected
     ],
@@ -678,33 +669,33 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         call(
             cost_of(RandomizedResponse),
             epsilon=Real(1.0, True),  # noqa: FBT003  nothing is protected
-            num_choices=Whole(100),
+            num_choices=100,
         )
     ],
     "SharedDiscreteLaplace": [
         call(
             cost_of(SharedDiscreteLaplace),
-            scale=Real(2.0),
-            sensitivity=Whole(4),
-            planned=Whole(3),
-            honest=Whole(2),
-            width=Whole(2),
+            scale=2.0,
+            sensitivity=4,
+            planned=3,
+            honest=2,
+            width=2,
         )
     ],
     "shared_laplace_loss": [
         call(
             shared_laplace_loss,
-            scale=Real(2.0),
-            sensitivity=Whole(4),
-            planned=Whole(3),
-            honest=Whole(2),
-            width=Whole(2),
+            scale=2.0,
+            sensitivity=4,
+            planned=3,
+            honest=2,
+            width=2,
         )
     ],
     "SelfComposed": [
         call(
             cost_of(functools.partial(SelfComposed, LocalRandomizer(0.5))),
-            count=Whole(100),
+            count=100,
         )
     ],
 }
