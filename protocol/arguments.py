@@ -45,8 +45,9 @@ def check_aligned(**columns: Sized) -> None:
     """
     (first, entries), *others = columns.items()
     for name, column in others:
-        is_aligned = len(column) == len(entries)
-        require(is_aligned, name, f"{len(column)} entries", f"{len(entries)} entries, as {first} has")
+        if len(column) != len(entries):
+            allowed = f"{len(entries)} entries, as {first} has"
+            raise ConfigurationError(field=name, value=f"{len(column)} entries", allowed=allowed)
 
 
 def is_name(name: object) -> bool:

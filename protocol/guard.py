@@ -285,8 +285,12 @@ class Guarded(abc.ABC):
         values = self.protected_values_of(public)
         is_shown = rows is None
         rows = self.rows_of(public) if rows is None else rows
-        for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            for mechanism in mechanisms:
+        for mechanism in mechanisms:
+            # Of rows that mean the same the first is compared.
+            key = _key_of(mechanism, values, rows), tuple([tuple(map(id, losses)) for losses in stated])
+            if key in self._held:
+                continue
+            for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
                 event = self.of_all_parts(mechanism.event_among(values))
                 least = PureAccountant.epsilon_of(event, relation)
                 is_whole = rows is not None
@@ -298,6 +302,14 @@ class Guarded(abc.ABC):
                 self.refuse_below(max(least, known.loss), relation, stated, public)
                 if known.strangers is not None:
                     raise known.strangers
+            if len(self._held) >= _MOST_KEPT:
+                self._held.clear()
+            self._held[key] = mechanism, stated
+
+    @functools.cached_property
+    def _held(self) -> dict[object, object]:
+        """What was found to be stated high enough, and what keeps the identities in it: mechanisms and losses."""
+        return {}
 
     def with_parts(
         self, losses: Iterable[PrivacyLoss], mechanism: RowMechanism | None = None
@@ -367,13 +379,11 @@ class Guarded(abc.ABC):
         is_shown: bool = True,
     ) -> "_Realized":
         """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
-        columns = tuple(column if isinstance(column, range) else tuple(column) for column in values)
-        if mechanism.ignores_order and rows is None:
-            columns = tuple(sorted(columns, key=lambda column: (len(column), column[0], column[-1])))
-        key = id(mechanism), columns, None if rows is None else rows.tobytes(), are_all_neighbors
+        key = *_key_of(mechanism, values, rows), are_all_neighbors
         if (known := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:
                 self._known_laws.clear()
+            columns = key[1]
             loss = realized_loss(mechanism, columns, rows=rows, are_all_neighbors=are_all_neighbors)
             strangers = None
             if are_all_neighbors and self.num_parts == 1:
@@ -391,6 +401,18 @@ class Guarded(abc.ABC):
 def differ_in_one(rows: IntArray) -> NDArray[np.bool_]:
     """Return which rows, shape (c, columns), differ in one value: shape (c, c)."""
     return np.array([(rows != row).sum(axis=1) == 1 for row in rows], dtype=np.bool_).reshape(len(rows), len(rows))
+
+
+def _key_of(
+    mechanism: RowMechanism, values: Values, rows: IntArray | None
+) -> tuple[int, tuple[range | tuple[int, ...], ...], bytes | None]:
+    """Return what tells a mechanism's laws of some rows from others: of those whose order it ignores in one order."""
+    columns = [column if isinstance(column, range | tuple) else tuple(column) for column in values]
+    if rows is not None:
+        return id(mechanism), tuple(columns), rows.tobytes()
+    if mechanism.ignores_order and len(set(columns)) > 1:
+        columns.sort(key=lambda column: (len(column), column[0], column[-1]))
+    return id(mechanism), tuple(columns), None
 
 
 def _is_less(stated: float, drawn: float) -> bool:

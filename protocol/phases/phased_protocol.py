@@ -151,24 +151,27 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         Raises:
             ConfigurationError: a phase states less than it draws for this public row, or for one of these rows.
         """
-        key = tuple(public), tuple(map(tuple, private))
-        if key in self._rows_held:
-            return
-        row, rows = key[0], np.array(private, dtype=np.int64)
-        for number, phase in enumerate(self.phases):
-            if (row, ()) not in self._rows_held:
+        row = tuple(public)
+        if row not in self._rows_held:
+            for phase in self.phases:
                 phase.check_losses(row)
-            if private:
-                phase.check_rows(rows[:, phase.columns], row, earlier=self.phases[:number])
+            if len(self._rows_held) < _MOST_ROWS_HELD:
+                self._rows_held.add(row)
+        if not private or not self.compared_phases or (key := (row, *map(tuple, private))) in self._rows_held:
+            return
+        rows = np.array(private, dtype=np.int64)
+        for number in self.compared_phases:
+            phase = self.phases[number]
+            phase.check_rows(rows[:, phase.columns], row, earlier=self.phases[:number])
         if len(self._rows_held) < _MOST_ROWS_HELD:
-            self._rows_held |= {key, (row, ())}
+            self._rows_held.add(key)
 
     def retained_reports(self, reports: Sequence[IntArray]) -> list[IntArray]:
         """Return what a phase's tally has of the reports of those before it: `guard.Guarded.retained_reports`."""
         return [phase.retained_reports(own) for phase, own in zip(self.phases, reports, strict=False)]
 
     @functools.cached_property
-    def _rows_held(self) -> set[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]]:
+    def _rows_held(self) -> set[tuple[int | tuple[int, ...], ...]]:
         """The public rows, with private ones, whose losses were found to be stated high enough."""
         return set()
 
