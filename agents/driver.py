@@ -52,6 +52,8 @@ _QUIET_SECONDS: Final = 0.05
 _TURNS: Final = 3
 """In the first the system is asked what has come, in the second it is read; one to spare."""
 _FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, Named, Opened})
+_MOST_BYTES_AT_ONCE: Final = 1 << 21
+"""After so much others have their turn, so that what each party is told alone is not held for all at once."""
 _OVERTIME_SECONDS: Final = 1.0
 """Nobody who goes on sending holds a deadline up for longer."""
 
@@ -132,12 +134,14 @@ class Driver:
         "_hides_peers",
         "_is_acting",
         "_is_keeping",
+        "_is_resting",
         "_journal",
         "_leaving",
         "_listener",
         "_log",
         "_machine",
         "_meter",
+        "_num_sent_bytes",
         "_num_taken",
         "_nursery",
         "_party",
@@ -147,7 +151,7 @@ class Driver:
         "_skips_waiting",
         "_timed",
         "_when_ended",
-        "_when_kept",
+        "_when_settled",
         "deadlines",
         "outboxes",
     )
@@ -182,10 +186,12 @@ class Driver:
         self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
+        self._is_resting = False
+        self._num_sent_bytes = 0  # since others had their turn
         self._num_taken = 0
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
-        self._when_kept: trio.Event | None = None
+        self._when_settled: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
         self.deadlines: dict[str, float] = {}
 
@@ -219,7 +225,7 @@ class Driver:
                 that is how the session ends.
         """
         self._pending += effects
-        if self._is_acting or self._is_keeping:
+        if self._is_acting or self._is_keeping or self._is_resting:
             return
         self._is_acting = True
         try:
@@ -239,6 +245,11 @@ class Driver:
                         self._act_on(effect)
                     if self._listener is not None:
                         self._listener(effect)
+                    if self._num_sent_bytes > _MOST_BYTES_AT_ONCE and self._nursery is not None:
+                        self._pending[:0] = effects[number:]
+                        self._is_resting = True
+                        self._nursery.start_soon(self._rest)
+                        return
         finally:
             self._is_acting = False
 
@@ -331,10 +342,10 @@ class Driver:
 
     async def settle(self) -> None:
         """Return when all that the machine has asked for so far was acted on: not while a record is being kept."""
-        while self._is_keeping and not self.has_ended:
-            if self._when_kept is None:
-                self._when_kept = trio.Event()
-            await self._when_kept.wait()
+        while (self._is_keeping or self._is_resting) and not self.has_ended:
+            if self._when_settled is None:
+                self._when_settled = trio.Event()
+            await self._when_settled.wait()
 
     def ending(self) -> Finish:
         """Return what the machine finished with, or raise what it failed with."""
@@ -348,6 +359,7 @@ class Driver:
 
     def _send(self, recipients: Sequence[str], message: Message) -> None:
         payload = encode(message)
+        self._num_sent_bytes += len(payload)
         reached = 0
         for recipient in recipients:
             if recipient not in self.outboxes:
@@ -360,6 +372,13 @@ class Driver:
                 self._pending.extend(self._machine.receive_fault(recipient, error))
         if self._meter is not None:
             self._meter.note(message, len(payload), times=reached)
+
+    async def _rest(self) -> None:
+        """Let others read what was sent, before more is."""
+        await trio.lowlevel.checkpoint()
+        self._num_sent_bytes, self._is_resting = 0, False
+        self.act([])
+        self._say_settled()
 
     def _act_on(self, effect: Effect) -> None:
         """Act on an effect that sends nothing."""
@@ -401,9 +420,12 @@ class Driver:
         else:
             self._is_keeping = False
             self.act([])
-        if self._when_kept is not None:
-            self._when_kept.set()
-            self._when_kept = None
+        self._say_settled()
+
+    def _say_settled(self) -> None:
+        if self._when_settled is not None:
+            self._when_settled.set()
+            self._when_settled = None
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""

@@ -451,6 +451,7 @@ class Server:
         """Tell every client that the session is over, and let what was sent leave."""
         driver.act(self._machine.stop("whoever runs it has stopped it"))
         with trio.move_on_after(_GOODBYE_SECONDS):
+            await driver.settle()
             await self._drain(driver)
 
     async def _drain(self, driver: Driver) -> None:

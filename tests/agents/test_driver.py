@@ -7,6 +7,7 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
+from psephos.agents import driver as driver_module
 from psephos.agents import outbox as outbox_module
 from psephos.agents.driver import LINGER_SECONDS, Driver, Observers
 from psephos.protocol.effects import Closed, Drop, Effect, Fail, Finish, Opened, Send, SetDeadline
@@ -106,6 +107,24 @@ async def test_effects_are_acted_on_in_order_and_the_listener_is_told_of_each() 
         assert driver.ending().result == Nothing()
     await near.aclose()
     assert await heard_by(far) == ["1", "2"]
+
+
+async def test_others_have_their_turn_before_too_much_is_sent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_module, "_MOST_BYTES_AT_ONCE", 100)
+    near, far = await open_channel()
+    sends: list[Effect] = [Send(("peer",), Abort(reason=str(number) * 60)) for number in range(5)]
+    async with trio.open_nursery() as nursery:
+        driver = Driver(Script(), nursery, party="we", session="s")
+        driver.open_outbox("peer", near)
+        driver.act([*sends, Finish(Nothing())])
+        driver.act([Send(("peer",), Abort(reason="later"))])
+        assert len(far_payloads(far)) == 2
+        assert not driver.has_ended
+        await driver.settle()
+        assert driver.has_ended
+        await trio.testing.wait_all_tasks_blocked()
+    await near.aclose()
+    assert await heard_by(far) == [*(str(number) * 60 for number in range(5)), "later"]
 
 
 async def test_effects_that_a_listener_causes_come_after_those_under_way() -> None:
