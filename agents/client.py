@@ -21,6 +21,7 @@ from .driver import LINGER_SECONDS, Driver, Observers
 from .events import Log
 from .journals import Sitting
 from .modes import Mode
+from .outbox import Outbox
 
 __all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "answer_seconds", "inquire"]
 
@@ -153,7 +154,7 @@ class Client:
         """
         machine = self._machine
         try:
-            effects = machine.start()
+            hello = machine.start()
             driver = Driver(
                 machine,
                 None,
@@ -165,18 +166,15 @@ class Client:
             outbox = driver.open_outbox(SERVER, channel)
             patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
             try:
-                driver.act(effects)
-                if outbox.waiting:
-                    # A transport may have to hear the server before anything leaves.
-                    with trio.move_on_after(seconds) as scope:
-                        await outbox.flush()
-                    if scope.cancelled_caught:
-                        channel.close()
-                        driver.give_up(SERVER, seconds=seconds)
+                driver.act(hello)
+                del hello  # as many as there are parties would be held for the whole session
+                # A transport may have to hear the server before anything leaves.
+                if outbox.waiting and not await _flush(outbox, seconds):
+                    channel.close()
+                    driver.give_up(SERVER, seconds=seconds)
                 await driver.read(SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
                 if outbox.waiting:
-                    with trio.move_on_after(LINGER_SECONDS):  # a server that does not read holds up nobody who is done
-                        await outbox.flush()
+                    await _flush(outbox, LINGER_SECONDS)  # a server that does not read holds up nobody who is done
                 ending = driver.ending()
                 self.own_outcome = ending.own
                 return ending.result
@@ -184,6 +182,13 @@ class Client:
                 machine.receive_loss(SERVER)  # nothing after a proper ending; else the machine ends here
         finally:
             channel.close()
+
+
+async def _flush(outbox: Outbox, seconds: float) -> bool:
+    """Send what waits, in so much time; return whether that was enough."""
+    with trio.move_on_after(seconds) as scope:
+        await outbox.flush()
+    return not scope.cancelled_caught
 
 
 async def inquire(channel: Channel, *, party: str, patience_seconds: float = PATIENCE_SECONDS) -> Terms:

@@ -10,7 +10,8 @@ that wait at a time at once; meanwhile it reads on, and what follows from that w
 """
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
@@ -54,6 +55,7 @@ _TURNS: Final = 3
 _FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, Named, Opened})
 _MOST_BYTES_AT_ONCE: Final = 1 << 21
 """After so much others have their turn, so that what each party is told alone is not held for all at once."""
+_NO_DEADLINES: Final[Mapping[str, float]] = MappingProxyType({})
 _OVERTIME_SECONDS: Final = 1.0
 """Nobody who goes on sending holds a deadline up for longer."""
 
@@ -182,7 +184,7 @@ class Driver:
         self._log = told.log
         self._listener = told.listener
         self._journal = journal
-        self._leaving: list[tuple[str, Abort]] = []
+        self._leaving: list[tuple[str, Abort]] | None = None
         self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
@@ -193,7 +195,7 @@ class Driver:
         self._when_ended: trio.Event | None = None
         self._when_settled: trio.Event | None = None
         self.outboxes: dict[str, Outbox] = {}
-        self.deadlines: dict[str, float] = {}
+        self.deadlines: Mapping[str, float] = _NO_DEADLINES
 
     @property
     def has_ended(self) -> bool:
@@ -285,6 +287,7 @@ class Driver:
                 break  # replaced in the meantime: whoever comes back says again what it has to say
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
+            del payloads  # what all parties of a process heard last would be held until they hear more
             if self._nursery is None and outbox.waiting and self._ending is None:
                 await outbox.flush()
             if not is_sound:
@@ -384,7 +387,7 @@ class Driver:
         """Act on an effect that sends nothing."""
         match effect:
             case SetDeadline(phase, seconds):
-                self.deadlines[phase] = trio.current_time() + seconds
+                self.deadlines = {**self.deadlines, phase: trio.current_time() + seconds}
                 self._start(self._expire, phase, seconds)
             case Drop(party, _):
                 outbox = self.outboxes.get(party)
@@ -443,9 +446,10 @@ class Driver:
     def _take_leave(self, peer: str, message: Abort) -> None:
         """Let a peer go, which says nothing more."""
         if self.outboxes[peer].is_carried:
-            self._leaving.append((peer, message))
-            if len(self._leaving) == 1:
+            if self._leaving is None:
+                self._leaving = []
                 self._start(self._let_leave)
+            self._leaving.append((peer, message))
         else:
             self.act(self._machine.receive(peer, message))
             self._start(_hang_up, self.outboxes[peer])
@@ -453,7 +457,7 @@ class Driver:
     async def _let_leave(self) -> None:
         """Let a host's parties leave together: they say so one after another, and each is to be named."""
         await trio.sleep(_QUIET_SECONDS)
-        leaving, self._leaving = self._leaving, []
+        leaving, self._leaving = self._leaving or [], None
         if self._timed is not None:
             self.act(self._timed.receive_departures(leaving))
         for peer, _ in leaving:

@@ -16,9 +16,9 @@ class Mail:
 
     def note(self, channel: Channel) -> None:
         """Take note that there is something to receive on a channel."""
-        self._arrived += (channel,)
-        if self._reader:
+        if not self._arrived:
             self._reader.unpark()
+        self._arrived += (channel,)
 
     async def wait(self) -> list[Channel]:
         """Return the channels that have something, in the order in which it came; wait for the first of them.

@@ -1,5 +1,6 @@
 """What waits to be sent to one peer, so that a slow reader never stalls the vote."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import trio
@@ -46,7 +47,7 @@ class Outbox:
     def __init__(self, channel: Channel, nursery: trio.Nursery | None) -> None:
         self._channel = channel
         self._nursery = nursery
-        self.waiting: list[bytes] = []
+        self.waiting: Sequence[bytes] = ()
         self.is_replaced = False
         self.is_carried = type(channel) is CarriedChannel
         self.has_writer = False
@@ -69,7 +70,7 @@ class Outbox:
             try:
                 self._channel.send_nowait(payload)
             except trio.WouldBlock:
-                self.waiting.append(payload)
+                self.waiting = (payload,)
                 if self._nursery is not None:
                     self.has_writer = True
                     self._nursery.start_soon(self._write)
@@ -78,7 +79,7 @@ class Outbox:
             return
         if len(self.waiting) >= MAX_QUEUED_MESSAGES:
             raise OutboxFullError
-        self.waiting.append(payload)
+        self.waiting = (*self.waiting, payload)
         if self._writer is not None:
             self._writer.unpark()
 
@@ -86,7 +87,7 @@ class Outbox:
         """Send what waits, in this task; for an outbox without a nursery. Cancelled, the channel can only be closed."""
         try:
             while self.waiting:
-                payloads, self.waiting = self.waiting, []
+                payloads, self.waiting = self.waiting, ()
                 await self._channel.send(payloads)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._is_broken = True
@@ -117,7 +118,7 @@ class Outbox:
         try:
             while True:
                 while self.waiting:
-                    payloads, self.waiting = self.waiting, []
+                    payloads, self.waiting = self.waiting, ()
                     await self._channel.send(payloads)
                 self._say_idle()
                 if self._is_closing:

@@ -141,7 +141,7 @@ class Server:
     @property
     def standing(self) -> Standing:
         """Where the session stands, without what is private."""
-        trio_deadlines = {} if self._driver is None else self._driver.deadlines
+        trio_deadlines: Mapping[str, float] = {} if self._driver is None else self._driver.deadlines
         phase = self._machine.progress[0]
         connections = None
         if not self._hides_participation:
@@ -231,6 +231,7 @@ class Server:
                 log_unless_it_fails(self._told.log.warning, "watching_failed", **fields, reason=str(error))
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
+        note = self._mail.note
         while True:
             try:
                 channel = await listener.accept()
@@ -244,7 +245,7 @@ class Server:
                 self._lobby.turn_away("failed")
                 await trio.sleep(_PAUSE_SECONDS)
                 continue
-            if self._skips_waiting and channel.watch(self._mail.note):
+            if self._skips_waiting and channel.watch(note):
                 self._senders[channel] = ""
             else:
                 nursery.start_soon(self._converse, channel, driver)
@@ -293,12 +294,14 @@ class Server:
 
     def _hello_in(self, payload: bytes, channel: Channel) -> Hello | None:
         """Return the Hello that admits a channel; None where something else is to be done, or told."""
-        with contextlib.suppress(RemoteProtocolError):
-            message = _greeting_in(payload, peer=channel.peer)
-            if type(message) is Hello:
-                self._machine.admit(message)
-                return message
-        return None
+        try:
+            message = decode(payload, sender=channel.peer)
+            if type(message) is not Hello:
+                return None
+            self._machine.admit(message)
+        except RemoteProtocolError:
+            return None
+        return message
 
     async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
         """Accept the channels of a host, as many at a time as there are seats for its certificate.

@@ -11,7 +11,7 @@ Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, f
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -250,12 +250,11 @@ class Reservation:
     Made by `Ledger.reserve`. What is charged through it comes out of it; what is left is given back by `release`.
     """
 
-    __slots__ = ("_charge", "_ledger", "_left")
+    __slots__ = ("_ledger", "_left")
 
-    def __init__(self, ledger: "Ledger", amount: Amount, charge: Callable[..., Charge]) -> None:
+    def __init__(self, ledger: "Ledger", amount: Amount) -> None:
         self._ledger = ledger
         self._left = amount
-        self._charge = charge  # the ledger's, for a loss whose amount is known: nobody else can say an amount
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
@@ -265,7 +264,8 @@ class Reservation:
             taken = amount.within(self._left)
             self._left = self._left.less(taken)
             ledger.give_back(taken)
-        return self._charge(loss, amount, session=session, phase=phase)
+        # Nobody else can say an amount.
+        return ledger._charge(loss, amount, session=session, phase=phase)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
 
     def release(self) -> None:
         """Give back what was not charged."""
@@ -287,7 +287,7 @@ class Ledger(Shown):
         PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.
     """
 
-    __slots__ = ("_budget", "_charges", "_person", "_relation", "_reserved", "_spent")
+    __slots__ = ("_budget", "_entries", "_person", "_relation", "_reserved", "_spent")
 
     def __init__(
         self,
@@ -300,14 +300,14 @@ class Ledger(Shown):
         self._person = person
         self._budget = budget
         self._relation = (budget and budget.relation) or NeighboringRelation.REPLACE_ONE
-        self._charges: list[Charge] = []
+        self._entries: list[LedgerEntry] = []
         self._spent = _NOTHING
         for entry in entries:
             self._record(entry, self.amount_of(entry))
         self._reserved = self._sum_of(held) if held else _NOTHING
 
     def __repr__(self) -> str:
-        losses = brief(self.entries) if self._charges else "none"
+        losses = brief(self.entries) if self._entries else "none"
         told = f"spent={self.spent!r}, remaining={self.remaining!r}, relation={self.relation.value!r}"
         return f"Ledger({self.person!r}, {told}, entries={losses})"
 
@@ -324,7 +324,7 @@ class Ledger(Shown):
     @property
     def entries(self) -> Sequence[LedgerEntry]:
         """All entries so far."""
-        return tuple([charge.entry for charge in self._charges])
+        return tuple(self._entries)
 
     @property
     def spent(self) -> float:
@@ -406,11 +406,11 @@ class Ledger(Shown):
         if self._budget is None:  # there is room for everything that is a loss
             for loss in needed:
                 self.amount_of(loss)
-            return Reservation(self, _NOTHING, self._charge)
+            return Reservation(self, _NOTHING)
         amount = self._sum_of(needed)
         self._check(self._budget, needed, amount)
         self._reserved = self._reserved.plus(amount)
-        return Reservation(self, amount, self._charge)
+        return Reservation(self, amount)
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Check, then record one loss.
@@ -454,12 +454,10 @@ class Ledger(Shown):
 
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         spent = self._spent = _sum_of_two(self._spent, amount)
+        self._entries += (entry,)
         if self._budget is None:
-            charge = Charge(entry, rounded_up(spent.epsilon), math.inf, self._relation)
-        else:
-            charge = Charge(entry, self.spent, self._budget.left_of(spent), self._relation)
-        self._charges += (charge,)
-        return charge
+            return Charge(entry, rounded_up(spent.epsilon), math.inf, self._relation)
+        return Charge(entry, self.spent, self._budget.left_of(spent), self._relation)
 
     def _check(self, budget: Budget, losses: Sequence[PrivacyLoss], amount: Amount) -> None:
         taken = self._spent.plus(self._reserved)
