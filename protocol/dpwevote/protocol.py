@@ -1,9 +1,10 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
+import contextlib
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -278,7 +279,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             fractional weights, of joint reports and a quota other than the majority, of very many partners and weights,
             and of a subclass, whose law nobody knows.
         """
-        law = self._passing_law(inputs.num_parties) if type(self) is DPWeVote else None
+        law = _law_of(self.parameters, inputs.num_parties) if type(self) is DPWeVote else None
         if law is None:
             return None
         number, size = len(inputs.private), len(self.parameters.candidates)
@@ -288,22 +289,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         counts = counts_of_rows(held, 2 * len(self.parameters.group_means))
         distinct, places = np.unique(counts, axis=0, return_inverse=True)
         return law.chances(distinct)[places.reshape(-1)].reshape(number, size)
-
-    @functools.cached_property
-    def _passing_law(self) -> Callable[[int], PassingLaw | None]:
-        """Finds the law of so many partners' reports; None where it is not worked out."""
-
-        @functools.lru_cache(maxsize=2)
-        def law_of(num_partners: int) -> PassingLaw | None:
-            if (sums := self._variant.report_sums) is None:
-                return None
-            quota, tie_passes = Fraction(self.parameters.quota or 0), self.parameters.passes == "at_least"
-            try:
-                return PassingLaw(sums, num_partners, quota=quota, tie_passes=tie_passes)
-            except ValueError:
-                return None
-
-        return law_of
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
@@ -374,6 +359,17 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         that is, and what this returns for any other.
         """
         return self.parameters.kind(self.parameters)
+
+
+@functools.lru_cache(maxsize=8)
+def _law_of(parameters: Parameters, num_partners: int) -> PassingLaw | None:
+    """Return the law of so many partners' reports; None where it is not worked out."""
+    if (sums := parameters.kind(parameters).report_sums) is None:
+        return None
+    quota, tie_passes = Fraction(parameters.quota or 0), parameters.passes == "at_least"
+    with contextlib.suppress(ValueError):
+        return PassingLaw(sums, num_partners, quota=quota, tie_passes=tie_passes)
+    return None
 
 
 def _allowed(choices: Sequence[float], within: float) -> str:

@@ -89,16 +89,16 @@ class Bench:
                 return None
             decisions, tallies = decide_sessions(protocol, inputs, noise.of_rounds(range(first, first + len(numbers))))
             found = self._own.measures.of_block(inputs, decisions, tallies)
-            beside = self._beside(inputs, tallies, len(numbers))
+            beside = self._beside(self._own.measures, inputs, tallies, len(numbers))
         except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
             return None
         if not all(np.isfinite(own).all() for own in found.values()):
             return None
         return found, beside, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
 
-    def _beside(self, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
+    @staticmethod
+    def _beside(measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
         """Return what is known of the measures of so many trials: means by their law, and controls."""
-        measures = self._own.measures
         is_known = goes_with(type(measures), "expected", "of"), goes_with(type(measures), "controls", "of")
         both = (
             measures.expected(inputs) if is_known[0] else {},
@@ -169,11 +169,11 @@ class Bench:
             num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
             number_of_parties = len(resolved.names)
             found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
-        own = self._own.resolved  # of which the law is known
+        own = self._own.resolved  # another session's law would be worked out for each draw
         beside: _Beside = ({}, {})
         if resolved.protocol.parameters == own.protocol.parameters and resolved.names == own.names:
             tallies = [TallyBlock.of([tally]) for tally in record.tallies]
-            (beside,) = self._beside(session.measures.block, tallies, 1)
+            (beside,) = self._beside(session.measures, session.measures.block, tallies, 1)
         return Trial(found, tuple(traffic), *beside)
 
 

@@ -3,7 +3,10 @@
 Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wrong, with and without perturbation.
 """
 
+import functools
+import itertools
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, Final, cast
 
 import numpy as np
@@ -11,6 +14,7 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.estimators.truth_inference import MISSING
+from ...protocol.mechanisms.binomial import binomial_law
 from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ...protocol.truth_discovery import Outcome, TruthDecisions, TruthDiscovery
@@ -82,6 +86,56 @@ class TruthMeasures(Measures):
             measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
         return measured
 
+    def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
+        """Return how much less often than on average most reports say the truth. See `Measures.controls`.
+
+        The share of a task's reports that say it is a sum of coins, one for each worker who answers: independent, since
+        workers are, whether or not the answers of one worker share what it drew. So the chance of a majority is exact.
+        """
+        survey, (block,) = self._survey, tallies
+        if type(survey) is not TruthDiscovery or survey.noise.on_counts is not None:
+            return {}
+        if inputs is self.block:
+            clean, found = self._clean_counts, self._codes_of(self._clean)
+        else:
+            clean, found = self._counts_of(inputs), survey.truths(inputs)
+        reports, _ = survey.counts_of(block)
+        off = {_CHANGED.name: self._off_average(clean, reports, found)}
+        if self._known:
+            off[_ERROR_RATE.name] = self._off_average(clean, reports, self._codes_of(self._known))
+            off[_CHANGE.name] = off[_ERROR_RATE.name]
+        return off
+
+    @functools.cached_property
+    def _clean_counts(self) -> IntArray:
+        return self._counts_of(self.block)
+
+    def _counts_of(self, inputs: InputBlock) -> IntArray:
+        """Return how many answer each label of each task, shape (sessions, levels, tasks, labels)."""
+        phase = self._survey.phase
+        totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=(), public=inputs.public).totals
+        return totals.reshape(len(totals), -1, *totals.shape[-2:])
+
+    def _off_average(self, clean: IntArray, reports: IntArray, truths: IntArray) -> FloatArray:
+        """Return the share of tasks without a majority for their truths, less its mean; a tie is half of one."""
+        is_judged = (truths >= 0) & (clean.sum(axis=(1, 3)) > 0)
+        places = np.maximum(truths, 0)[:, :, None]
+        yes = np.take_along_axis(clean, places[:, None], axis=3)[..., 0]
+        both = np.moveaxis(np.stack([yes, clean.sum(axis=3) - yes]), 0, 3)  # sessions, levels, tasks, right or wrong
+        sizes: list[int] = self._survey.codes.size_of_task.tolist()
+        flips = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
+        tells = [
+            tuple((1 - own[size], own[size] / (size - 1)) for own in flips) if size > 1 else ((1.0, 0.0),) * len(flips)
+            for size in sizes
+        ]
+        numbers = both.swapaxes(1, 2).reshape(*both.shape[::2][:2], -1).tolist()
+        mean = np.array(
+            [[_majority(own, tuple(row)) for own, row in zip(tells, rows, strict=True)] for rows in numbers]
+        )
+        said = 2 * np.take_along_axis(reports, np.broadcast_to(places, (*reports.shape[:2], 1)), axis=2)[..., 0]
+        wins = (np.sign(said - reports.sum(axis=2)) + 1) / 2
+        return ((mean - wins) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
+
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
         codes = self._survey.codes
@@ -90,6 +144,17 @@ class TruthMeasures(Measures):
             for task, number in zip(codes.tasks, cast("list[int]", codes.set_of_task.tolist()), strict=True)
         ]
         return np.array([found], dtype=np.int64)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _majority(chances: tuple[tuple[float, float], ...], numbers: tuple[int, ...]) -> float:
+    """Return the chance that coins are more than half of them heads, of a tie half: so many of each chance."""
+    law, least = np.ones(1), 0
+    for chance, number in zip(itertools.chain.from_iterable(chances), numbers, strict=True):
+        low, masses = binomial_law(number, Fraction(chance))
+        law, least = np.convolve(law, masses), least + low
+    heads = 2 * (least + np.arange(len(law)))
+    return float((law * (np.sign(heads - sum(numbers)) + 1)).sum() / 2)
 
 
 def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:
