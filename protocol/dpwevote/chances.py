@@ -20,6 +20,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from .game import least_whole
@@ -29,6 +30,7 @@ _OUTSIDE: Final = math.log(2e13)
 _LEAST_LOG: Final = -40.0
 _TINY: Final = 1e-300
 _MOST_STEPS: Final = 1 << 26  # cells of the lattice, times chances of reports: a second
+_LEAST_CHANCES: Final = 16
 _MOST_TIMES: Final = 1 << 10
 _DIGITS: Final = 12  # to which a chance is right
 
@@ -50,37 +52,43 @@ class PassingLaw:
         self._columns = _in_few(sums.columns)
         self._tied, self._tie_passes = quota - num_partners * sums.constant, tie_passes
         numbers = np.stack([times for _, times in self._columns], axis=1)
-        self._means = sums.channel @ numbers
+        self._means: FloatArray = sums.channel @ numbers
         spreads = np.max([np.ptp(numbers[told], axis=0) for told in sums.channel > 0], axis=0)
         reach = np.ceil(spreads * math.sqrt(num_partners * _OUTSIDE / 2)).astype(np.int64)
-        self._step = np.maximum(reach // 4, 1)
-        needed = 2 * reach + self._step + 2
-        self._least = num_partners * numbers.min(axis=0)
-        possible = num_partners * np.ptp(numbers, axis=0) + 1
+        self._step: IntArray = np.maximum(reach // 4, 1)
+        needed: IntArray = 2 * reach + self._step + 2
+        self._least: IntArray = num_partners * numbers.min(axis=0)
+        possible: IntArray = num_partners * np.ptp(numbers, axis=0) + 1
         self._is_whole = possible <= needed
         self._sizes: list[int] = np.minimum(possible, needed).tolist()
-        if math.prod(self._sizes) * sums.channel.size > _MOST_STEPS:
+        self._half: IntArray = needed // 2
+        if math.prod(self._sizes) * max(sums.channel.size, _LEAST_CHANCES) > _MOST_STEPS:
             raise ValueError("too many cells")
         self._find_waves(sums.channel, numbers, num_partners)
         self._transforms = functools.lru_cache(maxsize=64)(self._transform)
 
     def _find_waves(self, channel: FloatArray, numbers: IntArray, num_partners: int) -> None:
-        """Find the logarithms of characteristic functions, of each type at the frequencies; half of these tell the rest.
+        """Find each type's logarithms of its characteristic function, at one frequency of each conjugate pair.
 
         They are held as pairs of floats, which a matrix product takes many times as fast as complex numbers.
         """
         size = self._sizes[1]
         waves = [
-            np.exp(2j * np.pi / size * (np.outer(np.arange(kept), own) % size))
-            for size, kept, own in zip(self._sizes, (self._sizes[0], size // 2 + 1), numbers.T, strict=True)
+            np.exp(2j * np.pi / size * (np.outer(np.arange(number), own) % size))
+            for size, number, own in zip(
+                self._sizes, (self._sizes[0], size // 2 + 1), list[IntArray](numbers.T), strict=True
+            )
         ]
-        greatest = np.max([np.abs((waves[0] * own) @ waves[1].T) for own in channel], axis=0)
+        greatest: FloatArray = np.zeros((len(waves[0]), len(waves[1])))
+        for own in list[FloatArray](channel):
+            functions = np.matmul(waves[0] * own, waves[1].T, dtype=np.complex128)
+            greatest = np.maximum(greatest, np.abs(functions))
         self._kept = np.nonzero(num_partners * np.log(np.maximum(greatest, _TINY)) >= _LEAST_LOG)
-        functions = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
-        self._logs = np.log(np.where(np.abs(functions) > _TINY, functions, _TINY)).view(np.float64)
+        kept = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
+        self._logs = np.log(np.where(np.abs(kept) > _TINY, kept, _TINY)).view(np.float64)
         self._times = np.where(np.isin(self._kept[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
 
-    def _transform(self, lows: tuple[int, int]) -> FloatArray:
+    def _transform(self, lows: tuple[int, int]) -> NDArray[np.complex128]:
         """Return what a candidate passes by, at the frequencies kept, on the lattice from these places on."""
         (per_x, _), (per_y, _) = self._columns
         ends = [low + np.arange(size) for low, size in zip(lows, self._sizes, strict=True)]
@@ -91,13 +99,13 @@ class PassingLaw:
 
     def chances(self, numbers: IntArray) -> FloatArray:
         """Return the chance for each row of numbers of partners by what they hold, shape (rows, types); to 1e-12."""
+        means: FloatArray = (numbers[:, :, None] * self._means).sum(axis=1)
+        middles = np.round(means / self._step) * self._step
+        lows: list[list[float]] = np.where(self._is_whole, self._least, middles - self._half).tolist()
         found: list[float] = []
-        for row in numbers.astype(np.float64):
-            middle = np.round(row @ self._means / self._step).astype(np.int64) * self._step
-            lows: list[int] = np.where(self._is_whole, self._least, middle - np.array(self._sizes) // 2).tolist()
-            chance = float(
-                (self._transforms((lows[0], lows[1])) * np.exp((row @ self._logs).view(np.complex128))).real.sum()
-            )
+        for row, (low_x, low_y) in zip(list[FloatArray](numbers.astype(np.float64)), lows, strict=True):
+            sums: FloatArray = row @ self._logs  # of each row by itself: its bits do not depend on who else is asked
+            chance = float((self._transforms((int(low_x), int(low_y))) * np.exp(sums.view(np.complex128))).real.sum())
             found.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
         return np.array(found)
 

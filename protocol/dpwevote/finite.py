@@ -159,7 +159,7 @@ class JointVariant(TwoReports):
             return None
         x, o = np.repeat(np.array(places, dtype=np.int64), 2), np.tile(np.array(_OPINIONS, dtype=np.int64), len(places))
         of_weight = np.eye(len(places)) if self._parameters.public_weights else self._matrices_of_weight[0]
-        channel = np.kron(of_weight, _matrices_of(self._opinion)[0])
+        channel: FloatArray = np.kron(of_weight, _matrices_of(self._opinion)[0]).astype(np.float64)
         return ReportSums(channel, base, [(of_both, x * o), (of_place, x), (of_opinion, o)])
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:

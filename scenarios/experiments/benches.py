@@ -99,20 +99,12 @@ class Bench:
     @staticmethod
     def _beside(measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
         """Return what is known of the measures of so many trials: means by their law, and controls."""
-        is_known = goes_with(type(measures), "expected", "of"), goes_with(type(measures), "controls", "of")
-        both = (
-            measures.expected(inputs) if is_known[0] else {},
-            measures.controls(inputs, tallies) if is_known[1] else {},
-        )
-        expected, controls = (
-            [
-                dict(zip(own, row, strict=True))
-                for row in zip(*(np.broadcast_to(each, size).tolist() for each in own.values()), strict=True)
-            ]
-            or [{}] * size
-            for own in both
-        )
-        return list(zip(expected, controls, strict=True))
+        kind, found = type(measures), list[list[dict[str, float]]]()
+        for name, given in (("expected", (inputs,)), ("controls", (inputs, tallies))):
+            own: Mapping[str, FloatArray] = getattr(measures, name)(*given) if goes_with(kind, name, "of") else {}
+            rows = zip(*(np.broadcast_to(each, size).tolist() for each in own.values()), strict=True)
+            found.append([dict(zip(own, row, strict=True)) for row in rows] if own else [{}] * size)
+        return list(zip(*found, strict=True))
 
     def _trials_of(
         self, numbers: range, found: Mapping[str, FloatArray], beside: Sequence[_Beside], kinds: Sequence[bytes]

@@ -34,7 +34,7 @@ from .redrawing import spread_of
 LEAST_TRIALS: Final = 2
 """Of one trial there is no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)
-_LEAST_CONTROLLED: Final = 30  # trials, or draws
+_LEAST_CONTROLLED: Final = 100  # trials, or draws
 _LEAST_GAIN: Final = 0.95  # of the standard error: a tenth more trials
 _RISK: Final = 0.05  # of each interval: the probability that what it is of lies outside
 
@@ -88,6 +88,11 @@ class Refined(Summary, frozen=True, kw_only=True):
 
     by: str
     worth: float | None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the mean is known, and not estimated."""
+        return self.low == self.high
 
 
 def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool) -> Refined:

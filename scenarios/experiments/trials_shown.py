@@ -36,6 +36,7 @@ from .summaries import QUANTILES, Refined, Summary
 from .trials_drawn import picture_of
 
 _MOST_DECIMALS: Final = 5
+_EXACT_DECIMALS: Final = 3  # of a share in percent
 _ROUNDING: Final = 1e-9  # of sums of losses
 _SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
 _WITHIN: Final = "Mean within, 95 %"
@@ -200,20 +201,18 @@ def _refined(refined: Refined | None) -> dict[str, object]:
 def _worth(refined: Refined) -> str:
     """Return how many trials alone would tell as much, as words."""
     worth = refined.worth
-    return "exact" if not refined.standard_error else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
+    return "exact" if refined.is_exact else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
 
 
 def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
-    """Return what the leading measure that is refined in all cells is worth in each, as words; empty without one."""
+    """Return what the first measure is worth that is refined in all cells, as words; empty without one."""
     for measure in measures_in(cells):
-        if all(measure.name in cell.refined for cell in cells):
-            refined = [cell.refined[measure.name] for cell in cells]
-            if all(not own.standard_error for own in refined):
-                return f"{measure.name}: exact"
-            worth = sorted(own.worth for own in refined if own.worth is not None)
-            if worth:
-                ends = dict.fromkeys(f"{float(f'{own:.2g}'):,.0f}" for own in (worth[0], worth[-1]))
-                return f"{measure.name}: refined, worth {' to '.join(ends)} plain trials"
+        refined = [cell.refined[measure.name] for cell in cells if measure.name in cell.refined]
+        if len(refined) == len(cells):
+            least = min(refined, key=lambda own: own.worth or math.inf)
+            if least.worth:
+                return f"{measure.name} worth {_worth(least)} plain trials{' or more' if len(cells) > 1 else ''}"
+            return f"{measure.name} exact" if least.is_exact else ""
     return ""
 
 
@@ -253,9 +252,9 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     trials = f"{number_of_trials(cells)} trials"
     ordered = sorted(cells, key=lambda cell: cell.told[measure.name].mean)
     least, most = (cell.told[measure.name] for cell in (ordered[0], ordered[-1]))
-    if len(cells) == 1 and isinstance(least, Refined) and not least.standard_error:
-        return f"{said.format(written(least, measure))}, on average over all noise, by its exact law."
     if len(cells) == 1:
+        if isinstance(least, Refined) and least.is_exact:
+            return f"{said.format(written(least, measure))}, on average over all noise: by its exact law."
         between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
         sure = f"with 95 % certainty the mean is between {between}"
         if isinstance(least, Refined) and (worth := _worth(least)):
@@ -433,11 +432,8 @@ def _show_refined(console: Console, cells: Sequence[MeasuredCell]) -> None:
         return
     how = {"law": "by the exact law of the noise", "control": "by a like number whose mean is known exactly"}
     by = ", or ".join(how[kind] for kind in how if kind in kinds)
-    words = f"refined {by}: trials worth are those that alone would have its error"
-    if len(cells) > 1:
-        worth = _worth_of_all(cells)
-        words = f"means are refined {by}, where they are known so{worth and f' ({worth})'}; summary.csv has both"
-    show_note(console, words)
+    worth = "" if len(cells) == 1 else f" ({_worth_of_all(cells) or 'where it is known'}; summary.csv has both)"
+    show_note(console, f"refined {by}{worth}: so many trials alone would have its error")
 
 
 def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
@@ -458,7 +454,8 @@ def written(summary: Summary, measure: Measure) -> str:
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error
     if not error:
-        decimals = 1 if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
+        usual = _EXACT_DECIMALS if isinstance(summary, Refined) else 1
+        decimals = usual if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
         return f"{rounded(mean, decimals)}{unit}"
     decimals = decimals_of([mean], [error])
     if decimals > _MOST_DECIMALS:

@@ -39,6 +39,7 @@ _CHANGED = Measure(
     said="{} of the truths that are found are others than without noise",
 )
 
+_TWO: Final = 2  # labels
 _NO_LABEL: Final = -2  # of a truth that somebody knows, and no answer can say
 
 
@@ -86,25 +87,45 @@ class TruthMeasures(Measures):
             measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
         return measured
 
-    def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
-        """Return how much less often than on average most reports say the truth. See `Measures.controls`.
+    def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
+        """Return the error rates of a majority of two labels, which is a control of all others."""
+        if not self._counts_two:
+            return {}
+        found = self._errors_of_most(inputs, None)
+        return {name: own - self._without_noise if name == _CHANGE.name else own for name, own in found.items()}
 
-        The share of a task's reports that say it is a sum of coins, one for each worker who answers: independent, since
-        workers are, whether or not the answers of one worker share what it drew. So the chance of a majority is exact.
+    def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
+        means = self._errors_of_most(inputs, None)
+        return {name: own - means[name] for name, own in self._errors_of_most(inputs, tallies[0]).items()}
+
+    @property
+    def _counts_two(self) -> bool:
+        return self._survey.parameters.estimator == "majority" and max(self._survey.codes.sizes) <= _TWO
+
+    def _errors_of_most(self, inputs: InputBlock, block: TallyBlock | None) -> dict[str, FloatArray]:
+        """Return for each measure the share of tasks whose truth most reports do not say, on average without a block.
+
+        How many reports of a task say it is a sum of coins, one for each worker who answers, which are independent
+        whether or not the answers of one worker share what it drew. So the average is exact.
         """
-        survey, (block,) = self._survey, tallies
+        survey, is_own = self._survey, inputs is self.block
         if type(survey) is not TruthDiscovery or survey.noise.on_counts is not None:
             return {}
-        if inputs is self.block:
-            clean, found = self._clean_counts, self._codes_of(self._clean)
-        else:
-            clean, found = self._counts_of(inputs), survey.truths(inputs)
-        reports, _ = survey.counts_of(block)
-        off = {_CHANGED.name: self._off_average(clean, reports, found)}
-        if self._known:
-            off[_ERROR_RATE.name] = self._off_average(clean, reports, self._codes_of(self._known))
-            off[_CHANGE.name] = off[_ERROR_RATE.name]
-        return off
+        targets = {_CHANGED.name: self._codes_of(self._clean) if is_own else survey.truths(inputs)}
+        targets |= {name: self._codes_of(self._known) for name in (_ERROR_RATE.name, _CHANGE.name) if self._known}
+        clean = self._clean_counts if is_own else self._counts_of(inputs)
+        found: dict[str, FloatArray] = {}
+        for name, truths in targets.items():
+            is_judged = (truths != MISSING) & (clean.sum(axis=(1, 3)) > 0)
+            ties = np.where(self._counts_two, truths == (survey.parameters.ties == "last"), 1 / 2)
+            if block is None:
+                wins = self._chances(_said(clean, truths[:, None]), clean.sum(axis=3), ties)
+            else:
+                counts, numbers = survey.counts_of(block)
+                ahead = 2 * _said(counts, truths) - numbers
+                wins = np.where(ahead == 0, ties, ahead > 0)
+            found[name] = ((1 - wins * (truths >= 0)) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
+        return found
 
     @functools.cached_property
     def _clean_counts(self) -> IntArray:
@@ -116,25 +137,16 @@ class TruthMeasures(Measures):
         totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=(), public=inputs.public).totals
         return totals.reshape(len(totals), -1, *totals.shape[-2:])
 
-    def _off_average(self, clean: IntArray, reports: IntArray, truths: IntArray) -> FloatArray:
-        """Return the share of tasks without a majority for their truths, less its mean; a tie is half of one."""
-        is_judged = (truths >= 0) & (clean.sum(axis=(1, 3)) > 0)
-        places = np.maximum(truths, 0)[:, :, None]
-        yes = np.take_along_axis(clean, places[:, None], axis=3)[..., 0]
-        both = np.moveaxis(np.stack([yes, clean.sum(axis=3) - yes]), 0, 3)  # sessions, levels, tasks, right or wrong
+    def _chances(self, right: IntArray, numbers: IntArray, ties: FloatArray) -> FloatArray:
+        """Return the chance that most reports of each task are right, where so many answers of each level are."""
         sizes: list[int] = self._survey.codes.size_of_task.tolist()
         flips = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
-        tells = [
-            tuple((1 - own[size], own[size] / (size - 1)) for own in flips) if size > 1 else ((1.0, 0.0),) * len(flips)
-            for size in sizes
-        ]
-        numbers = both.swapaxes(1, 2).reshape(*both.shape[::2][:2], -1).tolist()
-        mean = np.array(
-            [[_majority(own, tuple(row)) for own, row in zip(tells, rows, strict=True)] for rows in numbers]
+        coins = [tuple((1 - own[size], own[size] / max(size - 1, 1)) for own in flips) for size in sizes]
+        kinds = np.stack([right, numbers - right], axis=-1).swapaxes(1, 2)
+        rows = kinds.reshape(len(kinds), len(sizes), -1).tolist()
+        return np.array(
+            [[*map(_majority, coins, map(tuple, row), tie)] for row, tie in zip(rows, ties.tolist(), strict=True)]
         )
-        said = 2 * np.take_along_axis(reports, np.broadcast_to(places, (*reports.shape[:2], 1)), axis=2)[..., 0]
-        wins = (np.sign(said - reports.sum(axis=2)) + 1) / 2
-        return ((mean - wins) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
 
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
@@ -146,15 +158,21 @@ class TruthMeasures(Measures):
         return np.array([found], dtype=np.int64)
 
 
+def _said(counts: IntArray, truths: IntArray) -> IntArray:
+    """Return how often each task's truth is said, of counts of shape (..., tasks, labels)."""
+    places = np.broadcast_to(np.maximum(truths, 0), counts.shape[:-1])
+    return np.take_along_axis(counts, places[..., None], axis=-1)[..., 0]
+
+
 @functools.lru_cache(maxsize=1 << 14)
-def _majority(chances: tuple[tuple[float, float], ...], numbers: tuple[int, ...]) -> float:
-    """Return the chance that coins are more than half of them heads, of a tie half: so many of each chance."""
+def _majority(coins: tuple[tuple[float, float], ...], numbers: tuple[int, ...], tie: float) -> float:
+    """Return the chance that most of so many coins of each chance are heads, half of them being worth a tie."""
     law, least = np.ones(1), 0
-    for chance, number in zip(itertools.chain.from_iterable(chances), numbers, strict=True):
+    for chance, number in zip(itertools.chain.from_iterable(coins), numbers, strict=True):
         low, masses = binomial_law(number, Fraction(chance))
         law, least = np.convolve(law, masses), least + low
-    heads = 2 * (least + np.arange(len(law)))
-    return float((law * (np.sign(heads - sum(numbers)) + 1)).sum() / 2)
+    ahead = 2 * (least + np.arange(len(law))) - sum(numbers)
+    return float((law * np.where(ahead == 0, tie, ahead > 0)).sum())
 
 
 def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:

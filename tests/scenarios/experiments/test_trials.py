@@ -443,8 +443,8 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     assert "Accuracy" in ended.out
     assert "over 12 trials" in ended.out
     verdict = json.loads(again.out)["verdict"]
-    mean = 100 * float(accuracy["mean"])
-    assert f"{mean:.0f}" in verdict.partition(" of decisions are those without noise, on average over 12 trials;")[0]
+    mean = 100 * float(accuracy["refined_mean"])
+    assert verdict.startswith(f"{mean:.3f} % of decisions are those without noise, on average over all noise")
     assert verdict in " ".join(ended.out.split())
     assert ended.out.index("of decisions are those") < ended.out.index("Measure ")
     assert verdict in Path("one/report.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
