@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     help="Run as many as it takes, at most --trials (default: 100000), until the mean of the verdict's measure, or of "
     "another one, is known within ±E (95 %).",
 )
-@click.option("--grid", metavar="KEY=A,B,...", multiple=True, help="Try each of these values; may be repeated.")
+@click.option(
+    "--grid",
+    metavar="KEY=A,B,...",
+    multiple=True,
+    help="Try each of these values; may be repeated. Of KEY,KEY=A/B,C/D,... A and B go together, and C and D.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @click.option(
     "--like",

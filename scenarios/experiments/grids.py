@@ -1,6 +1,7 @@
-"""Grids: a scenario with some of its values set to each of several, every combination a cell."""
+"""Grids: a scenario with some of its values set to each of several, every combination of axes a cell."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -15,41 +16,48 @@ _MOST_CELLS: Final = 1_000
 _OPENING, _CLOSING, _QUOTES = "[{", "]}", "\"'"
 
 
-def read_axes(grid: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the keys of a grid, each of the form "key=value,value,...", with their values.
+def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
+    """Return what each value of each axis of a grid sets.
 
-    Commas inside brackets and quotes do not part values.
+    An axis has the form "key=value,value,...", or "key,key=value/value,value/value,...", whose values go together, one
+    for each key. Commas and strokes inside brackets and quotes do not part values.
 
     Raises:
         ConfigurationError: one has another form, a key or a value stands there twice, a key is the seed, or there are
             too many cells.
     """
-    axes: dict[str, tuple[str, ...]] = {}
-    cells = 1
+    axes: list[list[Settings]] = []
+    known: set[str] = set()
     for text in grid:
-        key, equals, listed = text.partition("=")
-        values = tuple(value.strip() for value in _parts(listed))
-        refuse(not equals or not key or not all(values), "--grid", text, "of the form key=value,value,...")
-        refuse(key in axes, "--grid", key, "given once: all of its values behind it")
-        refuse(key == "seed", "--grid", text, "another key: all cells have one seed (--seed), and so the same luck")
-        refuse(len(set(values)) < len(values), "--grid", text, "distinct values")
-        axes[key] = values
-        cells *= len(values)
+        named, equals, listed = text.partition("=")
+        keys = [key.strip() for key in named.split(",")]
+        parts = [list(_parts(value, "/")) if len(keys) > 1 else [value] for value in _parts(listed, ",")]
+        values = [tuple(part.strip() for part in own) for own in parts]
+        has_all = all(keys) and all(itertools.chain(*values))
+        refuse(not equals or not has_all, "--grid", text, "of the form key=value,value,... or key,key=value/value,...")
+        allowed = f"with {len(keys)} values in each place, parted by /, one for each key"
+        refuse({*map(len, values)} != {len(keys)}, "--grid", text, allowed)
+        refuse("seed" in keys, "--grid", text, "another key: all cells have one seed (--seed), and so the same luck")
+        refuse(len({*values}) < len(values), "--grid", text, "distinct values")
+        for key in keys:
+            refuse(key in known, "--grid", key, "given once: all of its values behind it")
+            known.add(key)
+        axes.append([tuple(zip(keys, own, strict=True)) for own in values])
+    cells = math.prod(map(len, axes))
     refuse(cells > _MOST_CELLS, "--grid", f"{cells:,} cells", f"at most {_MOST_CELLS:,}")
-    return list(axes.items())
+    return axes
 
 
 def load_cells(
     source: str, settings: Sequence[str], *, grid: Sequence[str], data: str | None = None, seed: int | None = None
 ) -> list[tuple[Settings, Scenario]]:
-    """Return the cells of a grid, the last key's values changing first; without a grid the scenario alone.
+    """Return the cells of a grid, the last axis's values changing first; without a grid the scenario alone.
 
     Data and seed stand in place of the scenario's.
     """
-    axes = read_axes(grid)
     cells: list[tuple[Settings, Scenario]] = []
-    for values in itertools.product(*(values for _, values in axes)):
-        own = tuple((key, value) for (key, _), value in zip(axes, values, strict=True))
+    for values in itertools.product(*read_axes(grid)):
+        own = tuple(itertools.chain(*values))
         try:
             scenario = load_scenario(source, [*settings, *(f"{key}={value}" for key, value in own)])
         except ConfigurationError as error:
@@ -61,8 +69,8 @@ def load_cells(
     return cells
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Yield what stands between the commas of a text that are in no bracket and no quotes."""
+def _parts(text: str, mark: str) -> Iterator[str]:
+    """Yield what stands between the marks of a text that are in no bracket and no quotes."""
     part, depth, quote = "", 0, ""
     for sign in text:
         if quote:
@@ -73,7 +81,7 @@ def _parts(text: str) -> Iterator[str]:
             depth += 1
         elif sign in _CLOSING:
             depth -= 1
-        if sign == "," and not quote and depth <= 0:
+        if sign == mark and not quote and depth <= 0:
             yield part
             part = ""
         else:

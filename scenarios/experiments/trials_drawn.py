@@ -116,7 +116,8 @@ def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
     for place in range(len(cells[0].settings)):
         values = [cell.settings[place][1] for cell in cells]
         if all(map(_is_number, values)) and len({*values}) > 1:
-            return place if len({_series_of(cell, place) for cell in cells}) <= len(drawing.COLORS) else None
+            tied = _tied_to(cells, place)
+            return place if len({_series_of(cell, tied) for cell in cells}) <= len(drawing.COLORS) else None
     return None
 
 
@@ -127,20 +128,31 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _series_of(cell: MeasuredCell, axis: int) -> str:
-    return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place != axis)
+def _tied_to(cells: Sequence[MeasuredCell], axis: int) -> list[int]:
+    """Return the keys whose values go together with those of an axis, itself among them."""
+    rows = [[value for _, value in cell.settings] for cell in cells]
+    number = len({row[axis] for row in rows})
+    places = range(len(rows[0]))
+    return [
+        at for at in places if len({row[at] for row in rows}) == number == len({(row[axis], row[at]) for row in rows})
+    ]
+
+
+def _series_of(cell: MeasuredCell, tied: Sequence[int]) -> str:
+    return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place not in tied)
 
 
 def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> drawing.Marks:
-    key = cells[0].settings[axis][0]
-    names = list(dict.fromkeys(_series_of(cell, axis) for cell in cells))
+    tied = _tied_to(cells, axis)
+    key = ", ".join(cells[0].settings[place][0] for place in (axis, *(each for each in tied if each != axis)))
+    names = list(dict.fromkeys(_series_of(cell, tied) for cell in cells))
     looks = {
         name: {"color": color, "marker": marker, **_POINTS}
         for name, color, marker in zip(names, drawing.COLORS.values(), drawing.MARKERS, strict=False)
     }
     for axes, measure in _panels(panels.flat, measures):
         for name in names:
-            own = [cell for cell in cells if _series_of(cell, axis) == name and measure.name in cell.told]
+            own = [cell for cell in cells if _series_of(cell, tied) == name and measure.name in cell.told]
             own.sort(key=lambda cell: float(cell.settings[axis][1]))
             if own:
                 places = [float(cell.settings[axis][1]) for cell in own]

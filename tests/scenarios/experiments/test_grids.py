@@ -23,10 +23,21 @@ def test_without_a_grid_there_is_one_cell() -> None:
 
 
 def test_commas_in_brackets_and_quotes_part_no_values() -> None:
-    assert read_axes(["weights=[1, 2],[1, 2, 3]", "title='a, b',c"]) == [
-        ("weights", ("[1, 2]", "[1, 2, 3]")),
-        ("title", ("'a, b'", "c")),
+    assert read_axes(["weights=[1, 2],[1, 2, 3]", "title='a, b',c/d"]) == [
+        [(("weights", "[1, 2]"),), (("weights", "[1, 2, 3]"),)],
+        [(("title", "'a, b'"),), (("title", "c/d"),)],
     ]
+
+
+def test_values_of_several_keys_go_together() -> None:
+    grid = ["partners.count, title=10/'a/b', 20/c", "epsilon=1,2"]
+    cells = load_cells("consortium", [], grid=grid)
+    assert [settings for settings, _ in cells] == [
+        (("partners.count", number), ("title", title), ("epsilon", epsilon))
+        for number, title in (("10", "'a/b'"), ("20", "c"))
+        for epsilon in ("1", "2")
+    ]
+    assert [scenario.title for _, scenario in cells] == ["a/b", "a/b", "c", "c"]
 
 
 @pytest.mark.bad_input("trials that are too few, or of what cannot be tried; a grid of no key")
@@ -44,6 +55,15 @@ def test_commas_in_brackets_and_quotes_part_no_values() -> None:
         (["epsilon="], "'epsilon='", "key=value"),
         ([f"{key}=" + ",".join(map(str, range(1000))) for key in "abc"], "'1,000,000,000 cells'", "at most 1,000"),
         (["epsilom=1,2"], "'epsilom'", "epsilon"),
+        (["epsilon,round=1/2,3"], "'epsilon,round=1/2,3'", "with 2 values in each place"),
+        (["epsilon,round=1/2/3"], "'epsilon,round=1/2/3'", "with 2 values in each place"),
+        (["epsilon,round=1/"], "'epsilon,round=1/'", "key,key=value/value"),
+        (["epsilon,=1/2"], "'epsilon,=1/2'", "key,key=value/value"),
+        (["epsilon,round=1/2,1/2"], "'epsilon,round=1/2,1/2'", "distinct"),
+        (["epsilon,round=1/2", "round=3"], "'round'", "once"),
+        (["round,round=1/2"], "'round'", "once"),
+        (["round,seed=1/2"], "'round,seed=1/2'", "one seed (--seed)"),
+        (["round,epsilom=1/2,3/4"], "'epsilom'", "epsilon"),
     ],
 )
 def test_what_is_no_grid_is_refused(grid: list[str], value: str, allowed: str) -> None:

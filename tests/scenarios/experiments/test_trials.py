@@ -457,6 +457,8 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
         ((), (), (3, 2), {"share, and where it lies with 95 %", "distribution over the trials"}),
         ((), ("epsilon=1,4", "variant=joint,laplace"), (3, 2), {"joint", "laplace"}),
         (("variant=two_point",), ("epsilon=1,4",), (2, 2), {"mean"}),
+        (("variant=two_point",), ("epsilon,round=1/0,4/7",), (2, 2), {"mean"}),
+        (("variant=two_point",), ("epsilon,round=1/0,4/7,4/9",), (2, 2), {"0", "7", "9"}),
         ((), ("variant=joint,laplace",), (3, 2), {"mean, and where it lies with 95 %"}),
     ],
 )
