@@ -22,7 +22,7 @@ from psephos.transports import MemoryTransport
 SESSION = "calls"
 ROOM = 1.05
 CALLS_A_MESSAGE = 74.7
-"""A bare exchange of the same messages through trio's memory channels, with two tasks a party, takes 51. Here a party has
+"""A bare exchange of the same messages through trio's memory channels, with two tasks a party, takes 51. Here it has
 one task, and the server one for all of them (`mail`)."""
 CALLS_A_TABULATED_VALUE = 4.1
 """Of k-RR: the caller's, the look for the block that was drawn ahead, and in it for the value's report."""

@@ -219,9 +219,9 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         self._are_two = codes.size_of_task == 2  # noqa: PLR2004  two labels
         self._task_of = np.repeat(np.arange(len(codes.tasks)), codes.size_of_task)
         self._starts = np.cumsum(codes.size_of_task) - codes.size_of_task
-        self._held: list[Sequence[int]] = [(0, 1)] * len(self._task_of)
+        self._may_hold: list[Sequence[int]] = [(0, 1)] * len(self._task_of)
         for start in self._starts[self._are_two].tolist():
-            self._held[start] = (-1, 0, 1)
+            self._may_hold[start] = (-1, 0, 1)
         columns = range(parameters.max_answers, parameters.max_answers + len(self._task_of))
         AnswersPhase.__init__(self, parameters, codes, [noise], columns=columns)
 
@@ -242,7 +242,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
 
     def values_of(self, public: Sequence[int]) -> Values:
         asked = np.isin(self._task_of, [task for task in public[1:] if task != NO_TASK]).tolist()
-        return [held if is_asked else (0,) for held, is_asked in zip(self._held, asked, strict=True)]
+        return [held if is_asked else (0,) for held, is_asked in zip(self._may_hold, asked, strict=True)]
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of the first labels, of the last ones, and of none: none are farther apart."""
