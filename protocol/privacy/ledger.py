@@ -265,7 +265,7 @@ class Reservation:
             self._left = self._left.less(taken)
             ledger.give_back(taken)
         # Nobody else can say an amount.
-        return ledger._charge(loss, amount, session=session, phase=phase)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+        return ledger._charge(loss, amount, session=session, phase=phase)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  our own class
 
     def release(self) -> None:
         """Give back what was not charged."""

@@ -5,9 +5,10 @@ A thread writes them: a terminal that takes no more, as after Ctrl-S, holds up n
 
 import contextlib
 import queue
-import threading
 from collections.abc import Generator
+from typing import Any
 
+import trio
 from rich.console import Console
 
 from ...agents.driver import EffectListener
@@ -51,10 +52,10 @@ def print_lines(console: Console | None) -> Generator[EffectListener]:
         if isinstance(effect, Attended | Closed | Named):
             effects.put(effect)
 
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by
+    trio.lowlevel.start_thread_soon(write, ended.put)
     try:
         yield listen
     finally:
         effects.put(None)
-        writer.join()
+        ended.get().unwrap()
