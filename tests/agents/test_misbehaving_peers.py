@@ -253,6 +253,44 @@ async def test_a_party_has_one_connection_however_often_it_comes() -> None:
     assert connections.num_open == 1
 
 
+async def test_who_is_lost_before_the_release_comes_back_to_hear_it() -> None:
+    """Where the server keeps a journal; it listens until then."""
+    transport, disk = MemoryTransport(), Disk()
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), simulation(), sitting=disk)
+    server.run_in_thread = disk.run_in_thread
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        channels = [await transport.connect(listening.address) for _ in NAMES]
+        for name, channel in zip(NAMES, channels, strict=True):
+            await channel.send([hello(name)])
+        for said in (report(0, 1), report(1, 0, 1)):
+            for channel in channels:
+                await next_request(channel)
+            for channel in channels:
+                await channel.send([said])
+                await trio.testing.wait_all_tasks_blocked()
+                if said == report(1, 0, 1) and channel is channels[0]:
+                    await channel.aclose()
+                    await trio.testing.wait_all_tasks_blocked()
+        for channel in channels[1:]:
+            await messages_until_release(channel)
+            await channel.send([encode(Acknowledgement(2))])
+            await channel.aclose()
+        await trio.testing.wait_all_tasks_blocked()
+        alice = await transport.connect(listening.address)
+        await alice.send([encode(msgspec.structs.replace(decode(hello("alice")), num_reports=2))])
+        heard = [type(message) for message in await messages_until_release(alice)]
+        nursery.cancel_scope.cancel()
+    assert heard == [Welcome, Acknowledgement, Release]
+
+
+async def messages_until_release(channel: Channel) -> list[Message]:
+    messages: list[Message] = []
+    while not messages or not isinstance(messages[-1], Release):
+        messages += [decode(payload) for payload in await channel.receive()]
+    return messages
+
+
 # A client that vanishes.
 
 
