@@ -468,6 +468,19 @@ def test_who_comes_back_too_late_hears_which_phase_closed_without_it(*, has_arri
     assert (again.state, again.late_phase) == (State.FINISHED, missed)
 
 
+def test_a_silent_server_is_left_for_its_fault_unless_it_has_not_said_a_word() -> None:
+    client = drawn_client()[1]
+    client.start()
+    effects = client.receive_silence(SERVER, 30)
+    assert isinstance(failure_of(effects), ConnectionLostError)
+    assert not any(isinstance(effect, Keep) for effect in effects)
+    client = drawn_client()[1]
+    answered(client)
+    effects = client.receive_silence(SERVER, 3600)
+    assert isinstance(failure_of(effects), RemoteProtocolError)
+    assert Keep(Left("server has said nothing for 3600 seconds")) in effects
+
+
 def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() -> None:
     session, client = drawn_client()
     again = session.client("p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=answered(client))
