@@ -104,10 +104,15 @@ def test_a_backup_is_made_while_a_process_has_the_journal(psephos: Psephos, path
     assert refused(psephos, "journal", "backup", backup).endswith("is there already, or was: name a new file")
     with pytest.raises(JournalError, match="is a backup, which may not know all losses"):
         PersonJournal.open(backup, now=NOW)
+    again = tmp_path / "again.sqlite"
+    assert "is a backup" in refused(psephos, "journal", "backup", again, "--journal", backup)
+    assert not again.exists()
 
 
 def test_a_backup_is_restored_with_the_persons_word_alone(psephos: Psephos, path: Path, tmp_path: Path) -> None:
     backup = tmp_path / "backup.sqlite"
+    with PersonJournal.open(path, now=NOW) as journal:
+        journal.sitting("id-begun").keep(session_of("begun", num_drawn=0))
     psephos("journal", "backup", backup)
     with PersonJournal.open(path, now=NOW) as journal:
         journal.sitting("id-later").keep(session_of("later", 16.0, 16.0, num_drawn=2))
@@ -128,7 +133,7 @@ def test_a_backup_is_restored_with_the_persons_word_alone(psephos: Psephos, path
     assert spent_in(path) == (SPENT, HELD)
     assert "restored from a backup of 20" in psephos("ledger").out
     with PersonJournal.open(path, now=NOW) as journal:
-        for session_id in SESSIONS:
+        for session_id in (*SESSIONS, "id-begun"):
             with pytest.raises(JournalError, match="was restored from a backup"):
                 journal.sitting(session_id)
         journal.sitting("id-new").keep(session_of("new", 1.0, 1.0, num_drawn=2))
