@@ -14,6 +14,7 @@ from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
 from psephos.protocol.messages import Charter
+from psephos.protocol.records import Accepted, PhaseOpened
 from psephos.scenarios import Served, load_scenario, resolve_served
 from psephos.scenarios.deployment import Serving, draw_session, serve_in_folder, write_session
 from psephos.scenarios.deployment.common import make_mode
@@ -323,6 +324,24 @@ def test_a_journal_is_no_other_sessions_than_it_was_begun_as(
     assert caught.value.field == field
     with sitting():
         pass
+
+
+@pytest.mark.parametrize(("hides", "counted"), [(False, ", 2 reports are kept"), (True, "")])
+def test_a_session_that_goes_on_says_how_far_it_is_and_counts_nobody_where_that_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, hides: bool, counted: str
+) -> None:
+    side = resolve_served(load_scenario(write_vote(tmp_path)))
+    serving = Serving(
+        side=side, address="", transport="tcp", mode=make_mode("vote", seed=None), journal=tmp_path / "a.sqlite"
+    )
+    told: list[str] = []
+    with open_sitting(serving, on_resuming=told.append) as journal:
+        assert journal is not None
+        journal.keep([PhaseOpened(0, (0, 1, 2)), Accepted(0, 0, b"report"), Accepted(0, 1, b"report")])
+    monkeypatch.setitem(vars(side.protocol), "hides_participation", hides)  # as it is known from the first time on
+    with open_sitting(serving, on_resuming=told.append):
+        pass
+    assert told == [f"going on with this session: 0 of 2 phases are closed{counted}"]
 
 
 @pytest.mark.parametrize("seed", [None, SEED])
