@@ -10,12 +10,14 @@ from rich.text import Text
 from ..presentation.numbers import some
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
+from ..running.studies import Study, StudyTable, write_study
 from ..tables import listed
 from ..verdicts import AuditVerdict
 from .running import AuditReport, AuditRow
 from .verdict import Audited
 
 _NOTHING = "–"
+_OF_OUTPUTS = ("outputs_of_input", "unnoticed", "departure", "samples", "needed", "pair", "event")
 _LARGE = 1e6
 
 
@@ -76,8 +78,27 @@ def _concluded(report: AuditReport) -> str:
 
 
 def write_report(folder: RunFolder, report: AuditReport) -> None:
-    """Write `audit.json` with everything, and `audit.csv` with a line for each audit."""
+    """Write `audit.json` with everything, `audit.csv` with a line for each audit, and what these say."""
     folder.write_json("audit.json", report)
+    audits = StudyTable(
+        name="audit",
+        caption="What an audit found",
+        left_out=["model", "is_exact", "sampled", "delta", "mu", "inputs", *_OF_OUTPUTS],
+        is_mixed=True,
+    )
+    study = Study(
+        kind="Audit",
+        title=f"Audit of {', '.join(report.names)}",
+        facts=[f"{number:,} {source} outputs" for source, number in report.samples.items()],
+        verdict=[_concluded(report)],
+        tone="poor" if report.is_refuted else "good",
+        tables=[audits],
+        notes=[
+            f"Audited is a lower bound on ε. All bounds hold at once with confidence {report.confidence:g}.",
+            "Not refuting proves nothing: other neighbors, or more outputs, may tell more.",
+        ],
+    )
+    write_study(folder, study)
     rows = [
         {
             "group": row.group,

@@ -1,4 +1,4 @@
-"""`report` and `compare`: pages that a browser opens from disk; and the page that a run leaves at its end."""
+"""`report` and `compare`: a page that a browser opens from disk, runs side by side; and the page that a run leaves."""
 
 import contextlib
 import shlex
@@ -22,19 +22,18 @@ _SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers"
 """Options that change nothing of a result."""
 _OF_SCENARIOS: Final = frozenset({"settings", "grid"})
 """Options that say values of a scenario, which may be tables."""
-_open_option = click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 
 
 @cli.command(short_help="Write the page of a run, report.html, for any browser.")
 @click.argument("run", type=click.Path(path_type=Path))
 @file_option("--out", help="The page (default: report.html in RUN).")
-@_open_option
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
 def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
     """Write the page of RUN, the folder of a run, a series, an audit, trials or a reproduction.
 
     The page is one file. It needs no network, and sends nothing. It says what came of the run, what that cost, who is
     trusted, what happened, and how to repeat it. It is computed from the folder's files; private/ is never opened. If
-    an audit's folder is in the run's, as audit/, its bounds are shown too.
+    an audit's folder is in the run's, its bounds are shown too.
 
     \b
     psephos report runs/eu-council-20260101-120000
@@ -43,31 +42,30 @@ def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..reports import write_report
 
-    _tell(write_report(run, out), is_opened=is_opened)
+    path = write_report(run, out)
+    click.echo(path)
+    if is_opened and click.launch(path.resolve().as_uri()):
+        click.echo("psephos: no browser could be started here: open the file yourself", err=True)
 
 
 @cli.command(short_help="Put runs side by side: what differs, and what came of each.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN RUN...")
-@file_option("--out", help="Also write a page.")
-@_open_option
-def compare(runs: Sequence[Path], out: Path | None, *, is_opened: bool) -> None:
+@file_option("--out", help="Also write the tables as a file of CSV.")
+def compare(runs: Sequence[Path], out: Path | None) -> None:
     """Put two or more runs of one protocol side by side: what differs in their scenarios, what came of each, its price.
 
     \b
     psephos compare runs/one runs/two
-    psephos compare runs/one runs/two --out comparison.html --open
+    psephos compare runs/one runs/two --out comparison.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..presentation import make_console
-    from ..reports.comparison import compare_runs, page_of_comparison, show_comparison
-    from ..reports.page import write_page
+    from ..reports.comparison import compare_runs, show_comparison, write_comparison
 
-    if is_opened and out is None:
-        raise click.UsageError("--open needs --out FILE, which is then opened")
     compared = compare_runs(runs)
     show_comparison(make_console(), compared)
     if out is not None:
-        write_page(page_of_comparison(compared), out)
-        _tell(out, is_opened=is_opened)
+        write_comparison(compared, out)
+        click.echo(out)
 
 
 @contextlib.contextmanager
@@ -129,9 +127,3 @@ def _leave_page(folder: "RunFolder", *, wanted: bool) -> None:
         write_report(folder.path)
     except (OSError, PsephosError) as error:
         click.echo(f"psephos: no report.html: {error}", err=True)
-
-
-def _tell(path: Path, *, is_opened: bool) -> None:
-    click.echo(path)
-    if is_opened and click.launch(path.resolve().as_uri()):
-        click.echo("psephos: no browser could be started here: open the file yourself", err=True)

@@ -336,8 +336,7 @@ def _facts_of_series(series: "Series", first: "Local") -> list[str]:
 def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence[Local]", *, is_brief: bool) -> None:
     """Print who was trusted with what, and what the series is about."""
     from ..presentation.terminal import show_label
-    from ..running.series_run import facts_of_votes
-    from ..running.series_shown import say_allowance
+    from ..running.series_run import facts_of_votes, say_allowance
     from ..running.statements import model_of, trust_of
 
     said = trust_of(facts_of_votes(votes))

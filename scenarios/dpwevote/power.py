@@ -30,6 +30,7 @@ from ..presentation.numbers import some
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
 from ..running.resolution import Local
+from ..running.studies import Study, StudyTable, write_study
 from ..tables import Table
 
 _MOST_SHOWN: Final = 10**12  # numbers of coalitions below are shown in full
@@ -239,21 +240,21 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
         title=f"Power in the game, and in what is released{cut}",
         setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{whiskers}",
     )
-    table = {
-        "name": "power",
-        "caption": "How often each partner decides",
-        "picture": "The power of one partner, as a share of that of all",
-        "columns": _COLUMNS,
-    }
-    study = {
-        "kind": "The game behind the vote",
-        "title": title,
-        "facts": [f"{name.lower()}: {value}" for name, value in _facts_of(powers).items()],
-        "verdict": [_verdict_of(powers)],
-        "tables": [table],
-        "notes": [f"{note}." for note in _notes_of(powers)],
-    }
-    folder.write_json("study.json", study)
+    table = StudyTable(
+        name="power",
+        caption="How often each partner decides",
+        picture="The power of one partner, as a share of that of all",
+        columns=_COLUMNS,
+    )
+    study = Study(
+        kind="The game behind the vote",
+        title=title,
+        facts=[f"{name.lower()}: {value}" for name, value in _facts_of(powers).items()],
+        verdict=[_verdict_of(powers)],
+        tables=[table],
+        notes=[f"{note}." for note in _notes_of(powers)],
+    )
+    write_study(folder, study)
     save_chart(chart, folder=folder.path, name="power")
 
 

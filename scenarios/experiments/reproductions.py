@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import importlib.metadata
 import platform
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -19,11 +19,14 @@ from rich.text import Text
 from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
-from ..presentation.terminal import show_sheet
+from ..presentation.numbers import some
+from ..presentation.terminal import show_sheet, title_of
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
+from ..running.studies import Study, StudyTable, write_study
 from ..tables import Rows, Table, markdown_of
-from .findings import ON_OWN_DATA, ON_STAND_IN, Finding, by_heading
+from ..verdicts import Judgement
+from .findings import ON_OWN_DATA, ON_PAPER, ON_STAND_IN, Finding, by_heading
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
 from .sheets import Row, flat
@@ -36,6 +39,7 @@ _OWN: Final = (
 )
 _KEPT: Final = ("trials", "seed", "versions", "paper_findings", "own_findings")
 """What `reproduction.json` has beside the tables, in order."""
+_CLAIMS: Final = "claims"
 _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
@@ -256,9 +260,11 @@ def reproduce(
     own_findings = () if experiments.additions is None else tuple(experiments.additions(found))
     found = msgspec.structs.replace(found, paper_findings=tuple(experiments.on_paper(found)), own_findings=own_findings)
     _write(folder, found, page=page_of(paper, found))
+    drawn = experiments.pictures(found) if pictures else {}
+    write_study(folder, _study_of(experiments, found, drawn=drawn))
     if pictures:
         tell("pictures")
-        save_pictures(experiments.pictures(found), folder.path)
+        save_pictures(drawn, folder.path)
     return found
 
 
@@ -285,6 +291,41 @@ def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
     kept = (*_KEPT, *(name for name in ("missing", "own", "settings", "only") if getattr(found, name)))
     folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in kept}, "tables": tables})
     folder.write_text("summary.md", page)
+    claims = [
+        {"of": heading, "claim": each.claim, "verdict": each.judgement, "numbers": each.numbers, "source": each.source}
+        for heading, findings in found.findings.items()
+        for each in findings
+    ]
+    if claims:
+        folder.write_table(f"{_CLAIMS}.csv", claims)
+
+
+def _study_of(experiments: Experiments[Any], found: PaperReproduction, *, drawn: Collection[str]) -> Study:
+    """Return what the page of a reproduction says."""
+    introduction = experiments.introduction.format(run=found)
+    judged = found.findings.get(ON_OWN_DATA if found.own else ON_PAPER, ())
+    holds = sum(finding.judgement is Judgement.HOLDS for finding in judged)
+    of_rows = [
+        StudyTable(name=name, caption=title_of(name.replace("-", " ")), is_mixed=True)
+        for name, rows in found.tables.items()
+        if rows
+    ]
+    return Study(
+        kind="Reproduction",
+        title=experiments.title,
+        facts=[
+            some(found.trials, "trial"),
+            f"seed {found.seed}",
+            *(f"{name} {each}" for name, each in found.versions.items()),
+        ],
+        verdict=[f"{holds:,} of {some(len(judged), 'claim')} of the paper hold{' on this data' * bool(found.own)}."],
+        tables=[
+            StudyTable(name=_CLAIMS, caption="What was claimed", is_mixed=True),
+            *(StudyTable(name=name, picture=experiments.captions[name]) for name in drawn),
+            *of_rows,
+        ],
+        notes=[" ".join(part.replace("`", "").split()) for part in (introduction, *experiments.remarks)],
+    )
 
 
 def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:

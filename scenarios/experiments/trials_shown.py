@@ -27,6 +27,7 @@ from ..presentation.numbers import decimals_of, rounded, some
 from ..presentation.numbers import written as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
+from ..running.studies import Study, StudyTable, write_study
 from ..tables import Table, listed, snapped
 from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
@@ -104,11 +105,41 @@ def write_trials(
     if traffic:
         folder.write_table("traffic.csv", traffic)
     folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted, refused=refused))
+    write_study(folder, _study_of(cells, measures, name=name, refused=refused))
     if pictures:
         picture = picture_of(cells, _told(measures))
         if picture is not None:
             setting = " · ".join(filter(None, (setting, _worth_of_all(cells))))
             save_picture(picture, folder=folder.path, name="trials", title=title, setting=setting)
+
+
+def _study_of(
+    cells: Sequence[MeasuredCell], measures: Sequence[Measure], *, name: str, refused: Sequence[RefusedCell]
+) -> Study:
+    """Return what the page of trials says."""
+    lacking = [
+        f"{', '.join(f'{key} = {value}' for key, value in cell.settings)}: N/A, since {cell.reason}."
+        for cell in refused
+    ]
+    hidden = [f"quantile_{level:g}_{end}" for level in QUANTILES for end in ("low", "high")]
+    return Study(
+        kind="Trials",
+        title=f"Trials of {name}",
+        facts=[f"{number_of_trials(cells)} trials of each cell"],
+        verdict=[verdict_of_trials(cells) or "Nothing was measured.", *lacking],
+        tables=[
+            StudyTable(name="trials", picture="The leading measures over all trials"),
+            StudyTable(
+                name="summary",
+                caption="What was measured; low and high bound the mean with 95 % confidence",
+                columns={"standard_error": "mean_standard_error", "epsilon_proven": "ε proven"},
+                left_out=["trials", *hidden],
+                is_mixed=True,
+            ),
+            StudyTable(name="traffic", caption="Messages and bytes of one party, on average", is_mixed=True),
+        ],
+        notes=["± is one standard error of the mean.", *(f"{measure.name}: {measure.about}" for measure in measures)],
+    )
 
 
 def _draw_of(cell: MeasuredCell, number: int) -> dict[str, int]:

@@ -1,14 +1,16 @@
 """Rows of a file as people read them: each number with its error, and as many digits as that deserves."""
 
+import math
 from collections.abc import Collection
 from typing import Final
 
 from ..tables import Cell, Rows, Table
-from ..verdicts import cell_of_decision
+from ..verdicts import at_most, cell_of_decision
 from .numbers import decimals_of, rounded, written
 from .presenter import FLAGS, VERDICT, error_of
 from .terminal import percent, title_of
 
+_PROVEN: Final = "proven"  # what bounds a loss, which is rounded up
 MOST_ROWS: Final = 300  # that a page shows of a table; a longer one is for a file
 
 
@@ -45,7 +47,11 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     decimals = decimals_of(numbers, known) if known else 0
     cells: list[Cell] = []
     for value, error in zip(values, errors, strict=True):
-        if not isinstance(value, float):
+        if value == "inf":  # as files have what nothing bounds
+            cells.append(Cell("∞", math.inf))
+        elif isinstance(value, float) and _PROVEN in key and not error:
+            cells.append(Cell(at_most(value), value))
+        elif not isinstance(value, float):
             cells.append(cell_of_decision(value) if key == VERDICT else Cell.of(value))
         elif isinstance(error, (int, float)) and error:
             words = f"{rounded(value, decimals)} ± {rounded(error, decimals)}"

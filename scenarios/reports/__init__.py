@@ -1,4 +1,4 @@
-"""Pages that a browser opens from disk: of a run, of several beside each other, of an audit, of a reproduction.
+"""Pages that a browser opens from disk: of a run, and of whatever is none.
 
 A page is computed from the files in a folder alone, so that it can be made again at any time (`psephos report`).
 """
@@ -6,10 +6,9 @@ A page is computed from the files in a folder alone, so that it can be made agai
 from pathlib import Path
 from typing import Final
 
-from ..running.reader import read_run, read_votes
+from ..running.reader import read_run
 from .page import write_page
 from .run_page import page_of_run
-from .series_page import MOST_VOTES
 from .study_pages import page_of_study, sections_of_studies
 
 __all__ = ["REPORT", "write_report"]
@@ -26,7 +25,6 @@ def write_report(folder: Path, path: Path | None = None) -> Path:
     path = folder / REPORT if path is None else path
     page = page_of_study(folder)
     if page is None:
-        left = read_run(folder)
-        page = page_of_run(left, read_votes(left, MOST_VOTES), list(sections_of_studies(folder)))
+        page = page_of_run(read_run(folder), list(sections_of_studies(folder)))
     write_page(page, path)
     return path

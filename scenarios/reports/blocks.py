@@ -1,7 +1,4 @@
-"""What a run or an audit left, as blocks of a page: estimates, the exchange of messages, audited losses.
-
-An estimate has its error, and as many digits as that deserves; a lower bound stands beside claim and proof.
-"""
+"""What a run left, as blocks of a page: estimates with their errors, and the exchange of messages."""
 
 import contextlib
 import dataclasses
@@ -13,11 +10,11 @@ from ..presentation.numbers import capitalized, some
 from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
 from ..presentation.terminal import title_of
-from ..running.reader import Audit, RunLeft
+from ..running.reader import RunLeft
 from ..running.session_facts import Priced, SessionFacts
-from ..tables import Cell, Rows, Table, listed
+from ..tables import Cell, Rows, Table
 from ..words import say_number
-from .page import Step, Steps, epsilon_cell, epsilon_text
+from .page import Step, Steps, epsilon_text
 
 _ERROR: Final = "_standard_error"
 _UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
@@ -118,28 +115,3 @@ def _priced(loss: Priced) -> str:
 
 def _counted(number: int | None) -> str:
     return "" if number is None else some(number, "report")
-
-
-def audited_losses(audit: Audit) -> tuple[Table, str]:
-    """Return what an audit found, as a table, and how sure that is."""
-    table = listed(
-        audit.rows,
-        [
-            ("Audited", lambda row: f"{row.group}: {row.name}"),
-            ("Unit", lambda row: row.unit),
-            ("ε claimed", lambda row: epsilon_cell(row.claimed)),
-            ("ε proven", lambda row: epsilon_cell(row.proven)),
-            ("ε audited", lambda row: "–" if row.audited is None else Cell(f"{row.audited:.3f}", row.audited)),
-            ("Tightness", lambda row: "–" if (part := row.tightness) is None else Cell(f"{100 * part:.0f} %", part)),
-            ("Verdict", lambda row: row.verdict.cell),
-        ],
-        caption="What an audit found",
-        name="audit",
-    )
-    samples = " and ".join(f"{number:,} {source} outputs" for source, number in audit.samples.items())
-    drawn_of = f", from {samples} of each neighbor at most" if samples else ""
-    sure = (
-        f"Audited is a lower bound on ε{drawn_of}. All bounds hold at once with confidence {audit.confidence:g}. "
-        "Not refuting proves nothing: other neighbors, or more outputs, may tell more."
-    )
-    return table, sure

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text as Line
+from rich.text import Text
 
 from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunLeft, read_run
 from ..running.report import against_whom
 from ..running.statements import rounded_up
-from ..tables import Cell, Entry, Table
+from ..tables import Cell, Entry, Table, csv_of
 from .blocks import estimates_in
-from .page import Page, Section, Text, drawn, epsilon_cell
+from .page import epsilon_cell
 from .run_page import settings_of, verdict_in
 
 _RUN: Final = "RUN"
@@ -80,8 +80,6 @@ def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
     for path, run in zip(paths, runs, strict=True):
         refuse(path.resolve() in seen, _RUN, str(path), "named once")
         seen.add(path.resolve())
-        allowed = "a single run, such as the folder of one of its votes"
-        refuse(run.kind == "series", _RUN, f"{path}, a series of votes", allowed)
         allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
         refuse(run.protocol != runs[0].protocol, _RUN, f"{path}, a run of protocol {run.protocol!r}", allowed)
         if run.outcome is None:
@@ -151,8 +149,8 @@ def show_comparison(console: Console, compared: Compared) -> None:
     """Print runs side by side."""
     for name, run in zip(compared.names, compared.runs, strict=True):
         console.print()
-        console.print(Line(name, style="bold"))
-        console.print(Line(" ".join(verdict_in(run)[0])))
+        console.print(Text(name, style="bold"))
+        console.print(Text(" ".join(verdict_in(run)[0])))
     console.print()
     show_table(console, compared.prices)
     for line in compared.trust:
@@ -174,32 +172,22 @@ def _short(cell: Cell) -> str:
     return cell.words if len(cell.words) <= _MOST_CHARACTERS else f"{cell.words[:_MOST_CHARACTERS]} …"
 
 
-def page_of_comparison(compared: Compared) -> Page:
-    """Return the page of runs side by side."""
-    names = list(compared.names)
-    sections = [
-        Section(title="What it cost", blocks=[compared.prices, *(Text(line, "quiet") for line in compared.trust)]),
-        Section(
-            title="What came of each",
-            blocks=[
-                compared.estimates,
-                Text("± is one standard error of the randomization.", "quiet"),
-                *([Text(compared.shared, "quiet")] if compared.shared else ()),
-                *(
-                    drawing
-                    for name, run in zip(names, compared.runs, strict=True)
-                    for drawing in drawn(run.pictures, "estimates", f"The estimates of {name}, with their errors")
-                ),
-            ],
-        ),
-        Section(
-            title="What differs in the scenarios", blocks=[compared.settings if compared.settings.rows else Text(_SAME)]
-        ),
-    ]
-    return Page(
-        kind="Comparison",
-        title=f"{len(names)} runs of {compared.runs[0].protocol}",
-        facts=names,
-        verdict=[f"{name}: {' '.join(verdict_in(run)[0])}" for name, run in zip(names, compared.runs, strict=True)],
-        sections=sections,
-    )
+def write_comparison(compared: Compared, path: Path) -> None:
+    """Write the tables as one file of CSV: a column for each run, a line for each number of any table.
+
+    Raises:
+        ConfigurationError: it is there already, or cannot be written.
+    """
+    refuse(path.exists(), "--out", str(path), "a new file")
+    tables = (compared.prices, compared.estimates, compared.settings)
+    rows: list[list[object]] = [["table", "of", "what", *compared.names]]
+    for table in tables:
+        first = len(table.columns) - len(compared.names)
+        for row in table.cells:
+            what = "".join(cell.words for cell in row[1:first])
+            rows.append([table.name, row[0].words, what, *(cell.written for cell in row[first:])])
+    try:
+        path.write_text(csv_of(rows), encoding="utf-8", newline="")
+    except OSError as error:
+        allowed = f"a file that can be written ({error.strerror})"
+        raise ConfigurationError(field="--out", value=str(path), allowed=allowed) from None

@@ -19,7 +19,7 @@ from ..running.report import against_whom
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
-from .blocks import audited_losses, estimates_in, exchange_of
+from .blocks import estimates_in, exchange_of
 from .page import (
     Block,
     Code,
@@ -32,19 +32,17 @@ from .page import (
     epsilon_text,
     repeated,
 )
-from .series_page import losses_of_persons, price_of_series, sections_of_votes, table_of_votes
 
 _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 
 
-def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequence[Section]) -> Page:
-    """Return the page of a run, of a series with its votes, and with what is said of studies in its folder."""
+def page_of_run(left: RunLeft, studies: Sequence[Section]) -> Page:
+    """Return the page of a run, with what is said of studies in its folder."""
     facts = list(_facts(left))
     verdict, tone = verdict_in(left)
     sections = [
         Section(title="Results", blocks=list(_outcome(left))),
-        *sections_of_votes(left, votes),
         Section(title="Privacy loss per person", blocks=list(_cost(left))),
         Section(title="Trust", blocks=list(_trust(left))),
         Section(title="Course of the session", blocks=list(_happened(left))),
@@ -55,7 +53,7 @@ def page_of_run(left: RunLeft, votes: Sequence[RunLeft | None], studies: Sequenc
         Section(title="About this run", blocks=list(_about_run(left))),
     ]
     return Page(
-        kind={"run": "Report", "series": "Series of votes", "party": "One party's session"}[left.kind],
+        kind={"run": "Report", "party": "One party's session"}[left.kind],
         title=left.title,
         facts=facts,
         verdict=verdict,
@@ -70,9 +68,6 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
     said: list[str] = []
     if left.outcome is not None:
         said = [verdict_of(left.outcome)]
-    elif left.kind == "series" and left.result is not None:
-        held = [vote for vote in left.result.votes if "outcome" in vote]
-        said = [f"{len(held):,} of {some(len(left.result.votes), 'vote')} came to an outcome."]
     elif left.missing_protocol:
         said = [left.missing_protocol]
     elif left.run is None:
@@ -88,7 +83,7 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
         return said, "poor"
     if refuting:
         return said, "poor"
-    return said, "" if left.outcome is not None or left.kind == "series" else "warning"
+    return said, "" if left.outcome is not None else "warning"
 
 
 def _facts(left: RunLeft) -> Iterator[str]:
@@ -135,10 +130,7 @@ def _is_rehearsal(left: RunLeft) -> bool:
 
 
 def _outcome(left: RunLeft) -> Iterator[Block]:
-    for name, words in (("estimates", "The estimates with their errors"), ("series", "The votes, one after another")):
-        yield from drawn(left.pictures, name, words)
-    if left.kind == "series":
-        yield from table_of_votes(left)
+    yield from drawn(left.pictures, "estimates", "The estimates with their errors")
     table, shared = estimates_in(left)
     if table is not None:
         yield table
@@ -161,13 +153,6 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         meaning, warning = meaning_of(about.prices, party=about.client_role), warning_of(about.prices)
     if left.kind == "party" and entries:
         meaning, warning = meaning_of(entries), warning_of(entries)
-    if left.kind == "series" and left.result is not None:
-        said, warning = price_of_series(left.result, "party" if about is None else about.client_role)
-        yield Text(said)
-        if warning:
-            yield Text(warning, "warning")
-        warning = ""
-        yield Text("In each vote:", "quiet")
     if left.kind == "party" and left.entries is not None and not left.entries:
         meaning, warning = ("Nothing was paid.",), ""
     if meaning:
@@ -183,11 +168,6 @@ def _cost(left: RunLeft) -> Iterator[Block]:
     elif not meaning and left.result is not None:
         person = left.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
-    if left.kind == "series":
-        yield from losses_of_persons(left)
-    if left.audit is not None:
-        table, sure = audited_losses(left.audit)
-        yield from (table, Text(sure, "quiet"))
 
 
 def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
@@ -275,7 +255,7 @@ def _too_old(left: RunLeft) -> str:
 
 def _happened(left: RunLeft) -> Iterator[Block]:
     about = left.about
-    if about is not None and left.kind != "series":
+    if about is not None:
         yield exchange_of(left, about)
         if left.run is not None and left.run.transport == "array":
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")

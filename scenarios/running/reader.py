@@ -2,13 +2,11 @@
 
 The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
 with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused. What was
-read is a value, pictures and an audit beside the run included: whoever makes a page of it opens no file.
+read is a value, pictures included: whoever makes a page of it opens no file.
 """
 
 import contextlib
 import dataclasses
-import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -23,7 +21,7 @@ from ..reading.conversion import convert
 from ..reading.files import CUT_SHORT, check_files, readable
 from ..system import find_protocol
 from ..tables import Rows
-from ..verdicts import AuditVerdict, from_written
+from ..verdicts import from_written
 from .folder import COMMAND, check_schema, read_ledger
 from .session_facts import SessionFacts
 
@@ -32,9 +30,8 @@ _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
 """What a run that was killed may have left, and nothing else."""
 _DROPPED: Final = b'"event":"party_dropped"'
-_VOTE: Final = re.compile(r"vote-\d+")
 
-Kind: TypeAlias = Literal["run", "series", "party"]
+Kind: TypeAlias = Literal["run", "party"]
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -87,7 +84,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that a session, or a series, cost anybody; None where nothing bounds it, or it is not said."""
+    """The most that a session cost anybody; None where nothing bounds it, or it is not said."""
 
     claimed: float | None = None
     proven: float | None = None
@@ -95,25 +92,14 @@ class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
     certainty: float | None = None
 
 
-class BudgetLeft(msgspec.Struct, frozen=True, kw_only=True):
-    """What each party of a series may lose."""
-
-    epsilon: float
-    delta: float = 0.0
-    datum: float = math.inf
-    period_seconds: float | None = None
-    in_all: float | None = None
-
-
 class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
     """What is read of a result's losses."""
 
     person: PersonLoss = PersonLoss()
-    budget: BudgetLeft | None = None
 
 
 class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `result.json`: of a session, or of a series."""
+    """What is read of `result.json`; `series` is the name of one, which is no single run."""
 
     schema: int = 0
     session: str = ""
@@ -125,7 +111,6 @@ class Released(msgspec.Struct, frozen=True, kw_only=True):
     outcome: dict[str, Any] | None = None
     privacy: PrivacyLeft = PrivacyLeft()
     truth: dict[str, Any] | None = None
-    votes: list[dict[str, Any]] = []
 
 
 class _Command(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,35 +137,12 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
     refutes_ledger: bool = False
 
 
-class AuditedLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of an audit's row; a loss that nothing bounds is None."""
-
-    group: str
-    name: str
-    unit: str
-    relation: str = ""
-    claimed: float | None
-    proven: float | None
-    audited: float | None
-    tightness: float | None = None
-    verdict: AuditVerdict
-
-
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `audit.json`."""
-
-    names: list[str] = []
-    samples: dict[str, int] = {}
-    confidence: float
-    rows: list[AuditedLoss]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunLeft:
     """What a run left."""
 
     path: Path  # its folder
-    kind: Kind  # a session's, a series of votes', or one party's of a deployment
+    kind: Kind  # a session's, or one party's of a deployment
     schema: int  # what the folder says of how it is written; 0 where it says nothing
     protocol: str  # its name; empty where nothing says it
     title: str  # what is decided; the session's name where nobody says
@@ -191,13 +153,10 @@ class RunLeft:
     # Decoded to the protocol's type; None where there is none, or the protocol is not installed.
     outcome: msgspec.Struct | None
     missing_protocol: str  # why an outcome is not decoded; empty where it is, or there is none
-    outcomes: Sequence[msgspec.Struct | None]  # of a series, each vote's likewise, in the order of the result's votes
     entries: Sequence[LedgerEntry] | None  # the ledger; None where the folder has none
     estimates: Rows | None  # the table that it wrote of its outcome; None where the folder has none
-    losses: Rows  # of each person of a series, vote by vote; nothing of a deployment
     learnt: Sequence[Learnt]  # by its adversaries
     dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
-    audit: Audit | None  # what an audit found whose folder lies in this one; None where there is none
     pictures: Mapping[str, bytes]  # as `pictures_in` returns them
     is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
     command: str  # that repeats it; empty where the folder does not say
@@ -213,7 +172,7 @@ class RunLeft:
 
 
 def read_run(path: Path) -> RunLeft:
-    """Return what a run, a series, a server or one party left in its folder.
+    """Return what a run, a server or one party left in its folder.
 
     Raises:
         ConfigurationError: it is no run's folder, a file in it is damaged, or it was written by a later Psephos.
@@ -225,6 +184,8 @@ def read_run(path: Path) -> RunLeft:
     check_files(path)
     run: RunJSON | None = read_as(path / "run.json", RunJSON) if "run.json" in names else None
     result: Released | None = read_as(path / "result.json", Released) if "result.json" in names else None
+    allowed = "a single run, such as the folder of one of its votes"
+    refuse(result is not None and result.series, _RUN, f"{path}, a series of votes", allowed)
     scenario = _read_json(path / "scenario.json") if "scenario.json" in names else None
     command = read_command(path)
     written = result.outcome if result is not None else None
@@ -236,13 +197,10 @@ def read_run(path: Path) -> RunLeft:
     named = ("" if result is None else result.protocol) or str(settings.get("protocol", ""))
     protocol = named or ("" if about is None else about.protocol)
     outcome, missing = _decoded(protocol, written, path)
-    votes = () if result is None else result.votes
     entries = read_ledger(path) if "ledger.jsonl" in names else None
     name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
     if kind != "party":  # whose folder may have the party's name
-        name = settings.get("name") or (result and (result.session or result.series)) or path.resolve().name
-    tells_losses = kind == "series" and not is_deployment and "losses.csv" in names
-    audit = path / "audit" / "audit.json"
+        name = settings.get("name") or (result and result.session) or path.resolve().name
     return RunLeft(
         path=path,
         kind=kind,
@@ -255,13 +213,10 @@ def read_run(path: Path) -> RunLeft:
         result=result,
         outcome=outcome,
         missing_protocol=missing,
-        outcomes=[_decoded(protocol, vote.get("outcome"), path)[0] for vote in votes],
         entries=entries,
         estimates=rows_in(path / "estimates.csv") if "estimates.csv" in names else None,
-        losses=rows_in(path / "losses.csv") if tells_losses else [],
         learnt=_parsed(path / "adversaries.json", list[Learnt]) if "adversaries.json" in names else (),
         dropped=_read_dropped(path / "events.jsonl") if "events.jsonl" in names and not is_deployment else (),
-        audit=read_as(audit, Audit) if audit.exists() else None,
         pictures=pictures_in(path),
         is_deployment=is_deployment,
         command=command,
@@ -272,14 +227,6 @@ def read_command(folder: Path) -> str:
     """Return the command that repeats what left a folder; empty where the folder does not say."""
     file = folder / COMMAND
     return read_as(file, _Command).command if file.exists() else ""
-
-
-def read_votes(left: RunLeft, most: int) -> list[RunLeft | None]:
-    """Return what the first votes of a series left, `most` at most; None of one without a folder of its own."""
-    votes = () if left.kind != "series" or left.result is None else left.result.votes[:most]
-    folders = [left.path / str(vote.get("folder", "")) for vote in votes]
-    is_own = [_VOTE.fullmatch(own.name) and own.parent == left.path and own.is_dir() for own in folders]
-    return [read_run(own) if is_there else None for own, is_there in zip(folders, is_own, strict=True)]
 
 
 def pictures_in(folder: Path) -> dict[str, bytes]:
@@ -325,8 +272,6 @@ def _kind_of(
     """Return what a folder is of, by the names in it, and whether it is a deployment's."""
     is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
     kind: Kind = "party" if is_party else "run"
-    if (result is not None and result.series) or (run is not None and scenario is None and "losses.csv" in names):
-        kind = "series"
     kinds = {run.kind if run is not None else "", result.kind if result is not None else ""}
     is_served = run is not None and bool(run.kind)
     has_secure_noise = scenario is not None and scenario.get("noise") == "secure"

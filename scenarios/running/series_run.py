@@ -25,7 +25,9 @@ from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, c
 from ...protocol.roles import SessionKind
 from ..adversaries.role import Lesson, Role, Voted
 from ..plugins import ARRAY
+from ..presentation import briefs_of
 from ..presentation.numbers import some
+from ..reading.times import say_period
 from ..verdicts import round_up
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
@@ -36,7 +38,8 @@ from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
 from .session_facts import SessionFacts, about, prices_of
-from .statements import certainty_of, model_of
+from .statements import certainty_of, meaning_of, model_of, trust_of
+from .studies import Study, StudyTable, write_study
 from .writing import describe_failure
 
 Watching = Callable[[Local], AbstractContextManager[Watcher]]
@@ -169,15 +172,86 @@ def run_series(
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
         how["seconds"] = time.perf_counter() - started
         folder.write_json("run.json", {"schema": SCHEMA, **how, **versions, **failure})
+        if failure:
+            write_study(folder, _study_of(series, resolved, held, accounts, failure=str(failure["failure"]["reason"])))
     result = _result_of(series, held, accounts, is_secure="secure" in {side.scenario.noise for side in resolved})
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows, is_exact=True)
     lessons = _learn(resolved, held)
     setting = _setting_of(_trusting_most(resolved), held)
+    folder.write_table("votes.csv", _rows_of_votes(held, resolved))
+    write_study(folder, _study_of(series, resolved, held, accounts, lessons=lessons))
     if lessons:
         write_lessons(folder, lessons, pictures=pictures, setting=setting)
     return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons, setting=setting)
+
+
+def say_allowance(series: Series) -> str:
+    """Return what each party may lose, as a phrase; empty where nothing limits it."""
+    allowance, budget = series.allowance, series.allowance.budget
+    if budget is None:
+        return ""
+    at_delta = f" (δ = {budget.delta:g})" if budget.delta else ""
+    limit = f"ε at most {round_up(budget.epsilon, 6):g}{at_delta} for each {series.client_role}"
+    if not math.isinf(budget.datum):
+        limit = f"{limit} and {budget.datum:g} for each datum"
+    if allowance.period_seconds is None:
+        return f"{limit} in all"
+    said = f"{limit} in any {say_period(allowance.period_seconds)}"
+    return said + ("" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all")
+
+
+def _rows_of_votes(held: Sequence[Held], resolved: Sequence[Local]) -> list[dict[str, object]]:
+    """Return a row for each vote: what is decided, who came, and what came of it; nobody where that is private."""
+    rows: list[dict[str, object]] = []
+    hides = any(side.protocol.hides_participation for side in resolved)
+    for each in held:
+        row: dict[str, object] = {"vote": each.vote.number, "title": each.vote.scenario.title, "folder": each.folder}
+        if not hides:
+            row |= {"parties": len(each.names), "refused_no_budget": len(each.refused)}
+        outcome = None if each.finished is None else each.finished.record.outcome
+        briefs = () if outcome is None else briefs_of(outcome)
+        said = "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs)
+        rows.append({**row, "outcome": said or str(each.failure or "")})
+    return rows
+
+
+def _study_of(
+    series: Series,
+    resolved: Sequence[Local],
+    held: Sequence[Held],
+    accounts: Accounts,
+    *,
+    lessons: Sequence[Lesson] = (),
+    failure: str = "",
+) -> Study:
+    """Return what the page of a series says: each vote has a folder of its own, and a page."""
+    persons = [*map(accounts.entries_of, accounts.persons)]
+    paid = " ".join(meaning_of(prices_of(*persons), party=series.client_role)) if persons else "nothing."
+    limit = say_allowance(series) or "what votes cost adds up, without a limit"
+    is_secure = "secure" in {side.scenario.noise for side in resolved}
+    hides = any(side.protocol.hides_participation for side in resolved)
+    told = [f"{each.role}, {each.who}: {' '.join(each.sentences)}" for each in lessons]
+    came = sum(each.finished is not None for each in held)
+    return Study(
+        kind="Series of votes",
+        title=series.title,
+        facts=[some(len(resolved), "vote"), *([] if is_secure else ["a simulation, which protects nobody"])],
+        verdict=[
+            f"{came:,} of {some(len(held), 'vote')} came to an outcome.",
+            *([f"The series ended: {failure}."] if failure else []),
+            f"Privacy loss per person over all votes: {paid}",
+            f"Over the series: {limit}.",
+        ],
+        tables=[
+            StudyTable(name="series", picture="The votes, one after another"),
+            StudyTable(name="votes", caption="The votes"),
+            *([] if is_secure or hides else [StudyTable(name="losses", caption="ε of each person, by vote")]),
+            *(StudyTable(name=f"adversary-{number}", caption=each.role) for number, each in enumerate(lessons, 1)),
+        ],
+        notes=[*trust_of(facts_of_votes(resolved)), *told],
+    )
 
 
 def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.privacy import Budget
 from ..presentation import briefs_of, drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
 from ..presentation.numbers import capitalized, some
@@ -16,10 +15,8 @@ from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
-from ..verdicts import round_up
-from .reader import BudgetLeft
 from .series import Series, Vote
-from .series_run import FinishedSeries, Held
+from .series_run import FinishedSeries, Held, say_allowance
 from .session_facts import prices_of
 from .statements import meaning_of
 
@@ -33,31 +30,6 @@ _LOSS_INCHES: Final = 2.0
 _WIDER: Final = 0.9
 _ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "markersize": 6, "linewidth": 2}
 _ROW_INCHES: Final = 0.25
-
-
-def say_allowance(series: Series) -> str:
-    """Return what each party may lose, as a phrase; empty where nothing limits it."""
-    allowance = series.allowance
-    if allowance.budget is None:
-        return ""
-    return say_limit(
-        allowance.budget,
-        role=series.client_role,
-        period_seconds=allowance.period_seconds,
-        in_all=None if allowance.in_all is None else allowance.in_all.epsilon,
-    )
-
-
-def say_limit(budget: Budget | BudgetLeft, *, role: str, period_seconds: float | None, in_all: float | None) -> str:
-    """Return a limit of losses as a phrase: ε at a δ in a period, or in all of the series, and what holds beside it."""
-    at_delta = f" (δ = {budget.delta:g})" if budget.delta else ""
-    limit = f"ε at most {round_up(budget.epsilon, 6):g}{at_delta} for each {role}"
-    if not math.isinf(budget.datum):
-        limit = f"{limit} and {budget.datum:g} for each datum"
-    if period_seconds is None:
-        return f"{limit} in all"
-    said = f"{limit} in any {say_period(period_seconds)}"
-    return said + ("" if in_all is None else f", and {in_all:g} in all")
 
 
 def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) -> None:

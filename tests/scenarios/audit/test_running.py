@@ -301,7 +301,8 @@ def test_the_command_shows_the_table_of_an_audit_that_was_ended(
     assert said.startswith("No proof is refuted. 1 loss in 0 s: ")
     assert "The run was ended before 1 more case came to be audited." in said
     assert (
-        ended.err.splitlines()[-1] == "psephos: interrupted; out keeps audit.csv, audit.json, command.json, report.html"
+        ended.err.splitlines()[-1]
+        == "psephos: interrupted; out keeps audit.csv, audit.json, command.json, report.html, study.json"
     )
 
 

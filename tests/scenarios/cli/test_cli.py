@@ -43,7 +43,6 @@ def test_a_run_shows_trust_phases_outcome_and_price(psephos: Psephos) -> None:
         "True margin",
         "ε proven",
         "Privacy loss per person: Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
-        "optimal: ± 10.4 instead of ± 39.0",
         "Everything is in out",
     ):
         assert shown in ended.out

@@ -132,9 +132,11 @@ def test_the_csv_files_say_what_the_json_says_and_tables_without_rows_have_none(
 ) -> None:
     found, path, lines = reproduced
     assert {file.name for file in path.iterdir()} == {
+        "claims.csv",
         "even-ones.csv",
         "odd.csv",
         "reproduction.json",
+        "study.json",
         "summary.md",
     }
     whole: dict[str, Any] = msgspec.json.decode((path / "reproduction.json").read_bytes())

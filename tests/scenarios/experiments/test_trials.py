@@ -37,7 +37,7 @@ from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.tables import snapped
 from psephos.scenarios.truth_discovery.measures import error_rate_of
-from psephos.scenarios.verdicts import round_up
+from psephos.scenarios.verdicts import at_most
 from thoroughness import IS_FULL, draws
 
 PICTURES = () if IS_FULL else ("--no-pictures",)
@@ -430,7 +430,7 @@ def test_the_command_leaves_tables_and_says_what_it_found(psephos: Psephos) -> N
     ended = psephos("trials", *words, "--out", "one", "--workers", "1", *PICTURES)
     again = psephos("trials", *words, "--out", "two", "--workers", "2", "--json", "--no-pictures")
     assert (ended.status, again.status) == (0, 0), ended.err + again.err
-    names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json", "command.json", "report.html"}
+    names = {"trials.csv", "summary.csv", "traffic.csv", "summary.json", "study.json", "command.json", "report.html"}
     drawn: set[str] = set() if PICTURES else {"pictures.json", "trials.png", "trials.svg", "trials-narrow.svg"}
     assert {path.name for path in Path("one").iterdir()} == names | drawn
     for name in names - ({"report.html"} if drawn else set()):  # the page has the pictures
@@ -522,7 +522,7 @@ def test_a_best_is_named_among_cells_of_equal_proven_losses_alone(
         proven = total_of(losses).proven
         assert each["epsilon_proven"] == proven
         assert {float(row["epsilon_proven"]) for row in rows if row[key] == value} == {proven}
-        assert f"{key} = {value}, ε proven = {round_up(proven, 4):g}" in Parts(Path("out/report.html").read_text()).text
+        assert f"{value} {at_most(proven)} " in Parts(Path("out/report.html").read_text()).text
         parts = [loss.part for loss in losses if loss.part is not None]
         for part in parts:
             assert each[f"epsilon_proven_of_{part.unit.replace(' ', '_')}"] == part.proven

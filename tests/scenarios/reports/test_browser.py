@@ -9,8 +9,6 @@ import pytest
 from browsers import in_a_browser, open_browser, violations_of
 from psephos.scenarios import RunFolder, load_scenario, load_series, resolve, run_in_folder
 from psephos.scenarios.reports import write_report
-from psephos.scenarios.reports.comparison import compare_runs, page_of_comparison
-from psephos.scenarios.reports.page import write_page
 from psephos.scenarios.running.series_run import resolve_series, run_series
 
 WIDTHS = (390, 820, 1280)
@@ -28,7 +26,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Pages of runs with pictures and adversaries, and of two beside each other."""
+    """Pages of runs with pictures and adversaries, and of a series."""
     folder = tmp_path_factory.mktemp("pages")
     scenarios = {
         "eu-council": (),
@@ -39,14 +37,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
     for name, settings in scenarios.items():
         run_in_folder(resolve(load_scenario(name, ["seed=7", *settings])), RunFolder(folder / name))
-    again = resolve(load_scenario("eu-council", ["seed=8", "epsilon=9"]))
-    run_in_folder(again, RunFolder(folder / "again"), pictures=False)
     made = {name: write_report(folder / name) for name in scenarios}
     series = load_series("housing-cooperative", ["seed=7"])
     run_series(series, resolve_series(series), RunFolder(folder / "series"))
     made["series"] = write_report(folder / "series")
-    made["comparison"] = folder / "comparison.html"
-    write_page(page_of_comparison(compare_runs([folder / "eu-council", folder / "again"])), made["comparison"])
     return made
 
 
@@ -80,7 +74,7 @@ def opened(browser: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "consortium", "comparison", "series"])
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-societies", "consortium", "series"])
 def test_a_page_fits_every_screen_and_axe_finds_nothing(
     opened: Any, pages: dict[str, Path], name: str, scheme: str
 ) -> None:
@@ -166,14 +160,6 @@ def test_the_keyboard_reaches_everything_from_the_skip_link_on(opened: Any, page
     assert {"BUTTON", "A", "DIV"} <= reached  # headers, downloads, and what scrolls
 
 
-def test_the_keyboard_leads_from_the_table_of_votes_to_a_vote(opened: Any, pages: dict[str, Path]) -> None:
-    page = opened(pages["series"], viewport={"width": 820, "height": 900})
-    page.locator('a[href="#vote-3"]').focus()
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/report.html#vote-3")
-    assert 0 <= page.locator("#vote-3").bounding_box()["y"] < 450
-
-
 def test_a_table_downloads_from_disk_with_all_digits(opened: Any, pages: dict[str, Path]) -> None:
     page = opened(pages["eu-council"])
     with page.expect_download() as expected:
@@ -199,7 +185,7 @@ def test_it_prints_on_paper_in_dark_ink(opened: Any, pages: dict[str, Path]) -> 
     assert len(page.pdf()) > 10_000
 
 
-@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-features", "consortium", "comparison", "series"])
+@pytest.mark.parametrize("name", ["eu-council", "sybil", "two-features", "consortium", "series"])
 def test_on_paper_nothing_is_cut_off_and_tables_can_repeat_their_headers(
     opened: Any, pages: dict[str, Path], name: str
 ) -> None:

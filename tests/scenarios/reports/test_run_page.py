@@ -179,12 +179,13 @@ def _of_another_run(folder: Path, other: Path) -> None:
         shutil.copy(other / name, folder)
 
 
-def _under_another_name(folder: Path, other: Path) -> None:
+def _under_another_name(folder: Path, _other: Path) -> None:
     for name in ("estimates.svg", "estimates-narrow.svg"):
-        shutil.copy(other / name, folder / name.replace("estimates", "series"))
-    text = (folder / "pictures.json").read_text(encoding="utf-8")
-    (folder / "pictures.json").write_text(text.replace("estimates.svg", "series.svg"), encoding="utf-8")
-    (folder / "estimates.svg").unlink()
+        shutil.copy(folder / name, folder / f"old-{name}")
+    shutil.copy(folder / "old-estimates-narrow.svg", folder / "estimates.svg")
+    told = json.loads((folder / "pictures.json").read_bytes())
+    told["estimates.svg"] = told["estimates-narrow.svg"]
+    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
 
 
 def _of_other_results(folder: Path, _other: Path) -> None:
@@ -447,60 +448,26 @@ def test_a_word_for_the_model_of_trust_is_no_text_about_it(psephos: Psephos) -> 
         assert "<p><bdi>central</bdi></p>" not in shown
 
 
-def test_a_series_has_a_page_with_every_vote_and_what_all_cost(psephos: Psephos) -> None:
-    assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
+def test_a_series_has_a_page_of_its_votes_and_of_what_each_person_lost(psephos: Psephos) -> None:
+    assert psephos("run", "housing-cooperative", "--out", "out", "--no-pictures", "--seed", "7").status == 0
     page = page_in(Path("out"))
     for said in (
-        "4 of 4 votes came to an outcome",
-        "Energy",
-        "Privacy loss per person over all votes: at most ε = 3",
-        "late-comer",
-    ):
-        assert said in page.text
-
-
-@pytest.mark.full("a series more")
-def test_each_vote_of_a_series_has_a_part_of_the_page_that_the_table_leads_to(psephos: Psephos) -> None:
-    assert psephos("run", "housing-cooperative", "--out", "out", "--seed", "7").status == 0
-    page = page_in(Path("out"))
-    for said in (
-        "Vote 2: Solar panels",
-        "Not thereAalto, Curie, Franklin",
-        "Who took part4 of 7 partners Left out: no budgetBrecht, Dijkstra, Erdős Privacy loss per personSomeone",
-        "who starts at 50 : 50 ends at most 95.3 % sure of one person's vote (ε = 3).",
-        "What was estimated in vote 4",
-        "at most ε = 9 (proven, replace-one). Someone who starts at 50 : 50 ends at most 99.988 % sure of one person's",
-        "The budget: ε at most 6 for each partner in any 7 days, and 9 in all.",
-        "Little protection: ε = 9 over all votes",
+        "4 of 4 votes came to an outcome.",
+        "Solar panels",
+        "at most 99.988 % sure of one person's vote",
+        "ε at most 6 for each partner in any 7 days, and 9 in all.",
+        "Gauss",
+        "the command that repeats it: psephos run housing-cooperative",
     ):
         assert said in page.text, said
-    ids = [identifier for identifier in page.values("id") if identifier]
-    assert len(ids) == len(set(ids))
-    links = [link.removeprefix("#") for link in page.values("href") if link.startswith("#")]
-    assert {f"vote-{number}" for number in range(1, 5)} < set(links) <= set(ids)
-    assert [tag for tag, _ in page.tags].count("svg") == 2 * 5  # each for wide and for narrow screens
-
-
-def test_a_vote_of_kept_reports_costs_what_is_new_in_it(psephos: Psephos) -> None:
-    """The weights are reported in the first vote, and repeated in the others; one partner joins with the second."""
-    assert psephos("run", "one-game", "--out", "out", "--no-pictures", "--seed", "7").status == 0
-    first, second, third = page_in(Path("out")).text.split("Privacy loss per personSomeone who ")[1:4]
-    assert "(ε = 1.5)" in first[:90]
-    assert "(ε = 1.5)" in second[:90]  # the late-comer's
-    assert "(ε = 0.5)" in third[:90]
 
 
 @pytest.mark.bad_input("a series whose votes have titles, names and folders that somebody made up to do harm")
 def test_hostile_votes_are_shown_and_no_folder_beside_the_series_is_opened(psephos: Psephos) -> None:
     assert psephos("run", "housing-cooperative", "--out", "out", "--no-pictures", "--seed", "7").status == 0
-    assert psephos("run", "consortium", *SMALL, "--out", "vote-9", "--set", "title=a secret vote").status == 0
-    result = json.loads(Path("out/result.json").read_text(encoding="utf-8"))
-    for vote, title, folder in zip(
-        result["votes"], HOSTILE, ("../vote-9", str(Path("vote-9").resolve()), "vote-3/../../vote-9", ""), strict=False
-    ):
-        vote["title"], vote["folder"], vote["refused"] = title, folder, list(HOSTILE)
-    result["votes"][3]["at"] = "\u202emoc.live"
-    Path("out/result.json").write_text(json.dumps(result), encoding="utf-8")
+    study = json.loads(Path("out/study.json").read_text(encoding="utf-8"))
+    study |= {"title": HOSTILE[0], "verdict": list(HOSTILE), "notes": list(HOSTILE)}
+    Path("out/study.json").write_text(json.dumps(study), encoding="utf-8")
     losses = Path("out/losses.csv")
     losses.write_text(losses.read_text(encoding="utf-8").replace("Gauss", '"<b onload=""alert(4)"">Gauss"'), "utf-8")
     assert psephos("report", "out").status == 0
@@ -512,21 +479,20 @@ def test_hostile_votes_are_shown_and_no_folder_beside_the_series_is_opened(pseph
         assert page.text.count(name) >= 2
     assert '<b onload="alert(4)">Gauss' in page.text
     assert "\u202e" not in page.text
-    assert "What was estimated in vote" not in page.text
-    assert "joint data space" not in page.text
 
 
-def test_an_audit_in_the_folder_is_shown_beside_the_ledger(psephos: Psephos) -> None:
+def test_an_audit_in_the_folder_is_shown_on_a_runs_page(psephos: Psephos) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
-    row = {"group": "k-rr", "name": "k = 4", "unit": "answer", "claimed": 1.0, "proven": None, "audited": 0.93}
-    report = {"rows": [{**row, "verdict": "consistent"}], "confidence": 0.99}
     Path("out/audit").mkdir()
-    Path("out/audit/audit.json").write_text(json.dumps(report), encoding="utf-8")
+    study = {"kind": "Audit", "title": "Audit of k-rr", "verdict": ["No proof is refuted."]}
+    table = {"name": "audit", "caption": "What an audit found"}
+    Path("out/audit/study.json").write_text(json.dumps({**study, "tables": [table]}), encoding="utf-8")
+    Path("out/audit/audit.csv").write_text("name,proven,audited\nk = 4,1.0,0.93\n", encoding="utf-8")
     assert psephos("report", "out").status == 0
     page = page_in(Path("out"))
-    assert "k-rr: k = 4 answer 1 ∞ 0.930 – consistent" in page.text
-    assert "hold at once with confidence 0.99" in page.text
-    Path("out/audit/audit.json").write_text('{"rows": [{}]}', encoding="utf-8")
+    assert "No proof is refuted." in page.text
+    assert "k = 4" in page.text
+    Path("out/audit/study.json").write_text('{"tables": [{}]}', encoding="utf-8")
     assert psephos("report", "out").status == 2
 
 

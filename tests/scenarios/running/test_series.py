@@ -12,8 +12,7 @@ from psephos.scenarios import load_scenario
 from psephos.scenarios.running.config import shipped_series
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.series import Series, is_series, load_series
-from psephos.scenarios.running.series_run import resolve_series
-from psephos.scenarios.running.series_shown import say_allowance
+from psephos.scenarios.running.series_run import resolve_series, say_allowance
 from psephos.scenarios.running.synthetic import digest_of
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
