@@ -59,7 +59,6 @@ GALLERY: Final = {
     "gallery-crowd.png": ("run crowd", "estimates.svg"),
     "gallery-cultures.png": ("run cultures", "estimates.svg"),
     "fair-voting.png": ("run two-societies", "estimates.svg"),
-    "collusion-sweep.png": ("run collusion-sweep", "adversary-1.svg"),
 }
 """What `gallery.md` shows: picture → words of the command that draws it, and which of its files; none for its page.
 

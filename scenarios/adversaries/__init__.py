@@ -3,6 +3,6 @@
 A module for each role; what they have in common is in `role`, and a scenario's tables are read in `reading`.
 """
 
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series
+from .role import Happened, Lesson, Role, Row, Scene
 
-__all__ = ["Figure", "Happened", "Lesson", "Role", "Row", "Scene", "Series"]
+__all__ = ["Happened", "Lesson", "Role", "Row", "Scene"]

@@ -25,7 +25,7 @@ from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
 from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, Voted, check_between
+from .role import Happened, InferringRole, Lesson, Row, Scene, Voted, check_between
 from .trials import try_coalition
 
 _MOST_TIMES: Final = 100
@@ -109,7 +109,6 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
                 *(() if anew is None else anew.say(scene.protocol)),
             ),
             rows=rows,
-            figures=(self._figure(tried, allowed, secret, are_alike=are_alike),),
         )
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
@@ -167,8 +166,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         elif not are_alike:
             yield (
                 f"A ledger with a budget of whoever pays most answers {allowed:,} of them and refuses from session "
-                f"{allowed + 1:,} on, before anything is drawn. Those of others may answer more: no picture has a "
-                "budget."
+                f"{allowed + 1:,} on, before anything is drawn. Those of others may answer more."
             )
         elif allowed:
             yield (
@@ -178,28 +176,6 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             )
         else:
             yield "A ledger with this budget refuses the first session already."
-
-    def _figure(self, tried: Sequence["_Tried"], allowed: int, secret: str, *, are_alike: bool) -> Figure:
-        votes = tuple(float(number) for number in range(1, self.votes + 1))
-        success = tuple(own.found.success for own in tried)
-        errors = tuple(own.found.success_error for own in tried)
-        series = [
-            Series(name="sessions with fresh noise", x=votes, y=success, errors=errors),
-            Series(name="asked again in one session", x=votes, y=(success[0],) * len(votes)),
-        ]
-        if allowed < self.votes and are_alike:
-            after = success[allowed - 1] if allowed else tried[0].found.baseline
-            held = (*success[:allowed], *[after] * (self.votes - allowed))
-            series.append(Series(name="sessions on a ledger with a budget", x=votes, y=held))
-        bounds = tuple(own.bound for own in tried)
-        series.append(Series(name="proven bound", x=votes, y=bounds, style="bound"))
-        return Figure(
-            title=f"How often the {secret} is named rightly",
-            x_label="times that the same parties are asked",
-            y_label="probability",
-            series=tuple(series),
-            is_share=True,
-        )
 
     def _rows_of_ways(self, scene: Scene, anew: AskedAnew) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""

@@ -28,16 +28,13 @@ from ..attacks import (
 from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
 from .role import (
-    Figure,
     Happened,
     InferringRole,
     Lesson,
     Row,
     Scene,
     Voted,
-    belief_figure,
     check_at_least,
-    success_figure,
 )
 from .trials import try_coalition
 
@@ -111,7 +108,6 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
                 *([caveat] if caveat else []),
             ),
             rows=_rows(scene, attack, posteriors, owners, secret=secret),
-            figures=tuple(_figures(posteriors, tried, epsilon=epsilon if is_average else math.inf, secret=secret)),
         )
         return msgspec.structs.replace(told, refutes_ledger=is_refuted)
 
@@ -223,15 +219,3 @@ def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray
             row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]
         rows.append(row)
     return rows
-
-
-def _figures(posteriors: Posteriors, tried: Evaluation, *, epsilon: float, secret: str) -> list[Figure]:
-    prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior[0]
-    bars = {"guessing": (tried.baseline, 0.0), "coalition": (tried.success, tried.success_error)}
-    if math.isfinite(epsilon):
-        bars["bound"] = (success_bound(epsilon, prior), 0.0)
-    figures = [success_figure(f"Naming the {secret} rightly", bars)]
-    if len(posteriors.probabilities) == 1 and len(posteriors.labels) <= _MOST_BARS:
-        beliefs = {"before": prior, "after": posteriors.probabilities[0]}
-        figures.append(belief_figure(secret, posteriors.labels, beliefs))
-    return figures

@@ -6,8 +6,7 @@ has all there is to have: size adds nothing to its line. In the central model th
 everything, so that all that is bounded is what the others learn from the release; it has a panel of its own.
 """
 
-import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -15,8 +14,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
-from ..verdicts import at_most
-from .role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_at_least
+from .role import Happened, Lesson, Role, Row, Scene, check_at_least
 from .trials import try_coalition
 
 # Sizes that are tried unless others are named: all but one, half, a quarter … of the parties.
@@ -64,9 +62,6 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         """Return success and advantage of each coalition."""
         # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
-        panels: list[Figure] = []
-        trusted: dict[str, float] = {}
-        numbers: set[int] = set()
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
         for place, (title, case, attack, secret) in enumerate(self._each(scene)):
             happened.on_step(place, number)
@@ -78,21 +73,12 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             for (has_server, size), evaluation in found.items():
                 bound = losses[has_server]
                 rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
-            bounded = {who: evaluation for who, evaluation in found.items() if math.isfinite(losses[who[0]])}
-            panels.append(_panel(bounded, f"{title}: {secret}", epsilon=epsilon, bound=losses[False]))
-            if len(bounded) < len(found):
-                most = max(own.advantage for who, own in found.items() if who not in bounded)
-                trusted[title] = max(most, trusted.get(title, 0.0))
-            numbers.add(len(case.names))
         return Lesson(
             role=self.name,
             who="coalitions of every size, with and without the server",
             trust="Each coalition is semi-honest, and the target's only protection is its own noise, or the server's.",
             sentences=tuple(_sentences(rows)),
             rows=tuple(rows),
-            figures=(*panels, *([_panel_of_trusted(trusted)] if trusted else [])),
-            setting=f"{_range_of(numbers)} parties in each session: coalitions infer the first one's secret · ε "
-            "proven against all but a trusted server · advantage: 0 is guessing, 1 is knowing",
         )
 
     def _sweep(self, scene: Scene, attack: Attack, secret: str) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
@@ -147,53 +133,6 @@ def _sizes(most: int) -> tuple[int, ...]:
     """Return some sizes from none to all: the last step, from all but one, is where most happens."""
     shares = [0.0, _LEAST_SHARE, 0.25, 0.5, 0.75, 1.0]
     return tuple(sorted({round(share * most) for share in shares} | {max(0, most - 1)}))
-
-
-def _panel(found: Mapping[tuple[bool, int], Evaluation], row: str, *, epsilon: float, bound: float) -> Figure:
-    """Return what is drawn of one case at one ε: the others alone, with the server, and what is ruled out.
-
-    `found` is by whether the server is in, where a proof bounds that, and by how many others; `bound` is the loss that
-    is proven against all others.
-    """
-    series: list[Series] = []
-    for has_server, who in ((False, "others alone"), (True, "others and the server (local model)")):
-        own = {size: evaluation for (of_server, size), evaluation in found.items() if of_server is has_server}
-        if own or not has_server:
-            series.append(
-                Series(
-                    name=who,
-                    x=tuple(map(float, own)),
-                    y=tuple(evaluation.advantage for evaluation in own.values()),
-                    errors=tuple(each.success_error / (1 - each.baseline) for each in own.values()),
-                    color=int(has_server),
-                )
-            )
-    if found:
-        baseline = next(iter(found.values())).baseline
-        most = (success_bound(bound, [baseline]) - baseline) / (1 - baseline)
-        ends = min(size for _, size in found), max(size for _, size in found)
-        series.append(Series(name="bound", x=tuple(map(float, ends)), y=(most, most), style="bound"))
-    proven = "" if math.isclose(bound, epsilon) else f" (for this secret {at_most(bound, 4)})"
-    return Figure(
-        title=f"ε = {epsilon:g}{proven}",
-        x_label="others in the coalition",
-        y_label="advantage",
-        series=tuple(series),
-        is_share=True,
-        row=row,
-    )
-
-
-def _panel_of_trusted(trusted: Mapping[str, float]) -> Figure:
-    """Return what is drawn of servers whom a protocol trusts: what they know, by case, which no ε is to bound."""
-    series = Series(name="the server", x=tuple(trusted), y=tuple(trusted.values()), style="bars", color=4)
-    title, label = "The trusted server itself: it is shown every value", "advantage; no ε is claimed against it"
-    return Figure(title=title, x_label="", y_label=label, series=(series,), is_share=True)
-
-
-def _range_of(numbers: Collection[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _row(

@@ -23,7 +23,7 @@ from ...protocol.phases import Phase
 from ...transports.tap import Traffic
 from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
 from ..verdicts import round_up
-from .role import Figure, Happened, InferringRole, Lesson, Row, Scene, Series, bars_figure
+from .role import Happened, InferringRole, Lesson, Row, Scene
 
 _DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
 _MOST_ROWS: Final = 64  # candidates, where a row is anything
@@ -59,23 +59,12 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
                     "guessing": as_needed.baseline,
                 }
             )
-        names = tuple(phase.name for phase in scene.protocol.phases)
-        sent, compact = (tuple(float(row[f"bits {how}"]) for row in rows) for how in ("as sent", "if compact"))
+        compact = [float(row["bits if compact"]) for row in rows]
         return self.lesson(
             who="somebody between the parties and their server",
             trust="The observer reads no content, as if all were encrypted, and changes nothing.",
             sentences=_sentences(scene, upstream, max(compact, default=0.0), secret=secret),
             rows=rows,
-            figures=(
-                _timeline(happened.traffic),
-                bars_figure(
-                    f"What the size of a report tells of the {secret}",
-                    "bits",
-                    names,
-                    {"as sent": sent, "if numbers took as few bytes as they need": compact},
-                    x_label="phase",
-                ),
-            ),
         )
 
 
@@ -158,21 +147,3 @@ def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret
     told.append(f"If numbers took as few bytes as they need, the sizes of a phase would tell up to {most:.3f} bits.")
     told.append("Times are not covered: who answers slowly, or not at all, is seen.")
     return told
-
-
-def _timeline(traffic: Sequence[Traffic]) -> Figure:
-    """Return the bytes of each connection as they were seen."""
-    shown = [seen for seen in traffic if seen.num_bytes and seen.connection < _MOST_DRAWN]
-    series: list[Series] = []
-    for is_upstream, name in ((True, "to the server"), (False, "to the party")):
-        own = [seen for seen in shown if seen.is_upstream is is_upstream]
-        series.append(
-            Series(
-                name=name,
-                x=tuple(1000 * seen.seconds for seen in own),
-                y=tuple(float(seen.num_bytes) for seen in own),
-                style="points",
-            )
-        )
-    title = f"What is seen of the first {min(_MOST_DRAWN, 1 + max((seen.connection for seen in shown), default=0))}"
-    return Figure(title=f"{title} connections", x_label="milliseconds", y_label="bytes", series=tuple(series))

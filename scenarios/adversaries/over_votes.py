@@ -16,7 +16,7 @@ from ...protocol.arrays import FloatArray
 from ...protocol.privacy import NeighboringRelation, total_of
 from ..attacks import Attack, Coalition, Seen, infer, success_bound
 from ..verdicts import round_up
-from .role import Figure, Lesson, Row, Scene, Series, Voted
+from .role import Lesson, Row, Scene, Voted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,6 @@ def lesson_over(
         trust=trust,
         sentences=(f"{said}{again}",),
         rows=tuple(_row_of_one(each, votes, prior) if len(last.names) == 1 else _row(each, prior) for each in beliefs),
-        figures=(_figure(beliefs, prior, secret=secret),),
     )
 
 
@@ -172,29 +171,6 @@ def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Ro
         "surest belief": belief.surest,
         "at most": success_bound(belief.epsilon, prior),
     }
-
-
-def _figure(beliefs: Sequence[Belief], prior: FloatArray, *, secret: str) -> Figure:
-    votes = tuple(str(each.number) for each in beliefs)
-    named = Series(
-        name="share named rightly",
-        x=votes,
-        y=tuple(each.success for each in beliefs),
-        errors=tuple(math.sqrt(each.success * (1 - each.success) / len(each.names)) for each in beliefs),
-    )
-    bounds = tuple(success_bound(each.epsilon, prior) for each in beliefs)
-    return Figure(
-        title=f"What is believed of the {secret} from vote to vote",
-        x_label="vote",
-        y_label="probability",
-        series=(
-            Series(name="surest belief", x=votes, y=tuple(each.surest for each in beliefs)),
-            Series(name="most that it may be", x=votes, y=bounds, style="bound"),
-            *([named] if len(beliefs[-1].names) > 1 else []),
-            Series(name="guessing", x=votes, y=(1 / len(prior),) * len(votes), style="reference"),
-        ),
-        is_share=True,
-    )
 
 
 def _columns_of(voted: Voted) -> list[str]:

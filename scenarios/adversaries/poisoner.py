@@ -19,8 +19,8 @@ from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
 from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
 from ..verdicts import round_up
 from .masked_push import MaskedPush
-from .pushing import Pushed, PushingRole, others_by_lot, poisoners
-from .role import Figure, Happened, Lesson, Row, Scene, Series, bars_figure
+from .pushing import Pushed, PushingRole, poisoners
+from .role import Happened, Lesson, Row, Scene
 
 _ROUNDING: Final = 1e-9  # a quotient of sums of floats that is meant to be 1
 _SHARES: Final = 7  # shares of poisoners that are tried, none and the greatest included
@@ -110,7 +110,6 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
                 *sweep.sentences(),
             ),
             rows=rows,
-            figures=(sweep.figure(before=before), _figure_of_gains(pushed)),
         )
 
     def _sentences(
@@ -165,17 +164,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     def _learn_extremes(self, scene: Scene, happened: Happened) -> Lesson:
         extremes, places = self._extremes(scene), self._places(scene)
         rows = extreme_rows(extremes, places)
-        members: list[int] = places.tolist()
-        order = np.array([*members, *others_by_lot(scene, members)], dtype=np.int64)
         return self.lesson(
-            who=scene.some_parties(len(members)),
+            who=scene.some_parties(len(places)),
             trust=_TRUST,
             sentences=(
                 *say_extremes(extremes, places, rows, happened, direction=self.direction),
                 _undetected(scene),
             ),
             rows=rows,
-            figures=extreme_figures(scene, extremes, rows, order, most_share=self.most_share),
         )
 
 
@@ -225,52 +221,6 @@ class _Sweep:
         most = self.numbers[-1]
         yield f"With up to {most:,} poisoners tried, the decision becomes theirs by {', '.join(told)}."
 
-    def figure(self, *, before: float) -> Figure:
-        """Draw the shift in standard errors against the share of poisoners."""
-        scale, poisoning = self._pushed.honest_error or 1.0, self._pushed.poisoning
-        shares = tuple(number / self._num_parties * 100 for number in self.numbers)
-        series = [
-            Series(
-                name=_IN_WORDS[strategy],
-                x=shares,
-                y=tuple(poisoning.sign * (own - before) / scale for own in self.estimates[strategy]),
-            )
-            for strategy in STRATEGIES
-        ]
-        bound = Series(name="proven bound", x=shares, y=tuple(own / scale for own in self.bounds), style="bound")
-        return Figure(
-            title=f"How far {poisoning.pushed} moves",
-            x_label=f"poisoners, in percent of all {self._pushed.scene.protocol.client_role}s",
-            y_label="standard errors",
-            series=(*series, bound),
-        )
-
-
-def _figure_of_gains(pushed: Pushed) -> Figure:
-    """Draw by how much a chosen report moves more than a false value, against ε."""
-    scene, truthful = pushed.scene, pushed.truthful_range(pushed.places)
-    epsilon: float = getattr(scene.protocol.parameters, "epsilon", None) or 1.0  # where another parameter says it
-    found: list[tuple[float, float]] = []
-    public: list[list[int]] = scene.inputs.public[pushed.places].tolist()
-    for factor in _EPSILONS:
-        try:
-            other = pushed.poisoning.at_epsilon(epsilon * factor)
-            spreads = [other.extremes(row, num_parties=len(scene.names)) for row in public if other.is_concerned(row)]
-        except ConfigurationError:
-            continue  # an ε that this protocol does not take
-        found.append((epsilon * factor, math.fsum(most - least for least, most in spreads) / truthful))
-    x = tuple(epsilon for epsilon, _ in found)
-    return Figure(
-        title=f"What one poisoner weighs, against one {scene.protocol.client_role} who lies about a value",
-        x_label="epsilon",
-        y_label="times",
-        series=(
-            Series(name=_IN_WORDS["greatest"], x=x, y=tuple(gain for _, gain in found)),
-            Series(name=_IN_WORDS["input"], x=x, y=(1.0,) * len(x), style="reference"),
-        ),
-        is_log=True,
-    )
-
 
 def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
     """Return a line for each estimate that is released, without the poisoners and with them; none if no outcome is."""
@@ -316,35 +266,6 @@ def say_extremes(
         "These are the reports in range that push most by the protocol's own tally and outcome. They were searched, "
         "number by number, and nothing is proven: others may push further."
     )
-
-
-def extreme_figures(
-    scene: Scene, extremes: ExtremeReports, rows: Sequence[Row], order: IntArray, *, most_share: float
-) -> tuple[Figure, ...]:
-    """Draw the shift against the share of poisoners, by `order` and up to `most_share`, and of each estimate."""
-    most = max(1, round(most_share * len(order)))
-    numbers = sorted({round(most * step / (_SHARES - 1)) for step in range(_SHARES)})
-    before = extremes.estimates()[extremes.aimed]
-    pushed = {number: extremes.value_with(order[:number]) for number in numbers}
-    known = {number: value for number, value in pushed.items() if math.isfinite(value)}
-    scale = before.standard_error or 1.0
-    series = Series(
-        name="chosen reports",
-        x=tuple(number / len(order) * 100 for number in known),
-        y=tuple(extremes.sign * (value - before.value) / scale for value in known.values()),
-    )
-    sweep = Figure(
-        title=f"How far the estimate {extremes.aimed!r} moves",
-        x_label=f"poisoners, in percent of all {scene.protocol.client_role}s",
-        y_label="standard errors",
-        series=(series,),
-    )
-    if not 1 < len(rows) <= _MOST_BARS:
-        return (sweep,)
-    names, shifts = [str(row["estimate"]) for row in rows], [float(row["in standard errors"]) for row in rows]
-    if not np.all(np.isfinite(shifts)):
-        return (sweep,)
-    return (sweep, bars_figure("How far each estimate moved", "standard errors", names, {"shift": shifts}))
 
 
 def _in_errors(shift: float, before: Estimate) -> float:

@@ -15,12 +15,11 @@ and to say in the end how right the inference was. Most runs have no adversary, 
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
-from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, PsephosError, did_you_mean, refuse, require
 from ...protocol.masking import MaskingMove
 from ...protocol.messages import Hello
@@ -178,73 +177,6 @@ class Voted:
     repeated: Mapping[str, Collection[str]]
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True):
-    """What is drawn of one thing.
-
-    Args:
-        name: what the legend calls it.
-        x: places, or the labels of bars.
-        y: heights.
-        errors: one standard error of each; empty for none.
-        style: a measured "line", a proven "bound" that none of them passes, a thin "reference", single "points", or
-            "bars", each in a row of its own.
-        color: series with the same number have the same color; by default each has its own.
-    """
-
-    name: str
-    x: tuple[float | str, ...]
-    y: tuple[float, ...]
-    errors: tuple[float, ...] = ()
-    style: Literal["line", "bound", "reference", "points", "bars"] = "line"
-    color: int | None = None
-
-
-class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A panel of the picture of what was learnt.
-
-    Args:
-        series: what is drawn.
-        is_log: whether the horizontal axis is logarithmic.
-        is_share: whether all that is drawn is a share: a part of one.
-        row: panels of one row stand side by side below this title; all that have a row share scales and legend.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    is_log: bool = False
-    is_share: bool = False
-    row: str = ""
-
-
-def bars_figure(
-    title: str,
-    y_label: str,
-    labels: Sequence[str],
-    heights: Mapping[str, Sequence[float]],
-    *,
-    x_label: str = "",
-    is_share: bool = False,
-) -> Figure:
-    """Return bars, each in a row of its own: by the name of a series the heights of its bars."""
-    series = tuple(Series(name=name, x=tuple(labels), y=tuple(own), style="bars") for name, own in heights.items())
-    return Figure(title=title, x_label=x_label, y_label=y_label, series=series, is_share=is_share)
-
-
-def success_figure(title: str, bars: Mapping[str, tuple[float, float]]) -> Figure:
-    """Return how often somebody is right, as bars: by label the height, and its standard error."""
-    heights, errors = zip(*bars.values(), strict=True)
-    series = Series(name="success", x=tuple(bars), y=heights, errors=errors, style="bars")
-    return Figure(title=title, x_label="", y_label="probability", series=(series,), is_share=True)
-
-
-def belief_figure(secret: str, labels: Sequence[str], beliefs: Mapping[str, FloatArray]) -> Figure:
-    """Return what is believed of a target's secret, as bars: by name the probability of each label."""
-    heights = {name: values.tolist() for name, values in beliefs.items()}
-    return bars_figure(f"What is believed of the target's {secret}", "probability", labels, heights, is_share=True)
-
-
 def check_at_least(field: str, value: float, least: float) -> None:
     """Raise ConfigurationError where a number that a table gives is less."""
     require(value >= least, field, value, f"at least {least}")
@@ -263,7 +195,7 @@ def masked_step(scene: Scene, move: MaskingMove) -> int:
 
 
 class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What an adversary learnt, or broke, in words and numbers and a picture.
+    """What an adversary learnt, or broke, in words and numbers.
 
     Args:
         role: the adversary's.
@@ -271,8 +203,6 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
         trust: whom it has to be, or to corrupt, and what it is allowed: the trust statement.
         sentences: what came of it.
         rows: a table; empty for none.
-        figures: panels of one picture, one below the other; empty for none.
-        setting: what the picture says below its title, where that is not the scenario's own setting.
         refutes_ledger: whether its evidence passes a bound that is said to be proven, and it does not approximate.
     """
 
@@ -281,8 +211,6 @@ class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
     trust: str
     sentences: tuple[str, ...]
     rows: tuple[Row, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    setting: str = ""
     refutes_ledger: bool = False
 
 
@@ -343,13 +271,9 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         del votes
         return None
 
-    def lesson(
-        self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = (), figures: Iterable[Figure] = ()
-    ) -> Lesson:
+    def lesson(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> Lesson:
         """Return what it learnt. See `Lesson`."""
-        return Lesson(
-            role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows), figures=tuple(figures)
-        )
+        return Lesson(role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows))
 
     def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""

@@ -13,7 +13,7 @@ from ...protocol.errors import QuorumError
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
 from ..verdicts import at_most, round_up
-from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least, success_figure
+from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least
 
 
 class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
@@ -51,15 +51,11 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
             {"the target": who, "success": each.success, "advantage": each.advantage, "bits": each.information}
             for who, each in told.items()
         ]
-        bars = {"guessing": (found.before.baseline, 0.0)}
-        bars |= {who: (each.success, each.success_error) for who, each in told.items()}
-        bars["bound"] = (most, 0.0)
         return self.lesson(
             who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
             sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
             rows=rows,
-            figures=(success_figure(f"Naming the {secret} of {self.target} rightly", bars),),
         )
 
     def _isolation(self, scene: Scene, *, trials: int) -> Isolation:

@@ -27,7 +27,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.tls import TLSTransport
 from ..verdicts import at_most
 from .pushing import Pushed, PushingRole
-from .role import Figure, Happened, Lesson, Row, Scene, Series, check_between
+from .role import Happened, Lesson, Row, Scene, check_between
 
 _MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
 _VOTES: Final = 30  # votes over which the shift of false values is averaged
@@ -106,7 +106,6 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(*_say_refused(rows, rehearsals), *self._say_weight(scene, happened)),
             rows=rows,
-            figures=self._figures(scene),
         )
 
     def _who(self) -> str:
@@ -139,38 +138,6 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         yield (
             "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the roster "
             "decides how many names a person has."
-        )
-
-    def _figures(self, scene: Scene) -> tuple[Figure, ...]:
-        """Draw what names weigh against their number."""
-        if not self.members:
-            return ()
-        pushed = self.pushed(scene)
-        poisoning, places, error = pushed.poisoning, pushed.places, pushed.honest_error or 1.0
-        numbers = sorted({round(len(places) * step / _STEPS) for step in range(_STEPS + 1)})
-        shifts = [_mean_shift(pushed, places[:number]) for number in numbers]
-        by_values = [pushed.truthful_range(places[:number]) for number in numbers]
-        x = tuple(float(number) for number in numbers)
-        return (
-            Figure(
-                title=f"How far one person moves {poisoning.pushed}",
-                x_label="names on the roster that the person holds by right",
-                y_label="standard errors",
-                series=(
-                    Series(
-                        name="one wish under all of them",
-                        x=x,
-                        y=tuple(poisoning.sign * shift / error for shift, _ in shifts),
-                        errors=tuple(spread / error for _, spread in shifts),
-                    ),
-                    Series(
-                        name="most by values, in expectation (proven)",
-                        x=x,
-                        y=tuple(own / error for own in by_values),
-                        style="bound",
-                    ),
-                ),
-            ),
         )
 
 

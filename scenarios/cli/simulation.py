@@ -237,7 +237,7 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
         if not how.as_json:
             _show_trust(console, resolved)
             for lesson in lessons:
-                show_lesson(console, lesson, is_drawn=how.pictures)
+                show_lesson(console, lesson)
 
     shown = console if how.verbose and not how.as_json else None
     with (
@@ -311,7 +311,7 @@ def _run_series(
             show_losses(console, series, finished, is_brief=not how.verbose)
             _show_trust_of_series(console, series, resolved, is_brief=not how.verbose)
             for lesson in finished.lessons if how.verbose else ():
-                show_lesson(console, lesson, is_drawn=how.pictures)
+                show_lesson(console, lesson)
             if any(side.adversaries for side in resolved):
                 show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
             tell_folder(console, folder, is_brief=not how.verbose)

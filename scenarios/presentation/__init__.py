@@ -20,14 +20,12 @@ from ..system import load_each
 from ..tables import Rows, Table
 from .charts import save_chart
 from .lessons import show_lesson, written_lesson
-from .lessons_drawn import draw_lesson
 from .plain import PLAIN, plain_briefs, plain_verdict
 from .presenter import Brief, Known, Presenter
 from .terminal import make_console
 
 __all__ = [
     "briefs_of",
-    "draw_lesson",
     "draw_outcome",
     "is_plain",
     "make_console",

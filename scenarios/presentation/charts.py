@@ -8,7 +8,6 @@ import collections
 import dataclasses
 import functools
 import html
-import itertools
 import math
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,15 +91,10 @@ class Axis:
     names: Sequence[str] = ()  # of rows, the first at the top, at 0, 1, ...
     ends: Ends | None = None  # by default all that is drawn is in sight, with a margin
     ticks: Mapping[float, str] | None = None  # by default as many round numbers as there is room for
-    is_log: bool = False
     is_share: bool = False  # written in percent
     least_step: float = 0.0  # between ticks
     seen: list[float] = dataclasses.field(default_factory=list[float])
     base: float = math.nan  # of bars, beyond which is no margin
-
-    def scaled(self, value: float) -> float:
-        """Return a value as lengths are measured."""
-        return math.log10(value) if self.is_log else value
 
     @property
     def reach(self) -> Ends:
@@ -108,8 +102,8 @@ class Axis:
         if self.names:
             return len(self.names) - 0.5, -0.5
         if self.ends is not None:
-            return self.scaled(self.ends[0]), self.scaled(self.ends[1])
-        low, high = (self.scaled(end(self.seen, default=1.0)) for end in (min, max))
+            return self.ends
+        low, high = (end(self.seen, default=1.0) for end in (min, max))
         room = _MARGIN * (high - low) or abs(low) or 1.0
         return low - room * (low != self.base), high + room * (low == high or high != self.base)
 
@@ -124,8 +118,6 @@ class Axis:
         power = 10.0 ** math.floor(math.log10(least))
         step = next(step * power for step in _STEPS if step * power >= least * (1 - _ROUND))
         places = (step * place for place in range(math.ceil(low / step - _ROUND), math.floor(high / step + _ROUND) + 1))
-        if self.is_log:
-            return {10**place: f"{10**place:g}" for place in places if place.is_integer()}
         unit, sign = (100, " %") if self.is_share else (1, "")
         decimals = len(f"{unit * step:.12f}".rstrip("0").partition(".")[2])
         return {place: f"{unit * place:,.{decimals}f}{sign}".replace("-", "−") for place in places}
@@ -137,8 +129,6 @@ class Panel:
 
     Args:
         height: in inches; of rows, of each beside the lines of its name.
-        group: panels of one group stand side by side, and those of all groups have equal scales; on a phone all stand
-            below each other.
         beside: what is said of rows, and its color.
         above: what lines that stand are.
         ends: names of lines, with their last values and colors.
@@ -149,7 +139,6 @@ class Panel:
     x: Axis = dataclasses.field(default_factory=Axis)
     y: Axis = dataclasses.field(default_factory=Axis)
     height: float = 0.25
-    group: str = ""
     shapes: list[Shape] = dataclasses.field(default_factory=list[Shape])
     beside: dict[int, tuple[str, str]] = dataclasses.field(default_factory=dict[int, tuple[str, str]])
     above: dict[float, str] = dataclasses.field(default_factory=dict[float, str])
@@ -242,7 +231,7 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
 def _described(panel: Panel) -> str:
     """Return in words what is written in a panel, for those who cannot see where it stands."""
     rows = (f"{panel.y.names[row]}: {words}" for row, (words, _) in panel.beside.items())
-    return in_words([panel.group, panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
+    return in_words([panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
 
 
 def _narrow(chart: Chart) -> Chart:
@@ -253,12 +242,11 @@ def _narrow(chart: Chart) -> Chart:
         panels.append(
             dataclasses.replace(
                 panel,
-                title=in_short_lines(f"{' '.join(panel.group.split())}: {panel.title}" if panel.group else panel.title),
+                title=in_short_lines(panel.title),
                 x=dataclasses.replace(panel.x, label=in_short_lines(panel.x.label)),
                 y=dataclasses.replace(panel.y, names=[in_short_lines(name, is_name=True) for name in beside]),
                 ends={in_short_lines(name, is_name=True): end for name, end in panel.ends.items()},
                 beside={},
-                group="",
             )
         )
     return dataclasses.replace(
@@ -307,7 +295,7 @@ def _left_of(panel: Panel) -> float:
     """Return how much stands there."""
     label = _height(panel.y.label) + _GAP * bool(panel.y.label)
     names = max(map(_width, _beside(panel).values())) * (_BOLD if panel.strong else 1.0)
-    return _width(panel.group) + label + names + 2 * _GAP
+    return label + names + 2 * _GAP
 
 
 def _right_of(panel: Panel) -> float:
@@ -317,7 +305,7 @@ def _right_of(panel: Panel) -> float:
 def _place(value: float, axis: Axis, start: float, end: float) -> float:
     """Return where a value lies; what is out of sight, at an edge."""
     low, high = axis.reach
-    part = float(value > 0) if math.isinf(value) else (axis.scaled(value) - low) / (high - low)
+    part = float(value > 0) if math.isinf(value) else (value - low) / (high - low)
     return start + (end - start) * min(max(part, 0.0), 1.0)
 
 
@@ -334,21 +322,13 @@ class _Sheet:
         for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):
             self._write(text, _GAP, top, size=size, color=color, is_bold=color == INK)
             top += _height(text, size)
-        lines = [list(line) for _, line in itertools.groupby(chart.panels, lambda panel: panel.group or id(panel))]
         left, right = (max(map(side, chart.panels)) for side in (_left_of, _right_of))
         span = self._width - left - right + _GAP
-        columns = max(map(len, lines))
-        for line, after in itertools.zip_longest(lines, lines[1:]):
-            own, is_last = line[0], not (after and line[0].group and after[0].group)
-            top += max(_height(panel.title, _TITLE) + _height("x") * bool(panel.above) for panel in line) + 2 * _GAP
-            bottom = top + _height_of(own)
-            across = span / (columns if own.group else 1)
-            for number, panel in enumerate(line):
-                start = left + across * number
-                box = start, top, start + across - _GAP, bottom
-                self._draw_panel(panel, box, is_first=not number, is_last=is_last)
-            self._write(own.group, _GAP, (top + bottom) / 2, rise=0.5, is_bold=True)
-            top = bottom + _GAP + (_below(own) + _height(own.x.label)) * is_last
+        for panel in chart.panels:
+            top += _height(panel.title, _TITLE) + _height("x") * bool(panel.above) + 2 * _GAP
+            bottom = top + _height_of(panel)
+            self._draw_panel(panel, (left, top, left + span - _GAP, bottom))
+            top = bottom + _GAP + (_below(panel) + _height(panel.x.label))
         top = self._draw_legend(chart.marks, frame.columns, top + _GAP)
         self._write(frame.foot, _GAP, top, size=_SMALL, color=MUTED)
         size = f"{self._width:.1f}", f"{top + _height(frame.foot, _SMALL) + _GAP:.1f}"
@@ -358,9 +338,7 @@ class _Sheet:
             + "\n".join([*self._parts, "</svg>\n"])
         )
 
-    def _draw_panel(
-        self, panel: Panel, box: tuple[float, float, float, float], *, is_first: bool, is_last: bool
-    ) -> None:
+    def _draw_panel(self, panel: Panel, box: tuple[float, float, float, float]) -> None:
         left, top, right, bottom = box
         across = functools.partial(_place, axis=panel.x, start=left, end=right)
         up = functools.partial(_place, axis=panel.y, start=bottom, end=top)
@@ -375,18 +353,18 @@ class _Sheet:
         for shape in sorted([*grid, *panel.shapes], key=lambda shape: shape.level):
             self._draw(shape.style, [(across(x), up(y)) for x, y in shape.points], is_area=shape.is_area)
         self._draw({"color": MUTED, "linewidth": 0.8}, [(left, bottom), (right, bottom)])
-        size, y = _SIZE if panel.group else _TITLE, top - _GAP - _height("x") * bool(panel.above)
-        self._write(panel.title, left, y, rise=1, size=size, is_bold=not panel.group)
+        y = top - _GAP - _height("x") * bool(panel.above)
+        self._write(panel.title, left, y, rise=1, size=_TITLE, is_bold=True)
         for place, words in panel.above.items():
             self._write(words, across(place), top - 2, rise=1, anchor="middle")
         for place, words in ticks.items():
             self._draw({"linewidth": 0.8}, [(across(place), bottom), (across(place), bottom + _GAP / 2)])
-            self._write(words * is_last, across(place), bottom + _GAP, anchor="middle")
-        self._write(panel.x.label * is_last, (left + right) / 2, bottom + _GAP + _below(panel), anchor="middle")
-        for place, words in beside.items() if is_first else ():
+            self._write(words, across(place), bottom + _GAP, anchor="middle")
+        self._write(panel.x.label, (left + right) / 2, bottom + _GAP + _below(panel), anchor="middle")
+        for place, words in beside.items():
             color = panel.strong.get(int(place), INK)
             self._write(words, left - _GAP, up(place), rise=0.5, color=color, anchor="end", is_bold=color != INK)
-        if is_first and panel.y.label:
+        if panel.y.label:
             x, y = left - _GAP - max(map(_width, beside.values())) - _GAP, (top + bottom) / 2
             turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
             self._write(panel.y.label, x, y, rise=1, anchor="middle", more=turn)

@@ -15,8 +15,8 @@ from .terminal import show_note, show_table, title_of
 _MOST_ROWS: Final = 24  # a longer table is for a file
 
 
-def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> None:
-    """Print whom an adversary corrupts, what it learnt, its table, and where its figures are if they are drawn."""
+def show_lesson(console: Console, lesson: Lesson) -> None:
+    """Print whom an adversary corrupts, what it learnt, and its table."""
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
     trust = Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim"))
@@ -34,8 +34,6 @@ def show_lesson(console: Console, lesson: Lesson, *, is_drawn: bool = True) -> N
         columns = [[_cell(row[key]) for row in lesson.rows] for key in ordered]
         rows = list(zip(*columns, strict=True))
         show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
-    if lesson.figures and is_drawn:
-        show_note(console, "What it learnt is drawn in the run's folder, adversary-*.svg.")
 
 
 def written_lesson(lesson: Lesson) -> dict[str, Any]:

@@ -300,15 +300,14 @@ def _adversaries(left: RunLeft) -> Iterator[Section]:
     yield Section(title="Adversaries", blocks=blocks)
     for place, learnt in enumerate(left.learnt, start=1):
         who = f"{learnt.role}, {learnt.who}"
-        yield Section(title=who, blocks=list(_learnt(left, learnt, place)), is_part=True)
+        yield Section(title=who, blocks=list(_learnt(learnt, place)), is_part=True)
 
 
-def _learnt(left: RunLeft, learnt: Learnt, place: int) -> Iterator[Block]:
+def _learnt(learnt: Learnt, place: int) -> Iterator[Block]:
     role = learnt.role
     yield Text(f"Trust: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:
         yield Text(sentence)
-    yield from drawn(left.pictures, f"adversary-{place}", f"What {role} learnt, or did")
     if learnt.rows:
         keys = list(learnt.rows[0])
         said = [[row.get(key) for row in learnt.rows] for key in keys]

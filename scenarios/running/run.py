@@ -28,7 +28,7 @@ from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.reading import checked_deviations, checked_lesson, checked_strangers
 from ..adversaries.role import Happened, Lesson, Scene
 from ..plugins import ARRAY, make_transport
-from ..presentation import draw_lesson, written_lesson
+from ..presentation import written_lesson
 from ..system import part_of
 from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
@@ -241,7 +241,7 @@ def run_in_folder(
         except PsephosError as error:
             if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
                 setting = setting_of(protocol, len(resolved.names))
-                write_lessons(folder, lessons, pictures=pictures, setting=setting)
+                write_lessons(folder, lessons)
                 if on_failure is not None:
                     on_failure(lessons)
             raise
@@ -267,7 +267,7 @@ def run_in_folder(
         happened = _happened(record, run.entries, watched)
         lessons = _lessons_of(resolved, happened, seed=seed, on_progress=told.on_progress)
         if resolved.adversaries:
-            write_lessons(folder, lessons, pictures=pictures, setting=setting)
+            write_lessons(folder, lessons)
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
     if unheard is not None:
         if on_failure is not None:
@@ -358,14 +358,12 @@ def _lessons_of_failure(
     return _lessons_of(resolved, happened, seed=seed)
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[Lesson], *, pictures: bool, setting: str = "") -> None:
-    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table, and a picture if wanted."""
+def write_lessons(folder: RunFolder, lessons: Sequence[Lesson]) -> None:
+    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table."""
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):
         if lesson.rows:
             folder.write_table(f"adversary-{number}.csv", lesson.rows)
-        if pictures and lesson.figures:
-            draw_lesson(lesson, folder=folder.path, name=f"adversary-{number}", setting=setting)
 
 
 def _recording(resolved: Local, *, seed: int) -> dict[str, Any]:

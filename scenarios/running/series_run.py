@@ -183,7 +183,7 @@ def run_series(
     folder.write_table("votes.csv", _rows_of_votes(held, resolved))
     write_study(folder, _study_of(series, resolved, held, accounts, lessons=lessons))
     if lessons:
-        write_lessons(folder, lessons, pictures=pictures, setting=setting)
+        write_lessons(folder, lessons)
     return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons, setting=setting)
 
 

@@ -18,22 +18,19 @@ import msgspec
 import numpy as np
 
 from ....agents.adversaries import SERVER
-from ....protocol.arrays import FloatArray, IntArray
+from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
 from ...adversaries.over_votes import lesson_over
 from ...adversaries.role import (
-    Figure,
     Happened,
     Lesson,
     Role,
     Row,
     Scene,
     Voted,
-    belief_figure,
     check_between,
-    success_figure,
 )
 from ...attacks import (
     Coalition,
@@ -130,7 +127,6 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             ),
             sentences=sentences,
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
-            figures=tuple(_figures(one, two, posteriors, bound=bounds[1], secret=self._inferred)),
         )
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
@@ -305,19 +301,3 @@ def _rows(
             ("one election", "two elections"), (one, two), epsilons, bounds, strict=True
         )
     )
-
-
-def _figures(
-    one: Evaluation, two: Evaluation, posteriors: Posteriors | None, *, bound: float, secret: str
-) -> Iterator[Figure]:
-    bars = {
-        "guessing": (one.baseline, 0.0),
-        "one election": (one.success, one.success_error),
-        "two elections": (two.success, two.success_error),
-        "bound": (bound, 0.0),
-    }
-    yield success_figure(f"How often the {secret} is named rightly", bars)
-    if posteriors is None or len(posteriors.labels) > _MOST_BARS:
-        return
-    before: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)[0]
-    yield belief_figure(secret, posteriors.labels, {"before": before, "after both": posteriors.probabilities[0]})

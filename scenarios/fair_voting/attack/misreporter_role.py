@@ -39,7 +39,7 @@ from ....protocol.fair_voting.objective import OBJECTIVES
 from ....protocol.fair_voting.posteriors import merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, check_between
+from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
 from ...attacks.seen import Coalition
 from ...verdicts import at_most, round_up
 from ..comparisons import with_mechanism
@@ -304,7 +304,6 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
             ),
             sentences=self._said(own, plain, may_show=scene.may_show_truth),
             rows=(_row(gain, may_show=scene.may_show_truth) for gain in found),
-            figures=(_figure(found),),
         )
 
     def _said(self, own: MisreportGain, plain: MisreportGain, *, may_show: bool) -> Sequence[str]:
@@ -339,11 +338,3 @@ def _row(gain: MisreportGain, *, may_show: bool) -> Row:
         "epsilon": f"{gain.epsilon:.6g}" if is_private and np.isfinite(gain.epsilon) else "unbounded",
         "misreport": " > ".join(gain.misreport) if may_show else "",
     }
-
-
-def _figure(found: Sequence[MisreportGain]) -> Figure:
-    names, gains, errors = zip(*((gain.mechanism, gain.gain, gain.error) for gain in found), strict=True)
-    measured = Series(name="gain", x=names, y=gains, errors=errors, style="bars")
-    allowed = Series(name="allowed by ε", x=names, y=tuple(gain.bound for gain in found), style="bars")
-    title, label = "What a false ranking is worth", "gained utility, of 1"
-    return Figure(title=title, x_label="", y_label=label, series=(measured, allowed))

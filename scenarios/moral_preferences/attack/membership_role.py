@@ -27,7 +27,7 @@ from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
 from ...adversaries.over_votes import beliefs_over, lesson_over
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, Series, Voted, check_between
+from ...adversaries.role import Happened, Lesson, Role, Row, Scene, Voted, check_between
 from ...attacks import Coalition
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
@@ -91,7 +91,6 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             trust=_trust(coalition, unknown),
             sentences=sentences,
             rows=(_row(after, answered=answered) for after in found),
-            figures=_figures(found, answered=answered, unknown=unknown),
         )
 
     def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
@@ -316,40 +315,3 @@ def _row(after: AfterReleases, *, answered: int) -> Row:
         "expected_error": after.expected_error,
         "budget": "allows it" if after.num_releases <= answered else "refuses it",
     }
-
-
-def _figures(found: Sequence[AfterReleases], *, answered: int, unknown: int) -> tuple[Figure, ...]:
-    times = tuple(float(after.num_releases) for after in found)
-    errors = tuple(after.success_error for after in found)
-    series = [
-        Series(name="success", x=times, y=tuple(after.success for after in found), errors=errors),
-        Series(name="proven bound", x=times, y=tuple(after.success_bound for after in found), style="bound"),
-    ]
-    allowed = [after for after in found if after.num_releases <= answered]
-    if len(allowed) < len(found):
-        stopped = allowed[-1].success if allowed else 0.5
-        held = tuple(after.success if after.num_releases <= answered else stopped for after in found)
-        series.append(Series(name="on a ledger with a budget", x=times, y=held, style="reference"))
-    expected = tuple(after.expected_error for after in found)
-    errors_of_row = (
-        Series(name="error", x=times, y=tuple(after.error for after in found)),
-        Series(name="best linear estimate" if unknown else "noise/√T", x=times, y=expected, style="reference"),
-    )
-    heading = "releases with fresh noise"
-    return (
-        Figure(
-            title="How often it tells rightly whether the target took part",
-            x_label=heading,
-            y_label="probability",
-            series=tuple(series),
-            is_log=True,
-            is_share=True,
-        ),
-        Figure(
-            title="How far off its estimate of the target's row is",
-            x_label=heading,
-            y_label="error of one number",
-            series=errors_of_row,
-            is_log=True,
-        ),
-    )

@@ -32,7 +32,7 @@ from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
 from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
-from ...adversaries.role import Figure, Happened, Lesson, Role, Row, Scene, check_between, success_figure
+from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
 from ...attacks import success_bound
 from ...attacks.posteriors import Evaluation, evaluate, infer
 from ...attacks.seen import Coalition, seen_by_arrays
@@ -189,7 +189,6 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=sentences,
             rows=_rows(games, bounds=bounds, epsilon=loss.finest.proven),
-            figures=tuple(_figures(games, bounds=bounds)),
         )
 
     def _play(self, protocol: MoralPreferences, number: int, *, seed: int) -> Mapping[tuple[int, str], RecordGame]:
@@ -293,15 +292,3 @@ def _rows(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int, f
             "epsilon": records * epsilon,
             "proven_bound": bounds[records],
         }
-
-
-def _figures(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int, float]) -> Iterator[Figure]:
-    for records in dict.fromkeys(records for records, _ in games):
-        bars: dict[str, tuple[float, float]] = {"guessing": (0.5, 0.0)}
-        own = [(sees, game.evaluation) for (of, sees), game in games.items() if of == records]
-        bars |= {sees: (each.success, each.success_error) for sees, each in own}
-        if records > 1:
-            bars["a record's bound"] = (bounds[1], 0.0)
-        bars["bound"] = (bounds[records], 0.0)
-        which = "Which of two records the last one is" if records == 1 else f"Of which of two kinds all {records:,} are"
-        yield success_figure(f"{which}: named rightly", bars)

@@ -51,17 +51,16 @@ def test_success_follows_the_law_of_randomized_response_and_stays_below_its_boun
     assert one["proven bound"] == pytest.approx(keep, rel=1e-12)  # which this mechanism attains
     for row in lesson.rows:
         assert float(row["success"]) <= float(row["proven bound"]) + 1e-12
-    by_name = {series.name: series.y for series in lesson.figures[0].series}
-    fresh = by_name["sessions with fresh noise"]
+    again, *fresh = [float(row["success"]) for row in lesson.rows[:4]]
     assert fresh[2] > fresh[0]
-    assert set(by_name["asked again in one session"]) == {fresh[0]}
+    assert again == fresh[0]
 
 
 def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: Lesson) -> None:
     # A session costs 1/2 + 3 · 1/2 = 2, and 4 are allowed.
-    by_name = {series.name: series.y for series in lesson.figures[0].series}
-    fresh, held = by_name["sessions with fresh noise"], by_name["sessions on a ledger with a budget"]
-    assert held == (fresh[0], fresh[1], fresh[1])
+    second, _, held = lesson.rows[2:5]
+    assert held["asked"] == "3 sessions, of which a budget allows 2"
+    assert held["success"] == second["success"]
     assert "refuses from session 3 on" in " ".join(lesson.sentences)
 
 
@@ -91,9 +90,8 @@ def of_game(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
 
 def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: Lesson, lesson: Lesson) -> None:
     keep = math.exp(0.5) / (math.exp(0.5) + 2)
-    by_name = {series.name: series.y for series in of_game.figures[0].series}
-    assert by_name["sessions with fresh noise"] == pytest.approx((keep, keep, keep), rel=1e-12)
-    assert by_name["proven bound"] == pytest.approx((keep, keep, keep), rel=1e-12)
+    for row in of_game.rows[1:4]:
+        assert (row["success"], row["proven bound"]) == pytest.approx((keep, keep), rel=1e-12)
     bits = lesson.rows[0]["bits"]
     rows = [row for row in of_game.rows if "session" in str(row["asked"])]
     assert {row["epsilon"] for row in rows} == {0.5}

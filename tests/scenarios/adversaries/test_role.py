@@ -26,7 +26,7 @@ EAVESDROPPER = '''
 from psephos.agents.adversaries import Deviation, Passage
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.messages import Report
-from psephos.scenarios.adversaries import Figure, Lesson, Role, Series
+from psephos.scenarios.adversaries import Lesson, Role
 
 
 class Silent(Deviation):
@@ -50,14 +50,12 @@ class Eavesdropper(Role, frozen=True, kw_only=True):
 
     def learn(self, scene, happened):
         heard = {view.party: len(view.observations) for view in happened.views if view.party in self.members}
-        bars = Series(name="heard", x=tuple(heard), y=tuple(map(float, heard.values())), style="bars")
         return Lesson(
             role=self.name,
             who=f"{len(heard)} listeners",
             trust="None.",
             sentences=(f"The failure: {happened.failure}.",),
             rows=tuple({"party": name, "messages": number} for name, number in heard.items()),
-            figures=(Figure(title="Heard", x_label="", y_label="messages", series=(bars,)),),
         )
 
 
@@ -116,8 +114,6 @@ def test_a_third_party_s_role_learns_from_a_scenario_and_its_files_are_in_the_fo
         rows = list(csv.DictReader(file))
     assert [row["party"] for row in rows] == ["partner-1", "partner-2"]
     assert all(int(row["messages"]) >= 5 for row in rows)  # joined, asked and answered twice, and heard the end
-    assert Path("out/adversary-1.svg").is_file()
-    assert Path("out/adversary-1-narrow.svg").is_file()
 
 
 def test_a_third_party_s_role_deviates(elsewhere: str, play: Play) -> None:
@@ -133,18 +129,16 @@ def test_a_run_without_adversaries_leaves_nothing_of_them(play: Play) -> None:
     assert not list(played.folder.glob("adversar*"))
 
 
-def test_several_adversaries_have_a_table_and_a_picture_each(play: Play) -> None:
+def test_several_adversaries_have_a_table_each(play: Play) -> None:
     coalition = {"role": "coalition", "members": ["server"], "target": "partner-1"}
     equivocator = {"role": "equivocator", "misled": ["partner-2"]}
-    played = play("dpwevote", equivocator, coalition, pictures=True)
+    played = play("dpwevote", equivocator, coalition)
     assert [lesson.role for lesson in played.lessons] == ["equivocator", "coalition"]
     written = {path.name for path in played.folder.glob("adversar*")}
     assert written == {
         "adversaries.json",
         "adversary-1.csv",
         "adversary-2.csv",
-        "adversary-2.svg",
-        "adversary-2-narrow.svg",
     }
 
 
@@ -173,7 +167,6 @@ def test_a_session_that_fails_ends_with_status_1_and_says_what_was_learnt(psepho
     (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())
     assert lesson["role"] == "selective-abort"
     assert Path("out/adversary-1.csv").is_file()
-    assert Path("out/adversary-1.svg").is_file()
     assert not Path("out/result.json").exists()
 
 

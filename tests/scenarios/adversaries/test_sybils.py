@@ -61,6 +61,3 @@ def test_names_that_one_person_holds_by_right_weigh_their_share_and_nothing_dete
     assert "33.3%" in text  # 3 of 9, each with a weight of up to 3
     assert "by 9 at most (proven" in text
     assert not finished.record.endings
-    measured, bound = lesson.figures[0].series
-    assert len(measured.x) == len(bound.x)
-    assert bound.y[0] == 0.0

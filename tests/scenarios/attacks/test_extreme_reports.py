@@ -192,10 +192,6 @@ def test_agents_release_what_the_lesson_says(tmp_path: Path, tea: Path, transpor
     assert f"a shift of {-2 * turned:.4g}, {2 * turned / error:.1f} standard errors" in lesson.sentences[1]
     assert "between pushed down and up their reports move it by 6." in lesson.sentences[1]  # 2 for each of them
     assert "nothing is proven" in lesson.sentences[2]
-    assert [figure.title for figure in lesson.figures] == [
-        "How far the estimate 'coffee' moves",
-        "How far each estimate moved",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +220,6 @@ def test_a_run_on_the_command_line_has_its_table_and_its_picture(tea: Path, psep
     assert (ended.status, ended.err) == (0, "")
     assert "They push the estimate 'tea' up." in " ".join(ended.out.split())
     assert Path("out/adversary-1.csv").read_text(encoding="utf-8").startswith("estimate,without them,standard error,")
-    assert Path("out/adversary-1.svg").is_file()
 
 
 def test_each_kind_of_public_row_has_its_own_reports() -> None:

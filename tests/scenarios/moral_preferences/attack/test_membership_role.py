@@ -57,8 +57,6 @@ def test_success_grows_within_the_ledger_s_total_while_the_error_falls_with_the_
         assert row["error"] == pytest.approx(lesson.rows[0]["error"] / math.sqrt(row["releases"]), rel=0.15)
     for before, after in pairwise(lesson.rows):
         assert before["success"] < after["success"]
-    assert [figure.is_log for figure in lesson.figures] == [True, True]
-    assert lesson.figures[0].series[1].y == tuple(row["proven_bound"] for row in lesson.rows)
     assert "No budget refuses any of these releases" in lesson.sentences[-1]
 
 
@@ -67,10 +65,8 @@ def test_a_budget_ends_it_where_the_ledger_is_used_up(play: Play) -> None:
     (lesson,) = play("moral-preferences", table, settings=["epsilon=1.0"], transport="array").lessons
     assert [row["budget"] for row in lesson.rows] == ["allows it", "allows it", "refuses it", "refuses it"]
     assert "A ledger with a budget of 4.5 lets the target take part in 4 releases" in lesson.sentences[-1]
-    held = lesson.figures[0].series[2]
-    assert held.y == (*(row["success"] for row in lesson.rows[:2]), *(lesson.rows[1]["success"],) * 2)
     (refused,) = play("moral-preferences", membership(budget=0.5), settings=["epsilon=1.0"], transport="array").lessons
-    assert refused.figures[0].series[2].y == (0.5,) * 4
+    assert {row["budget"] for row in refused.rows} == {"refuses it"}
 
 
 def test_where_everybody_has_an_epsilon_the_target_s_own_counts(play: Play) -> None:
