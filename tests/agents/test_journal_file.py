@@ -439,8 +439,8 @@ def test_a_lock_of_less_than_there_is_and_none_beside_an_empty_journal_keep_nobo
     assert kept(path).rows == [row(0), row(1)]
 
 
-def test_what_a_lock_tells_first_is_on_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No loss of power leaves a lock that tells nothing beside a journal with records."""
+def test_what_is_new_is_on_the_disk_before_anything_follows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loss of power leaves a lock that tells nothing beside a journal with records, or takes a journal away."""
     synchronized: list[str] = []
     synchronize = os.fsync
 
@@ -449,12 +449,14 @@ def test_what_a_lock_tells_first_is_on_the_disk(path: Path, monkeypatch: pytest.
         synchronize(descriptor)
 
     monkeypatch.setattr(os, "fsync", note)
+    folder = path.parent.name
     fill(path, 1)
-    assert f"{NAME}.lock" in synchronized
-    assert synchronized.index(f"{NAME}.lock") < len(synchronized) - 1  # and the folder, after it
+    assert synchronized == [f"{NAME}.lock", folder, f"{NAME}.new", folder]  # the folder where a file has its name
     synchronized.clear()
     fill(path, 0)
     assert synchronized == []
+    install_journal(path, path.with_name("other"), kind=ABOUT.kind)
+    assert synchronized == ["other.restored.new", folder, folder, "other.lock", folder]
 
 
 @pytest.fixture(scope="module")

@@ -64,11 +64,16 @@ def test_a_planted_link_is_never_followed(tmp_path: Path, *, is_there: bool) -> 
     assert not is_there or target.read_text(encoding="utf-8") == "mine"
 
 
-def test_what_takes_a_files_place_has_its_own_mode_and_leaves_nothing_where_it_fails(tmp_path: Path) -> None:
+def test_what_takes_a_files_place_has_its_own_mode_and_leaves_nothing_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "page"
     path.write_text("old", encoding="utf-8")
     path.chmod(0o666)
+    before: list[str] = []  # what is there as the new one is on the disk
+    monkeypatch.setattr("os.fsync", lambda _: before.append(path.read_text(encoding="utf-8")))
     replace_private(path, b"new")
+    assert before == ["old"]
     assert (path.read_bytes(), mode_of(path)) == (b"new", 0o600)
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
