@@ -7,6 +7,7 @@ import errno
 import math
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from struct import Struct
 
 import msgspec
 import pytest
@@ -66,6 +67,7 @@ from psephos.protocol.views import Happening
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
 from psephos.transports.addresses import parse_address
+from psephos.transports.carrier import GREETING
 from psephos.transports.framing import FrameDecoder, encode_frames
 
 DEADLINE = 30.0
@@ -251,6 +253,27 @@ async def test_a_party_has_one_connection_however_often_it_comes() -> None:
         nursery.cancel_scope.cancel()
     assert connections is not None
     assert connections.num_open == 1
+
+
+async def test_a_connection_carries_as_many_channels_as_its_certificate_has_seats() -> None:
+    header = Struct(">BII").pack
+    async with open_session(CertifiedTransport(), TWO_OF_THREE) as session:
+        async with await session.connect(OWN["alice"]) as connection:
+            await connection.send([GREETING, header(0, 1, 0), header(0, 2, 0)])
+            await trio.testing.wait_all_tasks_blocked()
+            assert {*session.server.refused} == {"malformed"}
+        session.nursery.cancel_scope.cancel()
+
+
+async def test_a_party_sends_no_more_than_the_largest_report() -> None:
+    async with open_session(MemoryTransport(), TWO_OF_THREE) as session, await session.connect() as carol:
+        await carol.send([hello("carol")])
+        await carol.receive()
+        await carol.send([bytes(2 * MAX_GREETING_BYTES)])
+        (abort,) = map(decode, await carol.receive())
+        session.nursery.cancel_scope.cancel()
+    assert isinstance(abort, Abort)
+    assert abort.reason.startswith("a payload may have 4")
 
 
 async def test_who_is_lost_before_the_release_comes_back_to_hear_it() -> None:

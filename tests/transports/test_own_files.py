@@ -71,7 +71,11 @@ def test_what_takes_a_files_place_has_its_own_mode_and_leaves_nothing_where_it_f
     path.write_text("old", encoding="utf-8")
     path.chmod(0o666)
     before: list[str] = []  # what is there as the new one is on the disk
-    monkeypatch.setattr("os.fsync", lambda _: before.append(path.read_text(encoding="utf-8")))
+
+    def note(_: int) -> None:
+        before.append(path.read_text(encoding="utf-8"))
+
+    monkeypatch.setattr("os.fsync", note)
     replace_private(path, b"new")
     assert before == ["old"]
     assert (path.read_bytes(), mode_of(path)) == (b"new", 0o600)
