@@ -1,22 +1,34 @@
 """Makers of small votes, preferences, rankings and surveys, with inputs for them."""
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from psephos.protocol import Inputs
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
-from psephos.protocol.moral_preferences import MoralPreferences
+from psephos.protocol.moral_preferences import Ball, LevelOutcome, MoralPreferences
+from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 
+T = TypeVar("T")
 
-def make_vote(**changes: Any) -> DPWeVote:
-    """Return a vote on two candidates with weights 1, 2, 3 at ε = 2, changed as asked."""
-    given: dict[str, Any] = {"candidates": ("ada", "bob"), "epsilon": 2.0, **changes}
+
+def as_usual(make: Callable[..., T], *first: Any, **usual: Any) -> Callable[..., T]:
+    """Return what makes one with these arguments, or with others where they are given."""
+    return functools.partial(make, *first, **usual)
+
+
+def vote_of(**given: Any) -> DPWeVote:
     return DPWeVote(Parameters(**given))
+
+
+make_vote = as_usual(vote_of, candidates=("ada", "bob"), epsilon=2.0)
+"""Returns a vote on two candidates with weights 1, 2, 3 at ε = 2, changed as asked."""
 
 
 def make_names(num_parties: int) -> tuple[str, ...]:
@@ -40,6 +52,21 @@ def make_inputs(vote: DPWeVote, num_parties: int, *, seed: int = 0) -> Inputs:
 def make_preferences(num_features: int = 2, **given: Any) -> MoralPreferences:
     """Return a session on moral preferences whose features are called a, b and so on."""
     return MoralPreferences(PreferenceParameters(features=tuple("abcdefghij"[:num_features]), **given))
+
+
+def preference_outcome(preferences: tuple[float, ...], *, num_voters: int = 7, **given: Any) -> PreferenceOutcome:
+    """Return an outcome at ε = 1 a voter, changed as asked; features and errors are to be given."""
+    usual: dict[str, Any] = {
+        "is_direction": False,
+        "paradigm": "VLDP",
+        "mechanism": "laplace",
+        "levels": (LevelOutcome(epsilon=1.0, num_voters=num_voters, weight=1.0),),
+        "is_projected": False,
+        "epsilon_record": 1.0,
+        "epsilon_voter": 1.0,
+        "ball": Ball(norm="l1", radius=2.0),
+    }
+    return PreferenceOutcome(preferences=preferences, num_voters=num_voters, **usual | given)
 
 
 def make_preference_inputs(protocol: MoralPreferences, num_voters: int, *, seed: int = 0) -> Inputs:

@@ -1,17 +1,12 @@
 """Many sessions of one vote, drawn at once: what statistical tests count."""
 
-from typing import Any
-
 import numpy as np
+from makers import as_usual, vote_of
 from psephos.protocol import Tally
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote import DPWeVote
 
-
-def make_vote(**given: Any) -> DPWeVote:
-    """Return a vote on one candidate, `a`."""
-    fields: dict[str, Any] = {"candidates": ("a",), **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a",))
 
 
 def draw_trials(

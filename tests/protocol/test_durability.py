@@ -5,7 +5,7 @@ Each life of a machine has noise of its own here, so that whatever is drawn a se
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 from unittest import mock
 
 import masked_sums
@@ -29,6 +29,7 @@ from helpers import (
     raw,
 )
 from lone_machines import release
+from makers import as_usual
 from psephos.protocol import (
     ClientMachine,
     ConfigurationError,
@@ -49,7 +50,6 @@ from psephos.protocol.messages import (
     Abort,
     Acknowledgement,
     Charter,
-    Hello,
     Message,
     Release,
     Report,
@@ -603,8 +603,7 @@ def opened(session: Session, *parties: str) -> ServerMachine:
     return server
 
 
-def greeting(party: str, **changes: Any) -> Hello:
-    return hello(party, session_id=CHARTER.id, **changes)
+greeting = as_usual(hello, session_id=CHARTER.id)
 
 
 def weight(group: int = 1) -> Report:

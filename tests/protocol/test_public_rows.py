@@ -19,6 +19,7 @@ from helpers import (
     raw,
 )
 from hypothesis import given
+from makers import as_usual
 from psephos.protocol import (
     BudgetExceededError,
     ClientMachine,
@@ -64,8 +65,7 @@ ROW, PUBLIC = (1, NONE, 0, 1), (2, 1, 0, 1)
 OUTCOME = Outcome(1, (0, 0, 0), (0, 0, 0), (1, 0, 0))
 
 
-def make_session(**options: Any) -> Session:
-    return Session(QUIZ, INPUTS, seed=3, **options)
+make_session = as_usual(Session, QUIZ, INPUTS, seed=3)
 
 
 def make_client(

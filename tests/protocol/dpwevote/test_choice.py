@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from makers import as_usual
 from psephos.protocol.dpwevote import DPWeVote, Offer, Parameters, decide, make_offers
 from psephos.protocol.dpwevote.finite import joint_worst_variance
 from psephos.protocol.dpwevote.signed import make_report
@@ -13,10 +14,7 @@ from psephos.protocol.estimators import LinearEstimator, debiased_values
 from psephos.protocol.estimators.frequencies import inverse_matrix
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 
-
-def make_parameters(**given: Any) -> Parameters:
-    fields: dict[str, Any] = {"candidates": ("a",), "variant": "auto", **given}
-    return Parameters(**fields)
+make_parameters = as_usual(Parameters, candidates=("a",), variant="auto")
 
 
 def offers_of(**given: Any) -> dict[str, Offer]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from makers import as_usual, vote_of
 from numpy.polynomial import Polynomial
 from psephos.protocol import Tally
 from psephos.protocol.arrays import FloatArray
@@ -38,9 +39,7 @@ PARTIES: list[tuple[tuple[float, int, bool], ...]] = [  # weight, opinion, absen
 QUOTAS: list[dict[str, Any]] = [{}, {"quota_fraction": 0.25}, {"quota_fraction": 1.0}, {"quota": 5e6}]
 
 
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a",), "variant": "laplace", **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a",), variant="laplace")
 
 
 def first(outcome: Outcome) -> CandidateOutcome:

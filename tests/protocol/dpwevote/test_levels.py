@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import Session
+from makers import as_usual, vote_of
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
@@ -24,9 +25,7 @@ WEIGHTS, OPINIONS, CHOICES = [1, 3, 2, 3, 1], [1, 0, 1, 1, 0], [0, 2, 1, 2, 0]
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a", "b"), "variant": "two_point", "epsilons": LEVELS, **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a", "b"), variant="two_point", epsilons=LEVELS)
 
 
 def make_inputs(vote: DPWeVote, choices: Sequence[int] = CHOICES) -> Inputs:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_input import refuses
+from makers import as_usual, vote_of
 from psephos.protocol import Inputs, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import OPTIMAL_LIMITS, DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.signed import make_report, signed_weights
@@ -24,13 +25,10 @@ THIRDS = Fraction(2, 3)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
-def make_parameters(**given: Any) -> Parameters:
-    fields: dict[str, Any] = {"candidates": ("a",), "variant": "signed_rr", **given}
-    return Parameters(**fields)
+make_parameters = as_usual(Parameters, candidates=("a",), variant="signed_rr")
 
 
-def make_vote(**given: Any) -> DPWeVote:
-    return DPWeVote(make_parameters(**given))
+make_vote = as_usual(vote_of, candidates=("a",), variant="signed_rr")
 
 
 def counted(counts: Sequence[Sequence[int]]) -> list[Tally]:

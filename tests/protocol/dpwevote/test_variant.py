@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_input import refuses
+from makers import as_usual, vote_of
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.variant import unit_of
 from psephos.protocol.population import draw_reports
 
@@ -26,9 +26,7 @@ WEIGHTS = (0.1, 1.3, 2.7, 7.9)
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a", "b", "c"), "weights": WEIGHTS, "epsilon": 2.0, **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a", "b", "c"), weights=WEIGHTS, epsilon=2.0)
 
 
 def rows(number: int) -> dict[str, list[Any]]:

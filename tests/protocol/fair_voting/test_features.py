@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import Session, make_fair_inputs, make_fair_vote
+from makers import as_usual
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
-from psephos.protocol.fair_voting import Details, FairVoting, Feature, Objective
+from psephos.protocol.fair_voting import Details, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
@@ -29,8 +30,7 @@ SIZES = (1, 2, 3)
 PARTITIONS = (GENDER.partition, DIET.partition)
 
 
-def make(**given: Any) -> FairVoting:
-    return make_fair_vote(*SIZES, features=BOTH, **given)
+make = as_usual(make_fair_vote, *SIZES, features=BOTH)
 
 
 def utilities_of(rankings: list[tuple[int, ...]], scores: tuple[int, ...]) -> Utilities:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import make_fair_vote
+from makers import as_usual
 from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import Objective, Parameters
@@ -26,9 +27,7 @@ from psephos.protocol.privacy import NeighboringRelation, TrustModel
 ADD = NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
-def make(**given: Any) -> Parameters:
-    values: dict[str, Any] = {"alternatives": ("a", "b", "c"), "groups": ("x", "y"), "group_sizes": (20, 10), **given}
-    return Parameters(**values)
+make = as_usual(Parameters, alternatives=("a", "b", "c"), groups=("x", "y"), group_sizes=(20, 10))
 
 
 def names(number: int) -> tuple[str, ...]:

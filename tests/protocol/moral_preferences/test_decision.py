@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from helpers import make_preference_inputs, make_preferences
+from makers import preference_outcome
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Estimate
@@ -20,21 +21,8 @@ MAXIMA = NoisyMaxima(num_records=30, radius=2.0, scale=3.0, remedy="project")
 
 
 def outcome(preferences: tuple[float, ...] = (1.0, -0.5), **changes: Any) -> Outcome:
-    given: dict[str, Any] = {
-        "features": ("young", "many"),
-        "preferences": preferences,
-        "errors": (0.3, 0.4),
-        "is_direction": False,
-        "num_voters": 7,
-        "paradigm": "VLDP",
-        "mechanism": "laplace",
-        "levels": (LevelOutcome(epsilon=1.0, num_voters=7, weight=1.0),),
-        "is_projected": False,
-        "epsilon_record": 1.0,
-        "epsilon_voter": 1.0,
-        "ball": Ball(norm="l1", radius=2.0),
-    }
-    return Outcome(**{**given, **changes})
+    own: dict[str, Any] = {"features": ("young", "many"), "errors": (0.3, 0.4)}
+    return preference_outcome(preferences, **own | changes)
 
 
 def test_a_choice_by_hand() -> None:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_input import refuses
+from makers import preference_outcome
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.moral_preferences import (
     MOST_ALTERNATIVES,
-    Ball,
-    LevelOutcome,
     Outcome,
     Ranking,
     decide,
@@ -29,21 +28,8 @@ ALTERNATIVES: Mapping[str, Mapping[str, float]] = {
 
 
 def outcome(preferences: tuple[float, ...] = (1.0, 0.4, -0.5), **changes: Any) -> Outcome:
-    given: dict[str, Any] = {
-        "features": FEATURES,
-        "preferences": preferences,
-        "errors": (0.1, 0.1, 0.2),
-        "is_direction": False,
-        "num_voters": 1,
-        "paradigm": "VLCP",
-        "mechanism": "laplace",
-        "levels": (LevelOutcome(epsilon=1.0, num_voters=1, weight=1.0),),
-        "is_projected": False,
-        "epsilon_record": 1.0,
-        "epsilon_voter": 1.0,
-        "ball": Ball(norm="l1", radius=2.0),
-    }
-    return Outcome(**{**given, **changes})
+    own: dict[str, Any] = {"features": FEATURES, "errors": (0.1, 0.1, 0.2), "num_voters": 1, "paradigm": "VLCP"}
+    return preference_outcome(preferences, **own | changes)
 
 
 def test_the_order_is_that_of_utilities() -> None:

@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import Session, make_preference_inputs, make_preferences
+from makers import as_usual
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.moral_preferences import DisclosedPhase, MoralPreferences, Paradigm
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import NeighboringRelation, total_of
 
-
-def make_protocol(**given: Any) -> MoralPreferences:
-    usual: dict[str, Any] = {"paradigm": Paradigm.VLCP, "relation": "add-remove-one", "num_voters": 8, "epsilon": 0.5}
-    return make_preferences(**{**usual, **given})
+make_protocol = as_usual(make_preferences, paradigm=Paradigm.VLCP, relation="add-remove-one", num_voters=8, epsilon=0.5)
 
 
 def mechanism_of(protocol: MoralPreferences) -> VectorLaplace:

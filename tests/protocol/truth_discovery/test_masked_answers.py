@@ -23,8 +23,7 @@ MIXED: Final = (TWO, THREE, TWO)
 ASKED: Final = [own for number in range(4) for own in itertools.combinations(range(3), number)]
 
 
-def make_survey(**given: Any) -> TruthDiscovery:
-    return makers.make_survey(*MIXED, **{"mechanism": "masked", "threshold": 4, "colluders": 1, **given})
+make_survey = makers.as_usual(makers.make_survey, *MIXED, mechanism="masked", threshold=4, colluders=1)
 
 
 def phase_of(survey: TruthDiscovery) -> MaskedAnswers:

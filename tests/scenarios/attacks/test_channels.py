@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.protocol.dpwevote import DPWeVote, Parameters
+from makers import as_usual, vote_of
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.attacks import find_attack, session_channel
 
@@ -17,10 +17,7 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-def protocol_of(**settings: Any) -> DPWeVote:
-    """Return a vote on two candidates."""
-    chosen: dict[str, Any] = {"candidates": ("a", "b"), "weights": (1, 2), "epsilon": 1.0, **settings}
-    return DPWeVote(Parameters(**chosen))
+protocol_of = as_usual(vote_of, candidates=("a", "b"), weights=(1, 2), epsilon=1.0)
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=repr)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from calibration.dpwevote import CALIBRATION
 from calibration.engine import hold
+from makers import as_usual, vote_of
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_central_offer, make_offers
 from psephos.protocol.dpwevote.choice import error_of
@@ -24,10 +25,7 @@ from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve_served
 from thoroughness import draws
 
-
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a", "b"), "variant": "central", **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a", "b"), variant="central")
 
 
 def noise_of(vote: DPWeVote) -> VectorLaplace:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
+from makers import as_usual, vote_of
 from psephos.agents.modes import Deployment, Simulation
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import Charter, ConfigurationError, SimulatedNoise, run_population
@@ -22,9 +23,7 @@ TABLE = {"weight": [1, 3, 2, 1, 2], "a": [1, 0, 1, 1, 1], "b": [0, 0, 1, 1, 0]}
 QUOTAS: list[dict[str, Any]] = [{}, {"quota": 4.0}, {"quota_fraction": 0.75}]
 
 
-def make_vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a", "b"), "variant": "masked", "threshold": 4, "colluders": 1, **given}
-    return DPWeVote(Parameters(**fields))
+make_vote = as_usual(vote_of, candidates=("a", "b"), variant="masked", threshold=4, colluders=1)
 
 
 @pytest.mark.parametrize("quota", QUOTAS)

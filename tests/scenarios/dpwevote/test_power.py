@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from bad_input import Psephos, Write
-from psephos.protocol.dpwevote import DPWeVote, Parameters, WeightedGame, released_power
+from makers import as_usual, vote_of
+from psephos.protocol.dpwevote import DPWeVote, WeightedGame, released_power
 from psephos.scenarios.dpwevote.power import measure_power, simulated_power
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
@@ -20,9 +21,7 @@ from thoroughness import draws
 WEIGHTS = (1.0, 1.0, 2.0, 3.0, 3.0, 4.0)
 
 
-def vote(**given: Any) -> DPWeVote:
-    fields: dict[str, Any] = {"candidates": ("a", "b"), "weights": (1.0, 2.0, 3.0, 4.0), **given}
-    return DPWeVote(Parameters(**fields))
+vote = as_usual(vote_of, candidates=("a", "b"), weights=(1.0, 2.0, 3.0, 4.0))
 
 
 def counted(weights: Sequence[int], quota: int, place: int) -> tuple[float, float]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from makers import as_usual, vote_of
 from pages import ESTIMATE, drawn, is_shown, shown
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
@@ -18,9 +19,7 @@ PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
 TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
 
 
-def vote(**options: Any) -> DPWeVote:
-    """Return a vote on two candidates."""
-    return DPWeVote(Parameters(candidates=("rail", "[fish]"), **options))
+vote = as_usual(vote_of, candidates=("rail", "[fish]"))
 
 
 def outcome(**options: Any) -> Outcome:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from bad_input import refuses
+from makers import as_usual, preference_outcome
 from pages import Page, page_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Ball, LevelOutcome, Outcome
@@ -34,23 +35,14 @@ Write = Callable[[str, str | bytes], Path]
 VALUES = (1.0, 0.5, -0.25)
 
 
-def released(**options: Any) -> Outcome:
-    """Return an outcome on three features with standard errors of 0.3, 0.4 and 0."""
-    fields: dict[str, Any] = {
-        "features": ("Man", "Dog", "red, light=2"),
-        "preferences": VALUES,
-        "errors": (0.3, 0.4, 0.0),
-        "is_direction": False,
-        "num_voters": 50,
-        "paradigm": "VLDP",
-        "mechanism": "laplace",
-        "levels": (LevelOutcome(epsilon=1.0, num_voters=50, weight=1.0),),
-        "is_projected": False,
-        "epsilon_record": 1.0,
-        "epsilon_voter": 1.0,
-        "ball": Ball(norm="l1", radius=2.0),
-    }
-    return Outcome(**{**fields, **options})
+released = as_usual(
+    preference_outcome,
+    preferences=VALUES,
+    features=("Man", "Dog", "red, light=2"),
+    errors=(0.3, 0.4, 0.0),
+    num_voters=50,
+)
+"""Returns an outcome on three features with standard errors of 0.3, 0.4 and 0."""
 
 
 OUTCOME = released()

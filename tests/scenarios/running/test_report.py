@@ -2,13 +2,13 @@
 
 import io
 import math
-from typing import Any
 
 import msgspec
 import pytest
+from makers import as_usual, vote_of
 from pages import ESTIMATE, Page, page_of
 from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
-from psephos.protocol.dpwevote import DPWeVote, Parameters, make_offers
+from psephos.protocol.dpwevote import make_offers
 from psephos.protocol.effects import Closed
 from psephos.protocol.phases import Entries, Inputs
 from psephos.protocol.privacy import (
@@ -39,9 +39,7 @@ from rich.console import Console
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
 
 
-def vote(**options: Any) -> DPWeVote:
-    """Return a vote on two candidates."""
-    return DPWeVote(Parameters(candidates=("rail", "[fish]"), **options))
+vote = as_usual(vote_of, candidates=("rail", "[fish]"))
 
 
 def test_a_heading_says_who_trusts_whom() -> None:
