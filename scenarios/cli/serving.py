@@ -98,7 +98,7 @@ def serve(
     from ..deployment import Serving, serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
-    from ..deployment.lines import ServerLines
+    from ..deployment.lines import print_lines
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.forecasts import forecast
     from ..running.limits import reserve_for_server
@@ -127,8 +127,7 @@ def serve(
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         warn(forecast(side.protocol, side.inputs), err=as_json)
-        lines = ServerLines(None if as_json else console)
-        stack.callback(lines.show_rest)
+        listener = stack.enter_context(print_lines(None if as_json else console))
 
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
@@ -142,9 +141,9 @@ def serve(
             folder,
             on_resuming=lambda said: click.echo(said, err=as_json),
             pictures=pictures,
-            listener=lines.on_effect,
+            listener=listener,
             on_listening=tell_address,
-            beside=(lines.show,) if page is None else (lines.show, page.serve),
+            beside=() if page is None else (page.serve,),
         )
     if as_json:
         click.echo((folder.path / "result.json").read_bytes(), nl=False)

@@ -3,22 +3,19 @@
 A thread writes them: a terminal that takes no more, as after Ctrl-S, holds up no vote.
 """
 
-import collections
 import contextlib
 import queue
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Generator
+from typing import Any
 
 import trio
 from rich.console import Console
 
-from ...agents.standing import Standing
+from ...agents.driver import EffectListener
 from ...protocol.effects import Attended, Closed, Effect, Named, Presence
 from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, printable
 from ..presentation.terminal import show_note
 from ..running.progress import Watcher
-
-_SECONDS: Final = 0.5  # between looks for lines
 
 
 class _Lines(Watcher):
@@ -41,37 +38,24 @@ class _Lines(Watcher):
             show_note(self._console, said)
 
 
-class ServerLines:
-    """Lines of a session, which are printed while `show` runs beside it, and the last of them by `show_rest`.
+@contextlib.contextmanager
+def print_lines(console: Console | None) -> Generator[EffectListener]:
+    """Yield what is told of a server's effects, and prints lines of them, if there is a console."""
+    lines = _Lines(console, None)
+    effects: queue.SimpleQueue[Effect | None] = queue.SimpleQueue()
 
-    Args:
-        console: where they go; None for nowhere.
-    """
+    def write() -> None:
+        while (effect := effects.get()) is not None:
+            lines.on_effect(effect)
 
-    def __init__(self, console: Console | None) -> None:
-        self._lines = _Lines(console, None)
-        self._effects: collections.deque[Effect] = collections.deque()
-        # Held by whoever writes: a thread that is abandoned at the session's end may be at a line still.
-        self._turn: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._turn.put(None)
-
-    def on_effect(self, effect: Effect) -> None:
-        """Take note of an effect of the server's machine."""
+    def listen(effect: Effect) -> None:
         if isinstance(effect, Attended | Closed | Named):
-            self._effects.append(effect)
+            effects.put(effect)
 
-    async def show(self, tell: Callable[[], Standing]) -> None:
-        """Print what has come since, for ever."""
-        del tell
-        while True:
-            await trio.to_thread.run_sync(self.show_rest, abandon_on_cancel=True)
-            await trio.sleep(_SECONDS)
-
-    def show_rest(self) -> None:
-        """Print what has come since, in its order whichever threads ask."""
-        turn = self._turn.get()
-        try:
-            while self._effects:
-                self._lines.on_effect(self._effects.popleft())
-        finally:
-            self._turn.put(turn)
+    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by
+    trio.lowlevel.start_thread_soon(write, ended.put)
+    try:
+        yield listen
+    finally:
+        effects.put(None)
+        ended.get().unwrap()
