@@ -155,6 +155,13 @@ def is_plain(error: str) -> bool:
     )
 
 
+def check_fault(psephos: Psephos, write: Write, text: str, change: tuple[str, str], words: Sequence[str]) -> None:
+    """Check that a scenario in which a part was changed is refused with one sentence that has these words."""
+    assert change[0] in text
+    write("mine.toml", text.replace(*change))
+    check_refused(psephos, "mine.toml", (), words)
+
+
 def check_refused(
     psephos: Psephos,
     scenario: str,

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from makers import loss_of
 from psephos.agents.journal_format import About
 from psephos.protocol.privacy import (
     LedgerEntry,
-    NeighboringRelation,
-    PrivacyLoss,
     RandomizedResponse,
-    TrustModel,
 )
 from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
 
@@ -23,13 +21,8 @@ REPORT = b"REPORT-BYTES"
 
 
 def entry(epsilon: float, phase: int, session: str, party: str) -> LedgerEntry:
-    loss = PrivacyLoss(
-        mechanism="randomized response",
-        event=RandomizedResponse(epsilon, 2),
-        unit="opinion",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
+    loss = loss_of(
+        mechanism="randomized response", event=RandomizedResponse(epsilon, 2), unit="opinion", claimed=epsilon
     )
     return LedgerEntry.of(loss, person=party, session=session, phase=PHASES[phase])
 

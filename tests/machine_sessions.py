@@ -1,6 +1,6 @@
 """All that defines one session, makers of its machines, and other ways to the same result."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -22,6 +22,7 @@ from psephos.protocol import (
     SimulatedNoise,
     Tally,
     View,
+    run_population,
 )
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Effect
@@ -208,3 +209,30 @@ def replay(session: Session, observations: Sequence[Observation]) -> tuple[View,
     view = session.server_view()
     machine = session.server(view)
     return view, replay_into(machine, observations)
+
+
+def play_own_levels(
+    protocol: Protocol,
+    inputs: Inputs,
+    public: IntArray,
+    *,
+    of_roster: Protocol,
+    reference: Callable[..., Any],
+) -> tuple[Session, Any]:
+    """Play a session whose parties say their level as they come, and return it and what it has found.
+
+    Agents, arrays, a session that has levels from its roster, and the reference are checked to have the same bits.
+
+    Args:
+        public: the rows as they are before anybody has come.
+        of_roster: the same protocol with levels from the roster.
+        reference: returns the outcome of all in one function.
+    """
+    session = Session(protocol, inputs, seed=7)
+    session.roster = Roster(session.names, public)
+    result = session.play().result
+    assert result is not None
+    arrays = run_population(protocol, inputs, noise=session.fresh_noise()).outcome
+    assert result.outcome == arrays == reference(protocol, inputs, noise=session.fresh_noise())
+    assert run_population(of_roster, inputs, noise=session.fresh_noise()).outcome == arrays
+    return session, arrays

@@ -12,6 +12,7 @@ from psephos.protocol.fair_voting import Parameters as FairVotingParameters
 from psephos.protocol.moral_preferences import Ball, LevelOutcome, MoralPreferences
 from psephos.protocol.moral_preferences import Outcome as PreferenceOutcome
 from psephos.protocol.moral_preferences import Parameters as PreferenceParameters
+from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, PureMechanism, TrustModel
 from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 
@@ -29,6 +30,19 @@ def vote_of(**given: Any) -> DPWeVote:
 
 make_vote = as_usual(vote_of, candidates=("ada", "bob"), epsilon=2.0)
 """Returns a vote on two candidates with weights 1, 2, 3 at ε = 2, changed as asked."""
+
+
+def loss_of(epsilon: float = 1.0, **given: Any) -> PrivacyLoss:
+    """Return a voter's loss to a mechanism of somebody's in the local model, of replaced votes, changed as asked."""
+    usual: dict[str, Any] = {
+        "mechanism": "somebody's",
+        "event": PureMechanism(epsilon),
+        "unit": "voter",
+        "relation": NeighboringRelation.REPLACE_ONE,
+        "model": TrustModel.LOCAL,
+        "claimed": epsilon,
+    }
+    return PrivacyLoss(**usual | given)
 
 
 def make_names(num_parties: int) -> tuple[str, ...]:

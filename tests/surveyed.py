@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import deployments
-from deployments import Serving
+from deployments import SEED, Serving, invitations_to, serving
 from psephos.protocol.fair_voting.kinds import CENTRAL
+from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.running.folder import read_ledger
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +75,24 @@ class Surveyed:
         """Let all take part, with the same options and maybe some of their own, and return what each heard."""
         given = {name: {"trusts_server": self.trusts, **options, **(own or {}).get(name, {})} for name in self.names}
         return deployments.join_all(session, folder, given, role=self.role)
+
+    def check_choices(
+        self, folder: Path, epsilons: Mapping[str, float], public: Sequence[Sequence[int]], *, is_invited: bool
+    ) -> None:
+        """Let all choose their ε as they join, over real sockets, and check what is heard and paid.
+
+        The server has no level of anybody's before, but these public rows; the bits are those of one process.
+        """
+        scenario = self.write(folder)
+        record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
+        invited = invitations_to(scenario) if is_invited else dict.fromkeys(self.names)
+        own = {name: {"choices": {"epsilon": str(epsilons[name])}, "invitation": invited[name]} for name in epsilons}
+        with serving(scenario) as session:
+            assert session.side.inputs.public.tolist() == public
+            heard = self.join_all(session, folder, own)
+        assert [each.outcome for each in heard.values()] == [record.outcome] * len(own)
+        paid = {party: [entry.claimed for entry in read_ledger(folder / f"as-{party}")] for party in self.names}
+        assert paid == {name: [epsilon] for name, epsilon in epsilons.items()}
 
     def refusal(self, *given: Any, **options: Any) -> str:
         return deployments.refusal(*given, role=self.role, unwritten=("outcome.json", "own_outcome.json"), **options)

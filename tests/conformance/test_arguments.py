@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 from forms import Form, Real, Reals, form_of
+from makers import loss_of
 from psephos.protocol.errors import UnsupportedEventError
 from psephos.protocol.estimators import (
     Estimate,
@@ -102,7 +103,6 @@ from psephos.protocol.privacy import (
     Ledger,
     LocalRandomizer,
     NeighboringRelation,
-    PrivacyLoss,
     PureAccountant,
     PureMechanism,
     RandomizedResponse,
@@ -244,14 +244,7 @@ def cost_of(event: Callable[..., Any]) -> Callable[..., float]:
 def spent(epsilon: Any) -> float:
     """Return what a ledger adds up of a loss."""
     ledger = Ledger("somebody")
-    loss = PrivacyLoss(
-        mechanism="any",
-        event=PureMechanism(epsilon=epsilon),
-        unit="voter",
-        relation=REPLACE,
-        model=TrustModel.LOCAL,
-        claimed=1.0,
-    )
+    loss = loss_of(event=PureMechanism(epsilon=epsilon), claimed=1.0)
     ledger.charge(loss, session="s", phase="p")
     return ledger.spent
 
@@ -259,14 +252,7 @@ def spent(epsilon: Any) -> float:
 def left(epsilon: Any, delta: Any = 0.0) -> float:
     """Return what a budget leaves after many small losses."""
     ledger = Ledger("somebody", budget=Budget(epsilon=epsilon, delta=delta))
-    loss = PrivacyLoss(
-        mechanism="any",
-        event=SelfComposed(LocalRandomizer(epsilon=0.03125), 30),
-        unit="voter",
-        relation=REPLACE,
-        model=TrustModel.LOCAL,
-        claimed=1.0,
-    )
+    loss = loss_of(event=SelfComposed(LocalRandomizer(epsilon=0.03125), 30), claimed=1.0)
     ledger.charge(loss, session="s", phase="p")
     return ledger.remaining
 

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import Session
+from makers import loss_of
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
 from psephos.protocol.arrays import IntArray, some_distinct
 from psephos.protocol.errors import BudgetExceededError, PrivacyError
@@ -31,7 +32,6 @@ from psephos.protocol.population import run_population, tally_places
 from psephos.protocol.privacy import (
     Budget,
     Ledger,
-    NeighboringRelation,
     PartLoss,
     PrivacyEvent,
     PrivacyLoss,
@@ -55,15 +55,7 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def loss(epsilon: float, model: TrustModel = TrustModel.CENTRAL, part: PartLoss | None = None) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="somebody's",
-        event=PureMechanism(epsilon=epsilon),
-        unit="voter",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=model,
-        claimed=epsilon,
-        part=part,
-    )
+    return loss_of(epsilon, model=model, part=part)
 
 
 class Sum(CentralPhase):

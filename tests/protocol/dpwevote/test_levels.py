@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from helpers import Session
+from machine_sessions import play_own_levels
 from makers import as_usual, vote_of
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.mechanisms import FiniteMechanism
 from psephos.protocol.phases import Inputs
-from psephos.protocol.roster import Roster
 from reference_runs import run_dpwevote
 
 LEVELS = (0.5, 1.0, 3.0)
@@ -36,16 +35,11 @@ def make_inputs(vote: DPWeVote, choices: Sequence[int] = CHOICES) -> Inputs:
 @every_variant
 def test_agents_who_choose_arrays_a_roster_and_the_reference_have_the_same_bits(variant: str) -> None:
     vote = make_vote(variant=variant, chosen_by="partner")
-    session = Session(vote, make_inputs(vote), seed=7)
     unknown = vote.encode_public({}, num_parties=len(CHOICES))
     assert unknown[:, 0].tolist() == [len(LEVELS) - 1] * len(CHOICES)  # the dearest, until they say
-    session.roster = Roster(session.names, unknown)
-    result = session.play().result
-    assert result is not None
-    arrays = run_population(vote, session.inputs, noise=session.fresh_noise()).outcome
-    assert result.outcome == arrays == run_dpwevote(vote, session.inputs, noise=session.fresh_noise())
-    of_roster = make_vote(variant=variant)
-    assert run_population(of_roster, session.inputs, noise=session.fresh_noise()).outcome == arrays
+    session, arrays = play_own_levels(
+        vote, make_inputs(vote), unknown, of_roster=make_vote(variant=variant), reference=run_dpwevote
+    )
     assert isinstance(arrays, Outcome)
     assert [(each.epsilon, each.num_partners) for each in arrays.levels or ()] == [(0.5, 2), (1.0, 1), (3.0, 2)]
     spent = [sum(entry.proven for entry in session.ledgers[name].entries) for name in session.names]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from helpers import Session
+from machine_sessions import play_own_levels
 from makers import make_fair_vote
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.fair_voting import Details, FairVoting, Outcome, RandomizedRankings
@@ -16,7 +16,6 @@ from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.kinds import CENTRAL, JOINT, LOCAL
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.phases import Inputs
-from psephos.protocol.roster import Roster
 from reference_runs import run_fair_voting
 
 LEVELS = (0.5, 1.0, 3.0)
@@ -39,16 +38,11 @@ def make_inputs(vote: FairVoting, choices: Sequence[int] = CHOICES) -> Inputs:
 @every_mechanism
 def test_agents_who_choose_arrays_a_roster_and_the_reference_have_the_same_bits(mechanism: str) -> None:
     vote = make_vote(mechanism=mechanism, chosen_by="voter")
-    session = Session(vote, make_inputs(vote), seed=7)
     unknown = vote.encode_public({"group": GROUPS}, num_parties=len(CHOICES))
     assert unknown[:, 1].tolist() == [len(LEVELS) - 1] * len(CHOICES)  # the dearest, until they say
-    session.roster = Roster(session.names, unknown)
-    result = session.play().result
-    assert result is not None
-    arrays = run_population(vote, session.inputs, noise=session.fresh_noise()).outcome
-    assert result.outcome == arrays == run_fair_voting(vote, session.inputs, noise=session.fresh_noise())
-    of_roster = make_vote(mechanism=mechanism)
-    assert run_population(of_roster, session.inputs, noise=session.fresh_noise()).outcome == arrays
+    session, arrays = play_own_levels(
+        vote, make_inputs(vote), unknown, of_roster=make_vote(mechanism=mechanism), reference=run_fair_voting
+    )
     assert isinstance(arrays, Outcome)
     assert isinstance(arrays.details, Details)
     assert [(each.epsilon, each.num_reports) for each in arrays.details.levels] == [

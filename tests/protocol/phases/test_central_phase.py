@@ -15,6 +15,7 @@ from helpers import (
     make_vote,
     outcome_of_those_who_reported,
 )
+from makers import loss_of
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import (
     Column,
@@ -42,7 +43,6 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.phases import CentralPhase, Entries
 from psephos.protocol.population import draw_for_release, run_batches
 from psephos.protocol.privacy import (
-    NeighboringRelation,
     NonPrivate,
     PrivacyEvent,
     PrivacyLoss,
@@ -56,14 +56,7 @@ NOISY = VectorLaplace(2.0 * BOUND, 2 * BOUND, 1 << 40)
 
 
 def loss(*, model: TrustModel = TrustModel.CENTRAL, epsilon: float = 1.0) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="a census",
-        event=PureMechanism(epsilon=epsilon),
-        unit="voter",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=model,
-        claimed=epsilon,
-    )
+    return loss_of(epsilon, mechanism="a census", model=model)
 
 
 class Totals(CentralPhase):
@@ -133,16 +126,7 @@ class Question(Phase):
 
     def __init__(self) -> None:
         mechanism = GeneralizedRandomizedResponse(1.0, 2)
-        losses = [
-            PrivacyLoss(
-                mechanism="k-RR",
-                event=mechanism.event,
-                unit="answer",
-                relation=NeighboringRelation.REPLACE_ONE,
-                model=TrustModel.LOCAL,
-                claimed=1.0,
-            )
-        ]
+        losses = [loss_of(mechanism="k-RR", event=mechanism.event, unit="answer", claimed=1.0)]
         super().__init__("question", columns=range(2, 3), mechanism=mechanism, losses=losses)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:

@@ -10,23 +10,17 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from helpers import make_fair_vote, make_vote
+from makers import loss_of
 from polls import Ask, Settings, Shares
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, PostProcessed, RowMechanism
 from psephos.protocol.messages import NIL, encode_payload
 from psephos.protocol.phases import MAX_VALUES_IN_REPORT, Entries, MaskedSums
-from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, PureMechanism, TrustModel
+from psephos.protocol.privacy import PrivacyLoss, PureMechanism
 
 FOUR_CHOICES = GeneralizedRandomizedResponse(1.0, 4)
-LOSS = PrivacyLoss(
-    mechanism="k-RR",
-    event=FOUR_CHOICES.event,
-    unit="answer",
-    relation=NeighboringRelation.REPLACE_ONE,
-    model=TrustModel.LOCAL,
-    claimed=1.0,
-)
+LOSS = loss_of(mechanism="k-RR", event=FOUR_CHOICES.event, unit="answer", claimed=1.0)
 
 FREE = msgspec.structs.replace(LOSS, event=PureMechanism(0.0), claimed=0.0)
 

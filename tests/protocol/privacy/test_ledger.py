@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import hypothesis
+import makers
 import msgspec
 import numpy as np
 import pytest
@@ -80,14 +81,7 @@ def charge(ledger: Ledger, *losses: PrivacyLoss) -> None:
 
 
 def test_the_proven_loss_is_derived_from_the_event_and_not_from_the_claim() -> None:
-    loss = PrivacyLoss(
-        mechanism="discrete Laplace",
-        event=DiscreteLaplaceNoise(4.0, 3),
-        unit="w",
-        relation=REPLACE,
-        model=LOCAL,
-        claimed=9,
-    )
+    loss = makers.loss_of(mechanism="discrete Laplace", event=DiscreteLaplaceNoise(4.0, 3), unit="w", claimed=9)
     assert (loss.claimed, loss.proven) == (9, 0.75)
 
 
@@ -696,15 +690,8 @@ def test_a_population_s_loss_is_stated_in_one_relation() -> None:
 
 
 def loss_with_part(part: PartLoss | None, *, number: int = 3) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="randomized response",
-        event=SelfComposed(RandomizedResponse(0.1, 2), number),
-        unit="voter",
-        relation=REPLACE,
-        model=LOCAL,
-        claimed=0.1 * number,
-        part=part,
-    )
+    event = SelfComposed(RandomizedResponse(0.1, 2), number)
+    return makers.loss_of(mechanism="randomized response", event=event, claimed=0.1 * number, part=part)
 
 
 def part_of(proven: float) -> PartLoss:
@@ -825,15 +812,7 @@ def test_each_cap_counts_a_loss_as_often_as_the_total_does() -> None:
     for cap, (relation, times), part in itertools.product(
         ("epsilon", "datum"), ((REPLACE, 1), (ADD_OR_REMOVE, 2)), parts
     ):
-        loss = PrivacyLoss(
-            mechanism="discrete Laplace noise",
-            event=PureMechanism(0.5),
-            unit="voter",
-            relation=relation,
-            model=CENTRAL,
-            claimed=0.5,
-            part=part,
-        )
+        loss = makers.loss_of(0.5, mechanism="discrete Laplace noise", relation=relation, model=CENTRAL, part=part)
         counted = times * (loss.finest.proven if cap == "datum" else loss.proven)
         for number in (1, 2, 5):
             for most, fits in ((number * counted, True), (math.nextafter(number * counted, 0), False)):

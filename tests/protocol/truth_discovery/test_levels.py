@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from helpers import Session
+from machine_sessions import play_own_levels
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.estimators.truth_inference import (
     KnownNoise,
@@ -20,7 +20,6 @@ from psephos.protocol.estimators.truth_inference import (
 )
 from psephos.protocol.mechanisms import flip_probability_of
 from psephos.protocol.phases import Inputs
-from psephos.protocol.roster import Roster
 from psephos.protocol.truth_discovery import Outcome, Parameters, TruthDiscovery, reference_run
 from scipy.stats import binom
 
@@ -45,19 +44,22 @@ def make_inputs(survey: TruthDiscovery, choices: Sequence[int] = CHOICES) -> Inp
     return survey.encode({"tasks": ASKED, "answers": GIVEN, **own})
 
 
+def reference(*given: Any, **options: Any) -> Outcome:
+    return reference_run(*given, **options).outcome
+
+
 @every_mechanism
 def test_agents_who_choose_arrays_a_roster_and_the_reference_have_the_same_bits(mechanism: str) -> None:
     survey = make_survey(mechanism=mechanism, chosen_by="worker")
-    session = Session(survey, make_inputs(survey), seed=7)
     unknown = survey.encode_public({"tasks": ASKED}, num_parties=len(CHOICES))
     assert unknown[:, -1].tolist() == [len(LEVELS) - 1] * len(CHOICES)  # the dearest, until they say
-    session.roster = Roster(session.names, unknown)
-    result = session.play().result
-    assert result is not None
-    arrays = run_population(survey, session.inputs, noise=session.fresh_noise()).outcome
-    assert result.outcome == arrays == reference_run(survey, session.inputs, noise=session.fresh_noise()).outcome
-    of_roster = make_survey(mechanism=mechanism)
-    assert run_population(of_roster, session.inputs, noise=session.fresh_noise()).outcome == arrays
+    session, arrays = play_own_levels(
+        survey,
+        make_inputs(survey),
+        unknown,
+        of_roster=make_survey(mechanism=mechanism),
+        reference=reference,
+    )
     assert isinstance(arrays, Outcome)
     assert [(each.epsilon, each.num_workers) for each in arrays.levels or ()] == [(1.2, 2), (1.5, 1), (3.0, 2)]
     for name, choice, asked in zip(session.names, CHOICES, ASKED, strict=True):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from psephos.protocol import ConfigurationError
-from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.datasets import DataSet, data_set_of
 from psephos.scenarios.system import load_each
 from psephos.scenarios.truth_discovery.data.published import CROWDS
+from runs import refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Put = Callable[[str, str | bytes], Path]
@@ -37,19 +37,6 @@ def ballot(sets: Path) -> Callable[..., str]:
     return write
 
 
-def run_bytes(source: str, folder: Path, *settings: str) -> bytes:
-    """Run a scenario and return its `result.json`."""
-    run_in_folder(resolve(load_scenario(source, settings)), RunFolder(folder), pictures=False)
-    return (folder / "result.json").read_bytes()
-
-
-def refusal(source: str, *settings: str) -> ConfigurationError:
-    """Return the error that a scenario ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(source, settings))
-    return caught.value
-
-
 def test_every_data_set_is_tried_here() -> None:
     """Crowds, choices and elections are tried by themselves."""
     of_choices = {"moral_machine_countries", "moral_machine_sample", "moral_trolley"}
@@ -63,7 +50,7 @@ def test_every_data_set_is_tried_here() -> None:
 def test_a_data_set_gives_the_same_result_on_every_path(ballot: Callable[..., str], tmp_path: Path, data: str) -> None:
     source = ballot(data)
     results = {
-        run_bytes(source, tmp_path / path, f"data={tmp_path / 'sets'}", f"transport={path}")
+        result_bytes(source, tmp_path / path, f"data={tmp_path / 'sets'}", f"transport={path}")
         for path in ("memory", "tcp", "array")
     }
     assert len(results) == 1
@@ -77,7 +64,8 @@ def test_a_shipped_scenario_gives_the_same_result_on_every_path(
 ) -> None:
     data = two_roll_calls if scenario == "un-roll-call" else real_sets
     results = {
-        run_bytes(scenario, tmp_path / path, f"data={data}", f"transport={path}") for path in ("memory", "tcp", "array")
+        result_bytes(scenario, tmp_path / path, f"data={data}", f"transport={path}")
+        for path in ("memory", "tcp", "array")
     }
     (result,) = map(json.loads, results)
     assert result["num_parties"] == SHIPPED[scenario]

@@ -36,20 +36,7 @@ def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("is_invited", [False, True])
 def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited: bool) -> None:
-    """Over real sockets: the server has no level of anybody's before, and the bits are those of one process."""
-    scenario = CHOSEN_PLANS.write(tmp_path)
-    record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
-    invited = invitations_to(scenario) if is_invited else dict.fromkeys(CHOSEN_PLANS.names)
-    with serving(scenario) as session:
-        assert session.side.inputs.public[:, 1].tolist() == [2] * 5
-        own = {
-            name: {"choices": {"epsilon": str(epsilon)}, "invitation": invited[name]}
-            for name, epsilon in OWN_EPSILONS.items()
-        }
-        heard = CHOSEN_PLANS.join_all(session, tmp_path, own)
-    assert [each.outcome for each in heard.values()] == [record.outcome] * 5
-    paid = {party: [entry.claimed for entry in read_ledger(tmp_path / f"as-{party}")] for party in CHOSEN_PLANS.names}
-    assert paid == {name: [epsilon] for name, epsilon in OWN_EPSILONS.items()}
+    CHOSEN_PLANS.check_choices(tmp_path, OWN_EPSILONS, [[group, 2] for group in (0, 0, 0, 1, 1)], is_invited=is_invited)
 
 
 def test_who_is_in_the_smaller_group_pays_more(tmp_path: Path) -> None:

@@ -29,17 +29,7 @@ def test_voters_with_an_epsilon_each_pay_their_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_invited", [False, True])
 def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited: bool) -> None:
-    """Over real sockets: the server has no level of anybody's before, and the bits are those of one process."""
-    scenario = CHOSEN.write(tmp_path)
-    record = run_session(resolve(load_scenario(scenario, ["noise=simulated"])), seed=SEED)
-    invited = invitations_to(scenario) if is_invited else dict.fromkeys(CHOSEN.names)
-    with serving(scenario) as session:
-        assert session.side.inputs.public.tolist() == [[2], [2], [2]]
-        own = {name: {"choices": {"epsilon": str(EPSILONS[name])}, "invitation": invited[name]} for name in EPSILONS}
-        heard = CHOSEN.join_all(session, tmp_path, own)
-    assert [each.outcome for each in heard.values()] == [record.outcome] * 3
-    paid = {party: [entry.claimed for entry in read_ledger(tmp_path / f"as-{party}")] for party in CHOSEN.names}
-    assert paid == {name: [epsilon] for name, epsilon in EPSILONS.items()}
+    CHOSEN.check_choices(tmp_path, EPSILONS, [[2], [2], [2]], is_invited=is_invited)
 
 
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import check_fault
 from machine_files import write_moral_machine_like
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
@@ -164,12 +165,7 @@ def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write)
 def test_a_fault_in_a_list_of_voters_is_named(
     psephos: Psephos, write: Write, old: str, new: str, words: list[str]
 ) -> None:
-    assert old in LISTED
-    write("mine.toml", LISTED.replace(old, new))
-    refusal = psephos("run", "mine.toml", "--out", "out").refusal
-    for word in words:
-        assert word in refusal
-    assert not Path("out").exists()
+    check_fault(psephos, write, LISTED, (old, new), words)
 
 
 def test_paths_in_a_file_are_relative_to_it(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,23 +6,17 @@ from typing import Any
 import msgspec
 import pandas as pd
 import pytest
+from makers import loss_of
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import DiscreteLaplace, FiniteChannel, GeneralizedRandomizedResponse, OneLayer
-from psephos.protocol.privacy import Budget, Ledger, LocalRandomizer, NeighboringRelation, PrivacyLoss, TrustModel
+from psephos.protocol.privacy import Budget, Ledger, LocalRandomizer
 from psephos.protocol.shown import Shown
 from psephos.scenarios import load, run
 from psephos.scenarios.adversaries import Lesson
 from psephos.scenarios.presentation.objects import frame_of, html_of, table_of, text_of
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-LOSS = PrivacyLoss(
-    mechanism="k-RR",
-    event=LocalRandomizer(epsilon=0.5),
-    unit="answer",
-    relation=NeighboringRelation.REPLACE_ONE,
-    model=TrustModel.LOCAL,
-    claimed=0.5,
-)
+LOSS = loss_of(mechanism="k-RR", event=LocalRandomizer(epsilon=0.5), unit="answer", claimed=0.5)
 
 
 class Answer(Shown, msgspec.Struct, frozen=True):

@@ -13,24 +13,9 @@ from psephos.scenarios.reading.text_forms import read_rows
 Put = Callable[[str, str | bytes], Path]
 
 
-@pytest.fixture
-def put(tmp_path: Path) -> Put:
-    """Writes a file of a data set; text is packed where the name says so."""
-
-    def put_file(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        if isinstance(content, str):
-            content = gzip.compress(content.encode()) if path.suffix == ".gz" else content.encode()
-        path.write_bytes(content)
-        return path
-
-    return put_file
-
-
 @pytest.mark.parametrize("name", ["set/a.csv", "set/a.csv.gz"])
-def test_the_columns_asked_for_are_read_with_their_lines(put: Put, name: str) -> None:
-    path = put(name, '\ufeff x ,y,z\r\n1,"two\r\nlines",3\r\n\r\n4,5,6\r\n')
+def test_the_columns_asked_for_are_read_with_their_lines(put_set: Put, name: str) -> None:
+    path = put_set(name, '\ufeff x ,y,z\r\n1,"two\r\nlines",3\r\n\r\n4,5,6\r\n')
     assert list(read_rows(path, "z", "x")) == [(2, ("3", "1")), (4, ("6", "4"))]  # as a spreadsheet counts
     assert next(read_rows(path, "y", "x")) == (2, ("two\r\nlines", "1"))
 
@@ -45,9 +30,9 @@ def test_the_columns_asked_for_are_read_with_their_lines(put: Put, name: str) ->
         ('x,y\n1,2\n"3,4\n5,6\n', "a.csv line 3", "well-formed CSV"),
     ],
 )
-def test_a_line_that_is_no_row_is_named(put: Put, content: str, field: str, allowed: str) -> None:
+def test_a_line_that_is_no_row_is_named(put_set: Put, content: str, field: str, allowed: str) -> None:
     with refuses(field) as caught:
-        list(read_rows(put("set/a.csv", content), "x", "y"))
+        list(read_rows(put_set("set/a.csv", content), "x", "y"))
     assert caught.value.allowed.startswith(allowed)
 
 
@@ -63,9 +48,9 @@ def test_a_line_that_is_no_row_is_named(put: Put, content: str, field: str, allo
     ids=["not there", "not there, packed", "not packed", "cut off", "damaged"],
 )
 def test_a_file_that_cannot_be_read_is_named_with_its_folder(
-    put: Put, name: str, content: bytes | None, reason: str
+    put_set: Put, name: str, content: bytes | None, reason: str
 ) -> None:
-    path = put(f"set/{name}", content or b"")
+    path = put_set(f"set/{name}", content or b"")
     if content is None:
         path.unlink()
     with refuses("data", str(path.parent.parent), f"a readable file set/{name}") as caught:
@@ -84,9 +69,9 @@ def test_a_file_that_cannot_be_read_is_named_with_its_folder(
     ids=["not there", "damaged", "not packed", "cut off"],
 )
 def test_a_file_that_a_setting_names_is_named_by_the_setting(
-    put: Put, name: str, content: bytes | None, reason: str
+    put_set: Put, name: str, content: bytes | None, reason: str
 ) -> None:
-    path = put(f"set/{name}", content or b"")
+    path = put_set(f"set/{name}", content or b"")
     if content is None:
         path.unlink()
     with refuses("voters.epsilons", str(path), reason) as caught:
@@ -94,14 +79,14 @@ def test_a_file_that_a_setting_names_is_named_by_the_setting(
     assert caught.value.allowed.startswith("a readable file (")
 
 
-def test_a_line_is_named_whoever_named_the_file(put: Put) -> None:
+def test_a_line_is_named_whoever_named_the_file(put_set: Put) -> None:
     with refuses("a.csv line 2", "1 entries"):
-        list(read_rows(put("set/a.csv", "x,y\n1\n"), "x", "y", field="voters.epsilons"))
+        list(read_rows(put_set("set/a.csv", "x,y\n1\n"), "x", "y", field="voters.epsilons"))
 
 
 @pytest.mark.parametrize("name", ["set/a.csv", "set/a.csv.gz"])
-def test_text_is_opened_packed_or_not_with_its_line_endings(put: Put, name: str) -> None:
-    with open_text(put(name, "\ufeffa\r\nb\n")) as file:
+def test_text_is_opened_packed_or_not_with_its_line_endings(put_set: Put, name: str) -> None:
+    with open_text(put_set(name, "\ufeffa\r\nb\n")) as file:
         assert file.read() == "a\r\nb\n"
 
 

@@ -16,8 +16,9 @@ from typing import Any, Self
 
 import pytest
 from bad_input import refuses
+from makers import loss_of
 from psephos.protocol import ConfigurationError
-from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, NonPrivate, PrivacyLoss, TrustModel
+from psephos.protocol.privacy import LedgerEntry, NonPrivate, TrustModel
 from psephos.scenarios import (
     Finished,
     RunFolder,
@@ -229,14 +230,7 @@ def test_the_ledger_is_read_back_as_it_was_written(
 
 
 def test_a_loss_that_nothing_bounds_is_read_back_as_infinite(tmp_path: Path) -> None:
-    loss = PrivacyLoss(
-        mechanism="none",
-        event=NonPrivate(),
-        unit="voter",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.CENTRAL,
-        claimed=1.0,
-    )
+    loss = loss_of(event=NonPrivate(), model=TrustModel.CENTRAL, claimed=1.0)
     entry = LedgerEntry.of(loss, person="ann", session="s", phase="rankings")
     RunFolder(tmp_path / "run").write_ledger([entry])
     assert read_ledger(tmp_path / "run") == [entry]

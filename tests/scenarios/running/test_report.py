@@ -5,7 +5,7 @@ import math
 
 import msgspec
 import pytest
-from makers import as_usual, vote_of
+from makers import as_usual, loss_of, vote_of
 from pages import ESTIMATE, Page, page_of
 from psephos.protocol import Phase, SimulatedNoise, Tally, run_population
 from psephos.protocol.dpwevote import make_offers
@@ -15,7 +15,6 @@ from psephos.protocol.privacy import (
     LedgerEntry,
     NeighboringRelation,
     PrivacyLoss,
-    PureMechanism,
     RandomizedResponse,
     SelfComposed,
     TrustModel,
@@ -237,13 +236,8 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
 
 def hidden(epsilon: float) -> PrivacyLoss:
     """Return the loss of a release that hides who took part."""
-    return PrivacyLoss(
-        mechanism="laplace",
-        event=PureMechanism(epsilon),
-        unit="voter",
-        relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
-        model=TrustModel.CENTRAL,
-        claimed=epsilon,
+    return loss_of(
+        epsilon, mechanism="laplace", relation=NeighboringRelation.ADD_OR_REMOVE_ONE, model=TrustModel.CENTRAL
     )
 
 
@@ -283,14 +277,7 @@ def test_a_total_of_both_models_says_against_whom() -> None:
     ],
 )
 def test_a_total_is_bounded_as_all_of_its_parts_need(model: TrustModel, mechanism: str, said: str) -> None:
-    circle = PrivacyLoss(
-        mechanism="shares, semi-honest server only",
-        event=PureMechanism(1.0),
-        unit="vote",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.DISTRIBUTED,
-        claimed=1.0,
-    )
+    circle = loss_of(mechanism="shares, semi-honest server only", unit="vote", model=TrustModel.DISTRIBUTED)
     other = msgspec.structs.replace(circle, model=model, mechanism=mechanism)
     ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (other, circle)]
     page = page_of(show_ledger, ledger, party=None, delta=None)

@@ -11,13 +11,9 @@ from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.effects import Closed, Effect
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
 from psephos.scenarios.running.record import Told
+from runs import result_bytes
 
 PATHS = ("memory", "tcp", "array")
-
-
-def result_bytes(folder: Path, scenario: str, *settings: str) -> bytes:
-    run_in_folder(resolve(load_scenario(scenario, settings)), RunFolder(folder), pictures=False)
-    return (folder / "result.json").read_bytes()
 
 
 @pytest.mark.few(most=4)
@@ -34,18 +30,18 @@ def result_bytes(folder: Path, scenario: str, *settings: str) -> bytes:
 )
 def test_result_json_is_the_same_file_on_every_path(tmp_path: Path, settings: tuple[str, ...]) -> None:
     results = {
-        result_bytes(tmp_path / path, "consortium", "count=40", f"transport={path}", *settings) for path in PATHS
+        result_bytes("consortium", tmp_path / path, "count=40", f"transport={path}", *settings) for path in PATHS
     }
     assert len(results) == 1
 
 
 def test_another_round_draws_other_noise(tmp_path: Path) -> None:
-    first, second = (result_bytes(tmp_path / n, "consortium", "count=40", f"round={n}") for n in "12")
+    first, second = (result_bytes("consortium", tmp_path / n, "count=40", f"round={n}") for n in "12")
     assert json.loads(first)["tallies"] != json.loads(second)["tallies"]
 
 
 def test_result_json_says_what_was_decided_and_what_it_cost(tmp_path: Path) -> None:
-    result = json.loads(result_bytes(tmp_path / "out", "eu-council", "transport=array"))
+    result = json.loads(result_bytes("eu-council", tmp_path / "out", "transport=array"))
     assert result["session"] == "eu-council"
     assert (result["protocol"], result["kind"], result["num_parties"]) == ("dpwevote", "simulation", 27)
     assert result["received"] == {"opinions": 27}
@@ -69,7 +65,7 @@ def test_result_json_says_what_was_decided_and_what_it_cost(tmp_path: Path) -> N
 def test_without_a_seed_every_run_draws_another(tmp_path: Path, write: Callable[[str, str], Path]) -> None:
     text = 'protocol = "dpwevote"\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 300\n'
     path = str(write("ballot.toml", text))
-    first, second = (json.loads(result_bytes(tmp_path / n, path, "transport=array"))["tallies"] for n in "12")
+    first, second = (json.loads(result_bytes(path, tmp_path / n, "transport=array"))["tallies"] for n in "12")
     assert first != second
 
 

@@ -143,9 +143,11 @@ def test_a_poisoner_moves_a_count_by_its_own_answer() -> None:
 
 @pytest.mark.parametrize("name", ["limits of supports", "standard error of a support"])
 @pytest.mark.parametrize("labels", [2, 4])
-def test_calibrations_hold_what_noisy_counts_say(name: str, labels: int) -> None:
+@pytest.mark.parametrize(("mechanism", "answers"), [("central", 9), ("masked", 13)])
+def test_calibrations_hold_what_noisy_counts_and_sums_say(name: str, labels: int, mechanism: str, answers: int) -> None:
     (statement,) = (own for own in CALIBRATION.statements() if own.name == name)
-    case = {"mechanism": "central", "labels": labels, "answers": 9, "epsilon": 0.5, "level": 0.2, "given": "two alike"}
+    case = {"mechanism": mechanism, "labels": labels, "answers": answers, "given": "two alike"}
+    case |= {"epsilon": 0.5, "level": 0.2}
     cell = hold("truth-discovery", statement, case, draws(full=4_000, quick=800), np.random.default_rng(7))
     assert cell is not None
     assert cell.holds

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from calibration.engine import hold
-from calibration.truth_discovery import CALIBRATION
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.privacy import TrustModel
 from psephos.protocol.truth_discovery import Outcome, TruthDiscovery
@@ -92,17 +90,6 @@ def test_a_workers_own_file_has_its_answers_and_not_what_it_adds_up() -> None:
     assert OWN_ANSWERS.write is not None
     lines = OWN_ANSWERS.write(local.protocol, {"tasks": "t1; t2", "answers": "1; "})
     assert list(lines) == [("task", "label"), ("t1", "1"), ("t2", "")]
-
-
-@pytest.mark.parametrize("name", ["limits of supports", "standard error of a support"])
-@pytest.mark.parametrize("labels", [2, 4])
-def test_calibrations_hold_what_noisy_sums_say(name: str, labels: int) -> None:
-    (statement,) = (own for own in CALIBRATION.statements() if own.name == name)
-    case = {"mechanism": "masked", "labels": labels, "answers": 13, "epsilon": 0.5, "level": 0.2, "given": "two alike"}
-    cell = hold("truth-discovery", statement, case, draws(full=4_000, quick=800), np.random.default_rng(7))
-    assert cell is not None
-    assert cell.holds
-    assert cell.found > 0.05  # nor are limits much wider than they have to be
 
 
 def test_on_real_smiles_masked_sums_find_more_truths_than_one_layer_and_than_the_constant_answer(
