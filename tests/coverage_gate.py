@@ -4,7 +4,6 @@ Run after `coverage combine`. Coverage by branches is a start, not a goal; what 
 anything of.
 """
 
-import json
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import coverage
+from runs import read_json
 
 ROOT: Final = Path(__file__).parents[1]
 ROOMS: Final = ("protocol", "transports", "agents", "scenarios")
@@ -36,7 +36,7 @@ def measured_files(folder: Path) -> dict[str, Counts]:
     coverages.report(file=sys.stdout)
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         coverages.json_report(outfile=file.name)
-        report: dict[str, Any] = json.loads(Path(file.name).read_bytes())
+        report: dict[str, Any] = read_json(file.name)
     return {_below(folder, name): each["summary"] for name, each in report["files"].items()}
 
 

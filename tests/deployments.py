@@ -7,7 +7,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 import signal
 import socket
@@ -482,16 +481,6 @@ def refusal(
     for name in unwritten:
         assert not (out / name).exists(), name
     return str(caught.value)
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
-
-
-def read_lines(path: Path) -> list[Any]:
-    """Return what a file of JSON lines holds."""
-    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 import msgspec
 import numpy as np
-from deployments import AHEAD, ENTRIES, Ending, Process, read_json, read_lines, write_vote
+from deployments import AHEAD, ENTRIES, Ending, Process, write_vote
 from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import SessionRecords, read_sessions
 from psephos.protocol.messages import Report, decode
@@ -24,6 +24,7 @@ from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.verdicts import as_written
 from relays import Relay
+from runs import read_json, read_lines
 
 PHASES: Final = ("weights", "opinions")
 DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")

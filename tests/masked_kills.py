@@ -19,11 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from deployments import ENTRIES, Ending, Process, read_json
+from deployments import ENTRIES, Ending, Process
 from durable_votes import Dying, Vote
 from psephos.protocol.masking import IN_DISPUTE, MaskingMove
 from psephos.protocol.messages import Report, decode
 from psephos.protocol.records import Accepted, Drawn, PhaseClosed
+from runs import read_json
 
 __all__ = ["CALM", "DISPUTE", "EVERYWHERE", "KILLED", "MaskedVote", "kill"]
 

@@ -1,6 +1,9 @@
 """Whole runs in a folder: what tests of the systems' runs share."""
 
+import csv
+import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -36,3 +39,19 @@ def price(entry: LedgerEntry) -> bytes:
     """Return what a line of a ledger says but for whom it says it of."""
     own = msgspec.to_builtins(entry)
     return msgspec.json.encode({key: own[key] for key in own if key not in {"person", "num_persons"}})
+
+
+def read_json(path: str | Path) -> Any:
+    """Return what a JSON file holds."""
+    return json.loads(Path(path).read_bytes())
+
+
+def read_lines(path: str | Path) -> list[Any]:
+    """Return what a file of JSON lines holds."""
+    return [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def read_rows(path: str | Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file by its header."""
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

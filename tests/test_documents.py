@@ -1,7 +1,6 @@
 """What is written for readers: examples run, commands parse, links lead somewhere, and nothing names a machine."""
 
 import ast
-import csv
 import os
 import re
 import shlex
@@ -22,6 +21,7 @@ from psephos.scenarios import load_scenario, resolve, shipped_scenarios
 from psephos.scenarios.cli import cli
 from psephos.scenarios.running.drafts import samples
 from psephos.scenarios.running.resolution import Streamed
+from runs import read_rows
 
 Protocol: TypeAlias = PhasedProtocol[Any, Any]
 
@@ -326,8 +326,7 @@ def test_the_table_of_verdicts_has_those_of_the_pages() -> None:
     added = re.compile(r"^## What we add$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
     of_papers = "".join(added.sub("", text) for text in texts)
     told = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", line) for line in of_papers.splitlines() if line.startswith("- **")]
-    with (ROOT / "docs/tables/papers/verdicts.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["now"]]
+    rows = [row for row in read_rows(ROOT / "docs/tables/papers/verdicts.csv") if row["now"]]
     assert len(rows) == len(told)
     for row in rows:
         entry = f"- **{row['now'].capitalize()}.** {row['claim']} ({row['source']}"

@@ -31,6 +31,7 @@ from psephos.protocol.roster import Roster
 from psephos.scenarios.deployment.invitations import INVITATIONS, draw_session, write_session
 from psephos.transports import TLSTransport
 from psephos.transports.keys import Identity, make_identity
+from runs import read_json
 from scipy import stats
 from vectors.generate import FOLDER
 from vectors.transcripts import TRANSCRIPTS
@@ -99,7 +100,7 @@ class Session:
     def records(self) -> dict[str, Any]:
         """What the party's journal holds, by name."""
         files = (self.folder / "journal").glob("*.json")
-        return {path.name.split(".", 1)[1].removesuffix(".json"): json.loads(path.read_bytes()) for path in files}
+        return {path.name.split(".", 1)[1].removesuffix(".json"): read_json(path) for path in files}
 
 
 @contextlib.asynccontextmanager
@@ -190,7 +191,7 @@ def test_who_comes_back_too_late_hears_the_outcome_and_has_no_digest(tmp_path: P
     """Its key is in a file of its own."""
 
     async def steps(session: Session) -> None:
-        invitation = json.loads(session.invitation.read_bytes())
+        invitation = read_json(session.invitation)
         key = tmp_path / "key.pem"
         key.write_text(invitation["key"], encoding="ascii")
         session.invitation.write_text(json.dumps({**invitation, "key": ""}), encoding="utf-8")
@@ -244,7 +245,7 @@ def test_what_was_not_agreed_to_is_refused_in_a_line_and_nothing_drawn(
     tmp_path: Path, change: dict[str, Any], reason: str
 ) -> None:
     async def steps(session: Session) -> None:
-        invitation = json.loads(session.invitation.read_bytes())
+        invitation = read_json(session.invitation)
         parameters = {**invitation["parameters"], **change.get("parameters", {})}
         session.invitation.write_text(json.dumps({**invitation, **change, "parameters": parameters}), encoding="utf-8")
         ended = await session.run_party()
@@ -256,7 +257,7 @@ def test_what_was_not_agreed_to_is_refused_in_a_line_and_nothing_drawn(
 
 def test_a_server_with_another_certificate_is_told_nothing(tmp_path: Path) -> None:
     async def steps(session: Session) -> None:
-        invitation = json.loads(session.invitation.read_bytes())
+        invitation = read_json(session.invitation)
         other = {**invitation, "server": make_identity().certificate_pem}
         session.invitation.write_text(json.dumps(other), encoding="utf-8")
         ended = await session.run_party()
@@ -305,6 +306,6 @@ const digest = ({ session, protocol, kind, messages }) => {
 const cases = JSON.parse(readFileSync(process.argv[1], 'utf8'))
 console.log(JSON.stringify(cases.filter((each) => each.digest).map(digest)))"""
     file = FOLDER / f"{TRANSCRIPTS}.json"
-    digests = [case["digest"] for case in json.loads(file.read_bytes()) if case["digest"] is not None]
+    digests = [case["digest"] for case in read_json(file) if case["digest"] is not None]
     assert len(digests) > 10
     assert run_script(script, file) == digests

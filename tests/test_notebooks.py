@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import read_json
 
 FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
@@ -13,7 +14,7 @@ _SECONDS = 300
 
 def read(name: str) -> dict[str, Any]:
     """Return a notebook as its file holds it."""
-    return json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    return read_json(FOLDER / name)
 
 
 def test_there_are_a_vote_a_crowd_and_an_attack() -> None:

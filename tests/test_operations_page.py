@@ -5,7 +5,6 @@ Only the port is another one, since two runs of these tests may be under way.
 
 import dataclasses
 import itertools
-import json
 import re
 import shlex
 import shutil
@@ -18,6 +17,7 @@ import pytest
 from deployments import Ending, Process
 from psephos.scenarios.deployment.rehearsal import reserved_address
 from psephos.scenarios.running.folder import read_ledger
+from runs import read_json
 from terminals import Terminal
 from test_documents import blocks_of, files_of
 
@@ -147,8 +147,7 @@ def test_every_command_of_the_page_ends_as_the_page_says(operated: Operated) -> 
 
 def test_reports_that_are_counted_again_have_the_outcome_of_their_session(operated: Operated) -> None:
     session, counted, again = (
-        json.loads((operated.folder / name / "result.json").read_text(encoding="utf-8"))
-        for name in ("session", "counted", "counted-again")
+        read_json(operated.folder / name / "result.json") for name in ("session", "counted", "counted-again")
     )
     assert counted["outcome"] == again["outcome"] == session["outcome"]
     assert counted["tallies"] == again["tallies"] == session["tallies"]
@@ -165,13 +164,13 @@ def test_a_rehearsal_prints_what_it_runs_and_says_who_heard(operated: Operated) 
 
 def test_what_is_typed_counts_as_what_is_in_a_file(operated: Operated) -> None:
     for session, parties in (("session", "2031"), ("session-2032", "2032")):
-        result = json.loads((operated.folder / session / "result.json").read_bytes())
+        result = read_json(operated.folder / session / "result.json")
         assert result["received"] == {"opinions": 3}, parties
     assert [entry.proven for entry in read_ledger(operated.folder / "bob-2031")] == [1.0]
 
 
 def test_the_one_that_is_stopped_has_said_so(operated: Operated) -> None:
-    run = json.loads((operated.folder / "stopped" / "run.json").read_bytes())
+    run = read_json(operated.folder / "stopped" / "run.json")
     assert run["failure"]["error"] == "KeyboardInterrupt"
 
 

@@ -3,7 +3,6 @@
 import ast
 import csv
 import importlib
-import json
 import os
 import re
 import shlex
@@ -17,6 +16,7 @@ import pytest
 from psephos.protocol import ConfigurationError, PhasedProtocol
 from psephos.scenarios import simulate
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
+from runs import read_json
 from test_documents import Protocol, blocks_of, files_of, put_on_path, run_page
 
 PAGE = Path(__file__).parents[1] / "docs" / "plugins.md"
@@ -84,7 +84,7 @@ def test_a_run_has_a_table_a_picture_an_attack_and_a_poisoner(package: Package) 
     )
     out = package.folder / "out"
     assert (out / "estimates.svg").read_bytes().startswith(b"<svg ")
-    coalition, poisoner = json.loads((out / "adversaries.json").read_text(encoding="utf-8"))
+    coalition, poisoner = read_json(out / "adversaries.json")
     assert (coalition["role"], coalition["rows"][0]["target"]) == ("coalition", "v1")
     assert coalition["rows"][0]["guess"].startswith("tea ")
     assert [row["estimate"] for row in poisoner["rows"]] == ["tea", "coffee", "water"]
@@ -110,7 +110,7 @@ def test_a_script_has_the_bits_of_the_command(package: Package, monkeypatch: pyt
     scenario = (package.folder / "drinks.toml").read_text(encoding="utf-8").partition("[[")[0]
     (package.folder / "drinks-again.toml").write_text(scenario, encoding="utf-8")
     package.run("psephos run drinks-again.toml --no-pictures --out again")
-    result = json.loads((package.folder / "again" / "result.json").read_text(encoding="utf-8"))
+    result = read_json(package.folder / "again" / "result.json")
     module: Any = approval_vote
     vote = module.ApprovalVote(module.Ballot(options=("tea", "coffee", "water"), epsilon=3))
     outcome = simulate(vote, VOTERS, seed=7, session="drinks-again")
@@ -125,7 +125,7 @@ def test_a_stuffer_stuffs_a_vote_by_coins(package: Package) -> None:
     text = scenario.replace("approval-vote", "coin-vote") + stuffer
     (package.folder / "coins.toml").write_text(text, encoding="utf-8")
     package.run("psephos run coins.toml --no-pictures --out coins")
-    (lesson,) = json.loads((package.folder / "coins" / "adversaries.json").read_text(encoding="utf-8"))
+    (lesson,) = read_json(package.folder / "coins" / "adversaries.json")
     assert re.fullmatch(r"water has -?\d+ approvals, and truly \d+\.", lesson["sentences"][0])
 
 

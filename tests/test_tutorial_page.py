@@ -1,7 +1,5 @@
 """The tutorial: its commands run as they stand there, and its numbers and its minutes are what they print."""
 
-import csv
-import json
 import math
 import re
 import shlex
@@ -11,6 +9,7 @@ from typing import Final
 import pytest
 from deployments import Process
 from psephos.scenarios.deployment.rehearsal import reserved_address
+from runs import read_json, read_rows
 from terminals import Terminal
 from test_documents import ROOT, blocks_of, files_of, run_console
 from test_operations_page import ADDRESS, commands
@@ -41,7 +40,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.full("ten seconds of plans")
 def test_the_table_has_the_prices_of_the_plan(prepared: Path) -> None:
-    plan = json.loads((prepared / "planned" / "plan.json").read_bytes())
+    plan = read_json(prepared / "planned" / "plan.json")
     rows = re.findall(r"^\| [^|]+ \| ([\d.]+) \| up to ([\d.]+) % \|$", TEXT, re.MULTILINE)
     offered = [each["offered"] for each in plan["variants"]]
     assert [(float(price), float(sure)) for price, sure in rows] == [
@@ -52,8 +51,7 @@ def test_the_table_has_the_prices_of_the_plan(prepared: Path) -> None:
 @pytest.mark.full("ten seconds of plans, trials and a run, in processes")
 def test_the_minutes_have_the_numbers_of_the_run(prepared: Path) -> None:
     (minutes,) = blocks_of(PAGE, "text")
-    with (prepared / "tried" / "estimates.csv").open(encoding="utf-8", newline="") as opened:
-        found = list(csv.DictReader(opened))
+    found = read_rows(prepared / "tried" / "estimates.csv")
     for line in found:
         votes = f"{float(line['support']):.0f} ± {float(line['support_standard_error']):.0f} of 30 in favor"
         ends = {"passes": "Passed", "fails": "Rejected"}[line["verdict"]]
@@ -87,7 +85,7 @@ def test_the_rehearsal_and_the_vote_of_thirty_end_with_a_result(prepared: Path) 
                     assert party.ending().status == 0
             assert ada.ending() == 0, ada.seen
             assert server.ending().status == 0
-    result = json.loads((prepared / "session" / "result.json").read_bytes())
+    result = read_json(prepared / "session" / "result.json")
     assert result["received"] == {"votes": 30}
     assert (prepared / "session" / "report.html").is_file()
     assert (prepared / "ada" / "ledger.jsonl").is_file()

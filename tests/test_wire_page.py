@@ -16,6 +16,7 @@ from psephos.scenarios.deployment.invitations import Invitation
 from psephos.scenarios.deployment.keys import Enrollment
 from psephos.scenarios.system import find_protocol
 from psephos.transports.framing import MAX_FRAME_BYTES, encode_frames
+from runs import read_json
 from test_documents import blocks_of, run_page
 from vectors.generate import FOLDER
 from vectors.transcripts import TRANSCRIPTS
@@ -112,7 +113,7 @@ def test_the_fields_of_files_are_those_of_the_code() -> None:
 @pytest.mark.parametrize("row", table("vector"), ids=lambda row: f"{row[0]}-{row[1]}")
 def test_the_steps_of_vectors_are_as_the_page_says(row: list[str]) -> None:
     vector, name, number, within, width, _ = row
-    known = json.loads((FOLDER / f"good_{vector}.json").read_bytes())
+    known = read_json(FOLDER / f"good_{vector}.json")
     kind = find_protocol(known["protocol"])
     protocol = kind(msgspec.convert(known["parameters"], kind.parameters_type))
     (codec,) = [step.codec for step in protocol.steps if step.name == name]
@@ -131,7 +132,7 @@ def test_the_steps_of_vectors_are_as_the_page_says(row: list[str]) -> None:
 def test_its_function_makes_the_digests_of_transcripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     digest_of = run_page(PAGE, tmp_path, monkeypatch)["digest_of"]
     compared = 0
-    for case in json.loads((FOLDER / f"{TRANSCRIPTS}.json").read_bytes()):
+    for case in read_json(FOLDER / f"{TRANSCRIPTS}.json"):
         if case["digest"] is None:
             continue
         welcome, *requests, release = [

@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
+
+from runs import read_json
 
 KNOWN: Final = 1
 NOT_LOOKED_UP: Final = 3
@@ -43,7 +44,7 @@ def main(words: Sequence[str]) -> int:
     status = 0
     for word in words if words[0] != "--report" else words[1:]:
         if words[0] == "--report":
-            said, own = verdict(json.loads(Path(word).read_text(encoding="utf-8")))
+            said, own = verdict(read_json(word))
         else:
             said, own = _asked(word)
             said = [f"{word}: {line}" for line in said]

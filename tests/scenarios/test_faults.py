@@ -1,7 +1,6 @@
 """A mistake in somebody else's protocol, transport or role is named in one sentence, on every path."""
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +27,7 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.plugin_errors import Plugin, blaming_plugins
+from runs import read_json
 from thoroughness import IS_FULL
 
 VOTES = {"ann": 1, "bob": 1, "eve": 0, "dan": 1, "kim": 0, "liv": 1}
@@ -182,7 +182,7 @@ def test_parties_hear_which_protocol_failed_and_not_what_the_exception_says(
     brought(next(fault for fault in FAULTS if fault.name == "a tally that raises"))
     ended = psephos("run", "tea.toml", "--out", "out", "--transport", "memory", "--record")
     assert ended.status == 1
-    assert json.loads(Path("out/run.json").read_bytes())["failure"]["error"] == "PluginError"
+    assert read_json("out/run.json")["failure"]["error"] == "PluginError"
     aborts = [text for path in Path("out").rglob("*") if path.is_file() for text in [path.read_text(errors="replace")]]
     assert any("no such column" in text for text in aborts)  # the server's own events
     views = [path.read_text(errors="replace") for path in Path("out").rglob("*view*") if path.is_file()]
@@ -218,7 +218,7 @@ def test_simulate_is_psephos_run_at_the_same_seed_and_round(
             "--set", "epsilon=0.1", "--set", f"round={round_number}",
         )  # fmt: skip
         assert ended.status == 0, ended.err
-        of_run = json.loads(Path(f"out-{round_number}/result.json").read_bytes())["outcome"]
+        of_run = read_json(f"out-{round_number}/result.json")["outcome"]
         for path in ("array", "memory"):
             own = simulate(tea, parties, seed=11, session="tea", round_number=round_number, transport=path)
             assert {"share": {"value": own.share.value, "standard_error": 0.5}, "counted": 6} == of_run
@@ -272,8 +272,8 @@ def test_a_release_that_nobody_heard_fails_and_the_folder_holds_it(
     assert "the outcome was told to 0 voters of 6; the first did not hear it because" in ended.err
     assert ended.err.count("\n") == 1
     assert "It slept." in ended.out
-    assert json.loads(Path("out/run.json").read_bytes())["failure"]["error"] == "UnheardError"
-    assert json.loads(Path("out/result.json").read_bytes())["outcome"]["counted"] == 6
+    assert read_json("out/run.json")["failure"]["error"] == "UnheardError"
+    assert read_json("out/result.json")["outcome"]["counted"] == 6
 
 
 def test_a_server_whose_release_reaches_nobody_fails_too(
@@ -293,7 +293,7 @@ def test_a_server_whose_release_reaches_nobody_fails_too(
             RunFolder(tmp_path / "out"),
             pictures=False,
         )
-    assert json.loads((tmp_path / "out/run.json").read_bytes())["failure"]["error"] == "UnheardError"
+    assert read_json(tmp_path / "out/run.json")["failure"]["error"] == "UnheardError"
     assert (tmp_path / "out/result.json").exists()
 
 

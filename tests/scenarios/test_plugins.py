@@ -1,7 +1,6 @@
 """Protocols, transports and roles of third parties are found by name and used."""
 
 import importlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from psephos.scenarios.plugins import (
     names_in,
 )
 from psephos.scenarios.system import find_protocol, protocol_names
+from runs import read_json
 
 SCENARIO = """
 protocol = "bounded-total"
@@ -58,7 +58,7 @@ def test_the_command_line_runs_it_and_shows_its_outcome(
     assert (ended.status, ended.err) == (0, ""), survey
     assert ["Released", "Value", "True"] in [line.split() for line in ended.out.splitlines()]
     assert "2 surveyors" in ended.out
-    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 13.0}
+    assert read_json("out/result.json")["truth"] == {"total": 13.0}
     assert not Path("out/estimates.svg").exists()
     rows = Path("out/estimates.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "total,label,true_total"

@@ -1,7 +1,6 @@
 """Somebody else's system: a protocol with parts, installed as a distribution of its own, used exactly as ours are."""
 
 import importlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from psephos.scenarios.attacks.poisoning import find_poisoning
 from psephos.scenarios.cli import group
 from psephos.scenarios.reading.sources import PartySources
 from psephos.scenarios.system import System, find_protocol, load_each, part_of, protocol_names, systems
+from runs import read_json
 
 HOUSE = '''
 """A system: the total of bounded values, with parts of its own."""
@@ -114,7 +114,7 @@ def test_its_generator_and_its_presenter_are_used(
     assert (ended.status, ended.err) == (0, "")
     assert "5 surveyors" in ended.out
     assert "IN ALL" in ended.out
-    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 10.0}
+    assert read_json("out/result.json")["truth"] == {"total": 10.0}
 
 
 def test_its_data_set_is_found_and_no_other_protocols(
@@ -123,7 +123,7 @@ def test_its_data_set_is_found_and_no_other_protocols(
     del house
     path = write("tally.toml", f"{SCENARIO}[surveyors]\ndata = 'coins'\n")
     assert psephos("run", path, "--data", tmp_path, "--out", "out").status == 0
-    assert json.loads(Path("out/result.json").read_bytes())["truth"] == {"total": 3.0}
+    assert read_json("out/result.json")["truth"] == {"total": 3.0}
     refusal = psephos("run", path, "--data", tmp_path, "--set", "surveyors.data=imf_votes", "--out", "again").refusal
     assert "another data set: this one is for protocol 'dpwevote'" in refusal
     ended = psephos("run", "imf", "--data", tmp_path, "--set", "partners.data=coins", "--out", "again")

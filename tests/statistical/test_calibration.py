@@ -5,7 +5,6 @@ Seeds are fixed; each test states the probability that another seed would fail a
 change at others.
 """
 
-import csv
 import hashlib
 import math
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from repeated_votes import make_vote, tallies_of_trials
+from runs import read_rows
 from thoroughness import IS_FULL, draws
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
@@ -163,8 +163,7 @@ def statements() -> list[tuple[str, Statement]]:
 def test_the_manual_has_cells_of_every_statement() -> None:
     folder = Path(__file__).resolve().parents[2] / "docs" / "tables" / "calibration"
     for system, statement in statements():
-        with (folder / f"{system}-cells.csv").open(encoding="utf-8", newline="") as opened:
-            told = {row["statement"] for row in csv.DictReader(opened)}
+        told = {row["statement"] for row in read_rows(folder / f"{system}-cells.csv")}
         assert statement.name in told, system
 
 

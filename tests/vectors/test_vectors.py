@@ -21,6 +21,7 @@ from psephos.protocol.messages import PROTOCOL_VERSION, Charter, Release, Reques
 from psephos.protocol.transcript import Transcript
 from psephos.protocol.views import describe
 from psephos.scenarios.system import find_protocol
+from runs import read_json
 from vectors.generate import FOLDER, NAMES, render
 from vectors.recorder import Journals, in_json
 from vectors.transcripts import TRANSCRIPTS
@@ -30,7 +31,7 @@ every_vector = pytest.mark.parametrize("path", sorted(FOLDER.glob("*_*.json")), 
 
 
 def load(path: pathlib.Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
+    return read_json(path)
 
 
 def session_of(vector: Plain) -> Session:

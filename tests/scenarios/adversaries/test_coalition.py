@@ -1,7 +1,6 @@
 """Coalitions: the same lesson on every path, bounds beside what was learnt, and what cannot be asked."""
 
 import functools
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.presentation import written_lesson
 from psephos.scenarios.running.resolution import Local
+from runs import read_json
 
 Stage = Callable[..., Local]
 Play = Callable[..., Any]
@@ -46,7 +46,7 @@ def test_a_lesson_is_the_same_by_arrays_in_memory_and_over_sockets(play: Play, p
     for transport in ("array", "memory", "tcp"):
         played = play(protocol, *tables, transport=transport)
         lessons.append([written_lesson(lesson) for lesson in played.lessons])
-        assert json.loads((played.folder / "adversaries.json").read_bytes()) == lessons[-1]
+        assert read_json(played.folder / "adversaries.json") == lessons[-1]
     assert lessons[0] == lessons[1] == lessons[2]
     alone, with_server = lessons[0]
     assert alone["rows"] != with_server["rows"]
@@ -138,7 +138,7 @@ def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
     _, of_server, of_others = played.lessons
     assert of_server.rows[0]["probability"] > 1 / 6 + 0.01  # the weight was reported
     assert of_others.rows[0]["probability"] == pytest.approx(1 / 6)  # nothing was published
-    assert len(json.loads((played.folder / "adversaries.json").read_bytes())) == 3
+    assert len(read_json(played.folder / "adversaries.json")) == 3
 
 
 def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Stage) -> None:

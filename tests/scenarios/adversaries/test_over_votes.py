@@ -1,6 +1,5 @@
 """Adversaries of a whole series: Bayes from vote to vote, on what was really seen, and nothing twice."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_se
 from psephos.scenarios.adversaries.asker import AskerRole
 from psephos.scenarios.adversaries.over_votes import Belief, beliefs_over
 from psephos.scenarios.adversaries.role import Voted
+from runs import read_json
 
 Write = Callable[[str, str], Path]
 
@@ -147,7 +147,7 @@ def test_the_asker_of_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Pat
     assert [len(each.names) for each in finished.held] == [29, 30, 1]
     (lesson,) = finished.lessons
     assert [row["epsilon"] for row in lesson.rows] == [0.5, 1.0, 1.0]
-    told = json.loads((tmp_path / "out" / "adversaries.json").read_bytes())
+    told = read_json(tmp_path / "out" / "adversaries.json")
     assert told[0]["who"] == "the cloud server, over the series"
     assert (tmp_path / "out" / "adversary-1.csv").exists()
 
@@ -175,7 +175,7 @@ def test_members_who_are_away_have_no_part_in_a_vote(tmp_path: Path, write: Writ
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace('["server"]', members).replace("SECRET", "weight")
     (lesson,) = hold(text, tmp_path / "out", write, "transport=array").lessons
     assert [row["targets"] for row in lesson.rows] == [28, 28, 28]
-    told = [json.loads((tmp_path / "out" / f"vote-{number}" / "adversaries.json").read_bytes()) for number in (1, 2)]
+    told = [read_json(tmp_path / "out" / f"vote-{number}" / "adversaries.json") for number in (1, 2)]
     assert [each[0]["who"] for each in told] == ["the cloud server and 1 partner", "the cloud server and 2 partners"]
 
 

@@ -1,6 +1,5 @@
 """Roles: a third party's is found and used, and a run leaves what its adversaries learnt."""
 
-import csv
 import importlib
 import json
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.reading import find_adversary
 from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.running.resolution import Local
+from runs import read_json, read_rows
 
 Stage = Callable[..., Local]
 Play = Callable[..., Any]
@@ -108,10 +108,9 @@ def test_a_third_party_s_role_learns_from_a_scenario_and_its_files_are_in_the_fo
     ended = psephos("run", write("ears.toml", text), "--out", "out", "--verbose")
     assert (ended.status, ended.err) == (0, ""), elsewhere
     assert "Adversary: eavesdropper, 2 listeners" in ended.out
-    (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())
+    (lesson,) = read_json("out/adversaries.json")
     assert (lesson["role"], lesson["sentences"]) == ("eavesdropper", ["The failure: None."])
-    with Path("out/adversary-1.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows("out/adversary-1.csv")
     assert [row["party"] for row in rows] == ["partner-1", "partner-2"]
     assert all(int(row["messages"]) >= 5 for row in rows)  # joined, asked and answered twice, and heard the end
 
@@ -120,7 +119,7 @@ def test_a_third_party_s_role_deviates(elsewhere: str, play: Play) -> None:
     table = {"role": "eavesdropper", "members": ["partner-1"], "loud": False}
     played = play("dpwevote", table, settings=["quorum=3"])
     assert played.failure is None, elsewhere
-    assert json.loads((played.folder / "result.json").read_bytes())["received"] == {"weights": 3, "opinions": 3}
+    assert read_json(played.folder / "result.json")["received"] == {"weights": 3, "opinions": 3}
 
 
 def test_a_run_without_adversaries_leaves_nothing_of_them(play: Play) -> None:
@@ -164,7 +163,7 @@ def test_a_session_that_fails_ends_with_status_1_and_says_what_was_learnt(psepho
     assert "quorum requires" in ended.err
     assert "Adversary: selective-abort" in ended.out
     assert "The quorum held" in ended.out
-    (lesson,) = json.loads(Path("out/adversaries.json").read_bytes())
+    (lesson,) = read_json("out/adversaries.json")
     assert lesson["role"] == "selective-abort"
     assert Path("out/adversary-1.csv").is_file()
     assert not Path("out/result.json").exists()

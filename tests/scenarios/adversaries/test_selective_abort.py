@@ -1,6 +1,5 @@
 """Selective abort: a quorum stops it; without one the target has its own noise, which its ledger charges for."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from psephos.protocol.tally import Tally
 from psephos.scenarios import read_ledger
 from psephos.scenarios.adversaries import Happened
 from psephos.scenarios.running.resolution import Local
+from runs import read_json
 
 Stage = Callable[..., Local]
 Play = Callable[..., Any]
@@ -68,10 +68,10 @@ def test_a_quorum_holds_and_names_who_is_missing(play: Play) -> None:
     assert lesson.sentences[0].startswith("The quorum held: phase 'weights' had ")
     assert " of 4 reports" in lesson.sentences[0]
     assert "Nothing was published" in lesson.sentences[0]
-    (written,) = json.loads((played.folder / "adversaries.json").read_bytes())
+    (written,) = read_json(played.folder / "adversaries.json")
     assert written["sentences"] == list(lesson.sentences)
     assert (played.folder / "adversary-1.csv").is_file()
-    assert "failure" in json.loads((played.folder / "run.json").read_bytes())
+    assert "failure" in read_json(played.folder / "run.json")
 
 
 def test_what_cannot_be_computed_is_said_before_anything_runs(stage: Stage) -> None:

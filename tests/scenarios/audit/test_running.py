@@ -1,7 +1,6 @@
 """Runs of audits: which cases, at which joint confidence, in one process or several; rows, tables, files."""
 
 import collections
-import csv
 import dataclasses
 import json
 import math
@@ -21,6 +20,7 @@ from psephos.scenarios.audit.showing import show_report, write_report
 from psephos.scenarios.presentation import make_console
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
+from runs import read_rows
 
 Psephos = Callable[..., Any]
 
@@ -142,8 +142,7 @@ def test_files_hold_every_audit(known: Callable[..., None], tmp_path: Path) -> N
     write_report(RunFolder(tmp_path / "out"), run())
     found = json.loads((tmp_path / "out" / "audit.json").read_text())
     assert [row["verdict"] for row in found["rows"]] == ["consistent", "no statement"]
-    with (tmp_path / "out" / "audit.csv").open() as file:
-        lines = list(csv.DictReader(file))
+    lines = read_rows(tmp_path / "out" / "audit.csv")
     assert [(line["name"], line["source"], line["verdict"]) for line in lines] == [
         ("sound", "law", "consistent"),
         ("alike", "simulated", "no statement"),

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from bad_input import Psephos
-from deployments import ENTRIES, PATIENCE, Serving, invitations_of, read_json, serving, write_vote
+from deployments import ENTRIES, PATIENCE, Serving, invitations_of, serving, write_vote
 from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import Column, Inputs, PhasedProtocol, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -22,6 +22,7 @@ from psephos.scenarios.cli import asking
 from psephos.scenarios.deployment import Invitation, agreement, enroll, find_invitation
 from psephos.scenarios.deployment.journals import check_free, witness_of
 from psephos.scenarios.verdicts import as_written
+from runs import read_json
 from terminals import Terminal
 
 TYPED: Final = "77777"

@@ -14,6 +14,7 @@ from psephos.scenarios.audit import audit
 from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.deployment import find_invitation
 from psephos.transports.addresses import format_address
+from runs import read_json
 
 SIMULATED = ("--simulate", "--seed", SEED)
 PLAIN = ("--transport", "tcp")
@@ -73,7 +74,7 @@ def test_join_says_what_counts_in_place_of_a_weight_that_is_rounded(psephos: Pse
 
 
 def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> None:
-    assert json.loads(joined(psephos, "--json")) == json.loads(Path("mine/outcome.json").read_bytes())
+    assert json.loads(joined(psephos, "--json")) == read_json("mine/outcome.json")
 
 
 @pytest.mark.bad_input("an unreachable or a taken address")

@@ -1,7 +1,6 @@
 """From nothing, or a file of one's own, to a first scenario: what is told is used, what is not is asked or refused."""
 
 import gzip
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -12,6 +11,7 @@ from bad_input import Psephos, Write
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.running.drafts import MOST_LINES, samples
+from runs import read_json
 from terminals import Terminal
 from thoroughness import IS_FULL
 
@@ -51,7 +51,7 @@ def test_a_scenario_is_run_at_once(psephos: Psephos, write: Write) -> None:
     ended = psephos("new", "vote", "board.csv", "--epsilon", "3", "--out", "run")
     assert (ended.status, ended.err) == (0, "")
     assert "one person, one vote, and nothing is spent on weights" in ended.out
-    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    result = read_json("run/result.json")
     assert [each["name"] for each in result["outcome"]["candidates"]] == ["roof"]
 
 
@@ -60,7 +60,7 @@ def test_whoever_counts_may_be_trusted(psephos: Psephos, write: Write) -> None:
     ended = psephos("new", "vote", "board.csv", "--trust", "central", "--out", "run")
     assert (ended.status, ended.err) == (0, "")
     assert "be sure of margins" not in ended.out
-    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    result = read_json("run/result.json")
     assert result["outcome"]["candidates"][0]["margin"]["standard_error"] < 1
 
 

@@ -1,6 +1,5 @@
 """What a session can tell at its price is said by every command before anything is paid, and in one sentence."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ from bad_input import Psephos, Write
 from deployments import NOBODY_LISTENS
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.running.forecasts import forecast
+from runs import read_json
 
 VOTE = 'name = "vote"\nprotocol = "dpwevote"\npartners = "v.csv"\n[parameters]\nweights = [1]\npublic_weights = true\n'
 ROWS = "partner,weight,roof\n" + "".join(f"p{number},1,yes\n" for number in range(12))
@@ -27,7 +27,7 @@ def test_who_draws_up_a_roster_is_told_and_every_invitation_says_it(psephos: Pse
     ended = psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
     assert (ended.status, ended.err) == (0, "")
     assert ended.out.splitlines()[0] == vote
-    told = {json.loads(path.read_bytes())["forecast"] for path in Path("drawn/invitations").iterdir()}
+    told = {read_json(path)["forecast"] for path in Path("drawn/invitations").iterdir()}
     assert told == {vote.removeprefix("warning: ")}
 
 
@@ -53,4 +53,4 @@ def test_where_it_is_enough_nothing_is_said(psephos: Psephos, write: Write) -> N
     write("vote.toml", f"{VOTE}epsilon = 20\n")
     ended = psephos("roster", "vote.toml", "--make-keys", "--out", "drawn")
     assert "warning" not in ended.out
-    assert json.loads(Path("drawn/invitations/01-p0.json").read_bytes())["forecast"] == ""
+    assert read_json("drawn/invitations/01-p0.json")["forecast"] == ""

@@ -11,7 +11,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.datasets import DataSet, data_set_of
 from psephos.scenarios.system import load_each
 from psephos.scenarios.truth_discovery.data.published import CROWDS
-from runs import refusal, result_bytes
+from runs import read_json, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Put = Callable[[str, str | bytes], Path]
@@ -150,7 +150,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     monkeypatch.setenv("PSEPHOS_DATA", str(sets))
     first = psephos("run", source, "--no-pictures", "--out", "runs/first", "--json")
     monkeypatch.delenv("PSEPHOS_DATA")
-    kept = json.loads(Path("runs/first/scenario.json").read_bytes())
+    kept = read_json("runs/first/scenario.json")
     assert kept["data"] == "../../sets"
     assert kept["parties"]["data"] == data
     again = psephos("run", "runs/first/scenario.json", "--seed", "7", "--no-pictures", "--out", "again", "--json")

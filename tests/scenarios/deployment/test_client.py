@@ -12,19 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 import trio
-from deployments import (
-    ENTRIES,
-    NOBODY_LISTENS,
-    PATIENCE,
-    SEED,
-    Serving,
-    invitations_of,
-    read_json,
-    read_lines,
-    report,
-    serving,
-    write_vote,
-)
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Serving, invitations_of, report, serving, write_vote
 from psephos.agents.person_journal import PersonJournal
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -52,6 +40,7 @@ from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.verdicts import as_written
 from psephos.transports.addresses import format_address
 from psephos.transports.framing import encode_frames
+from runs import read_json, read_lines
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import trio
 from bad_input import Psephos, refuses
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, read_json, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, write_vote
 from psephos.agents.journal_format import SESSION, read_journal
 from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.agents.session_journal import SessionJournal
@@ -35,6 +35,7 @@ from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.running.rosters import ROSTER_FILE
 from psephos.transports.keys import Identity, make_identity
+from runs import read_json
 
 GAME = ("parameters.game=board",)
 MORE = pytest.mark.full("the same check as in `protocol/test_kept.py`, over TLS")

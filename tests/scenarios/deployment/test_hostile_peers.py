@@ -1,7 +1,6 @@
 """Strangers at the door of a server, a process of its own, and servers that are none: what is refused and survived."""
 
 import contextlib
-import csv
 import resource
 import socket
 import struct
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from deployments import PATIENCE, SEED, Peer, Process, read_json, read_lines, report, write_vote
+from deployments import PATIENCE, SEED, Peer, Process, report, write_vote
 from durable_votes import Vote
 from openssl_calls import needs_openssl_calls
 from psephos.protocol import SimulatedNoise, run_population
@@ -35,6 +34,7 @@ from psephos.scenarios.deployment.common import make_mode
 from psephos.transports import MAX_FRAME_BYTES
 from psephos.transports.addresses import format_address, parse_address
 from psephos.transports.framing import encode_frames
+from runs import read_json, read_lines, read_rows
 
 Psephos = Callable[..., Any]
 Join = Callable[..., Any]
@@ -317,8 +317,7 @@ def test_a_name_that_is_a_formula_is_written_as_text_and_its_owner_takes_part(tm
         "roster", scenario, "--simulate", "--make-keys", "--out", "drawn", folder=tmp_path, is_measured=False
     ) as drawing:
         assert drawing.ending().status == 0
-    with (tmp_path / "drawn" / "roster.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["partner"] for row in csv.DictReader(file)] == [f"'{name}", "bob", "cid"]
+    assert [row["partner"] for row in read_rows(tmp_path / "drawn" / "roster.csv")] == [f"'{name}", "bob", "cid"]
     words = ("serve", scenario, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "server", *SIMULATED)
     with Process(*words, folder=tmp_path, is_measured=False) as server, contextlib.ExitStack() as stack:
         address = server.address()

@@ -16,7 +16,7 @@ from unittest import mock
 import msgspec
 import pytest
 import trio
-from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Process, read_json, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Process, write_vote
 from durable_votes import PHASES, Dying, Vote, check_ended, partners
 from psephos.agents import server as server_module
 from psephos.agents.driver import Observers
@@ -48,6 +48,7 @@ from psephos.transports import Channel
 from psephos.transports.carrier import GREETING, Carrier
 from psephos.transports.keys import Identity, read_certificate
 from psephos.transports.tls import TLSTransport
+from runs import read_json
 from thoroughness import draws
 
 Psephos = Callable[..., Any]

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import csv
 import json
 import subprocess
 import sys
@@ -13,8 +12,9 @@ from typing import Any
 import dying
 import masked_sums
 import pytest
-from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, read_json, read_lines, write_vote
+from deployments import ENTRIES, NOBODY_LISTENS, Ending, Process, write_vote
 from psephos.scenarios.deployment import enroll
+from runs import read_json, read_lines, read_rows
 
 ROOT = Path(__file__).resolve().parents[3]
 Psephos = Callable[..., Any]
@@ -82,11 +82,6 @@ def parties(
         )
         for party in names
     ]
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return [*csv.DictReader(file)]
 
 
 def endings(processes: Iterable[Process]) -> list[Ending]:

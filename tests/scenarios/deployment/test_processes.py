@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from deployments import SEED, Ending, Peer, Process, read_json, read_lines, report, write_vote
+from deployments import SEED, Ending, Peer, Process, report, write_vote
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Terms
 from psephos.scenarios import load_scenario
 from psephos.transports.keys import Identity
+from runs import read_json, read_lines
 
 Psephos = Callable[..., Any]
 

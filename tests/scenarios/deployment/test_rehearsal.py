@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 import trio
 from bad_input import check_refused
-from deployments import ENTRIES, PATIENCE, SEED, WARNED, Process, read_json, write_vote
+from deployments import ENTRIES, PATIENCE, SEED, WARNED, Process, write_vote
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario, resolve, resolve_served
@@ -34,6 +34,7 @@ from psephos.scenarios.deployment.rehearsal import (
     write_values,
 )
 from psephos.scenarios.plugins import ROLES, names_in
+from runs import read_json
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]

@@ -1,7 +1,6 @@
 """What a server knows of a scenario, what it never looks at, and what it leaves."""
 
 import csv
-import json
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,6 +22,7 @@ from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.rosters import FINGERPRINT_COLUMN as OWN_COLUMN
 from psephos.scenarios.system import find_protocol
 from psephos.transports.addresses import format_address
+from runs import read_json
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -279,7 +279,7 @@ def served_folder(side: Served, path: Path, *, address: str, seed: int | None = 
     serving = Serving(side=side, address=address, transport="tcp", mode=make_mode("vote", seed=seed))
     with pytest.raises((OSError, QuorumError)):
         serve_in_folder(serving, RunFolder(path))
-    return json.loads((path / "run.json").read_bytes())
+    return read_json(path / "run.json")
 
 
 def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ def test_what_a_folder_says_was_served_can_be_served_again_with_a_roster(tmp_pat
     scenario = write_vote(tmp_path, lines='deadline_seconds = 0.01\nquorum = 2\ntitle = "A vote"')
     side = resolve_served(load_scenario(scenario, ["epsilon=3"]))
     served_folder(side, tmp_path / "out", address="127.0.0.1:0")
-    written = json.loads((tmp_path / "out" / "scenario.json").read_bytes())
+    written = read_json(tmp_path / "out" / "scenario.json")
     assert written.keys().isdisjoint({"parties", "partners", "seed", "data"})
     roster = draw(side, tmp_path / "roster.csv")
     again = resolve_served(load_scenario(str(tmp_path / "out" / "scenario.json"), ["name=vote"]), roster=roster)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import http.client
-import json
 import re
 import resource
 import signal
@@ -18,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 import trio
-from deployments import AHEAD, PATIENCE, SEED, Peer, Process, read_lines, report, write_vote
+from deployments import AHEAD, PATIENCE, SEED, Peer, Process, report, write_vote
 from prometheus_client.parser import text_string_to_metric_families
 from psephos.agents.standing import Connections, Standing
 from psephos.protocol.messages import Abort, Welcome
@@ -26,6 +25,7 @@ from psephos.protocol.server_machine import Attendance
 from psephos.protocol.states import SessionState
 from psephos.scenarios.deployment.status import Status, open_status
 from psephos.transports.addresses import parse_address
+from runs import read_json, read_lines
 
 Psephos = Callable[..., Any]
 
@@ -130,7 +130,7 @@ def decide(address: str, folder: Path, server: Process) -> None:
             peer.hear_release()
         ended = server.ending()
     assert (ended.status, ended.err) == (0, "")
-    assert json.loads((folder / "server" / "result.json").read_bytes())["received"] == {"weights": 3, "opinions": 3}
+    assert read_json(folder / "server" / "result.json")["received"] == {"weights": 3, "opinions": 3}
 
 
 def num_descriptors(process: Process) -> int:

@@ -9,18 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from deployments import (
-    NOBODY_LISTENS,
-    PATIENCE,
-    SEED,
-    Ending,
-    Process,
-    Serving,
-    invitations_to,
-    read_json,
-    report,
-    serving,
-)
+from deployments import NOBODY_LISTENS, PATIENCE, SEED, Ending, Process, Serving, invitations_to, report, serving
 from psephos.protocol import ConfigurationError
 from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError
@@ -28,6 +17,7 @@ from psephos.protocol.messages import Release
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.deployment import Agreement, Joining
 from psephos.scenarios.running.folder import read_ledger
+from runs import read_json
 from surveyed import (
     DIRECTION,
     LOCAL_PLANS,

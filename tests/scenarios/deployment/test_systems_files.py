@@ -7,9 +7,10 @@ from typing import Any, Final
 import msgspec
 import pytest
 from bad_input import refuses
-from deployments import NOBODY_LISTENS, SEED, invitations_to, read_json, serving
+from deployments import NOBODY_LISTENS, SEED, invitations_to, serving
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve_served
+from runs import read_json
 from surveyed import LOCAL_PLANS, PLANS, QUIZ, SURVEY, TRUSTED_PLANS, Surveyed
 
 Psephos = Callable[..., Any]

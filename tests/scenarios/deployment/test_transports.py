@@ -12,6 +12,7 @@ from approval import BALLOTS
 from deployments import NOBODY_LISTENS, Process
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.deployment.common import check_address, find_transport
+from runs import read_json
 
 Psephos = Callable[..., Any]
 
@@ -84,9 +85,9 @@ def test_processes_over_a_transport_of_somebody_decide_what_arrays_decide(
         served = server.ending()
     assert [(ended.status, ended.err) for ended in (served, *heard)] == [(0, "")] * 6
     assert [words[0] for line in served.out.splitlines() if len(words := line.split()) == 4][:2] == ["tea", "coffee"]
-    expected = json.loads(Path("ran/result.json").read_bytes())
-    result = json.loads(Path("served/result.json").read_bytes())
+    expected = read_json("ran/result.json")
+    result = read_json("served/result.json")
     assert result["outcome"] == expected["outcome"]
     assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 5
-    assert json.loads(Path("served/run.json").read_bytes())["transport"] == "unix"
+    assert read_json("served/run.json")["transport"] == "unix"
     assert Path("served/estimates.svg").exists()

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from deployments import ENTRIES, PATIENCE, WARNED, Peer, Process, read_json, write_vote
+from deployments import ENTRIES, PATIENCE, WARNED, Peer, Process, write_vote
 from psephos.protocol.messages import NOT_ADMITTED, PROTOCOL_VERSION, Hello, Terms, Welcome, encode
 from psephos.scenarios.deployment import Invitation, enroll, find_invitation
 from psephos.scenarios.running.folder import read_ledger
@@ -25,6 +25,7 @@ from psephos.transports import encode_frames
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import make_identity
 from relays import SHORTER_THAN_A_HELLO, Relay
+from runs import read_json
 
 Psephos = Callable[..., Any]
 Drawn = tuple[Path, dict[str, Invitation]]

@@ -1,6 +1,5 @@
 """A vote's outcome in files: no boolean and no word that contradicts the verdict, and old files read as before."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios.reports.comparison import compare_runs
 from psephos.scenarios.running.reader import read_run
-from runs import made
+from runs import made, read_json
 
 _UNDECIDED = "undecided, leaning yes"
 
@@ -25,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_undecided_vote_is_undecided_in_every_file(run: Path) -> None:
     for path in run.iterdir():
         assert not re.search(r"passed|too close", path.read_text(encoding="utf-8")), path.name
-    (candidate,) = json.loads((run / "result.json").read_bytes())["outcome"]["candidates"]
+    (candidate,) = read_json(run / "result.json")["outcome"]["candidates"]
     assert candidate["verdict"]["verdict"] == _UNDECIDED
     assert candidate["leaning"] == "yes"
     assert f'"{_UNDECIDED}"' in (run / "estimates.csv").read_text(encoding="utf-8")

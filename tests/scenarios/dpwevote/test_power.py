@@ -1,6 +1,5 @@
 """`psephos power`: the numbers of the game, what is simulated against what is exact, and whose weights are told."""
 
-import csv
 import html
 import math
 import re
@@ -16,6 +15,7 @@ from psephos.protocol.dpwevote import DPWeVote, WeightedGame, released_power
 from psephos.scenarios.dpwevote.power import measure_power, simulated_power
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
+from runs import read_rows
 from thoroughness import draws
 
 WEIGHTS = (1.0, 1.0, 2.0, 3.0, 3.0, 4.0)
@@ -67,8 +67,7 @@ def test_a_folder_gets_a_line_for_each_partner_a_picture_and_a_page_of_which_a_r
     assert "all of it on a page" in ended.out
     names = {"power.csv", "power.svg", "power-narrow.svg", "pictures.json", "report.html", "study.json"}
     assert {path.name for path in Path("out/power").iterdir()} == names
-    with Path("out/power/power.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows("out/power/power.csv")
     assert len(rows) == 27
     assert math.fsum(float(row["shapley_shubik"]) for row in rows) == pytest.approx(1)
     assert math.fsum(float(row["banzhaf_normalized"]) for row in rows) == pytest.approx(1)

@@ -22,7 +22,7 @@ import pytest
 import trio
 import trio.testing
 from bad_input import Psephos, Write, check_refused
-from deployments import PATIENCE, SEED, Ending, Peer, Process, read_json, serving
+from deployments import PATIENCE, SEED, Ending, Peer, Process, serving
 from helpers import make_fair_inputs, make_fair_vote, make_names
 from psephos.agents import Simulation
 from psephos.agents.adversaries import Leaver
@@ -36,6 +36,7 @@ from psephos.scenarios.deployment import Invitation, Serving, find_invitation, s
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running.session import Told, run_agents
+from runs import read_json
 
 NUM_VOTERS = 7
 HIDING = ("relation=add-remove-one",)

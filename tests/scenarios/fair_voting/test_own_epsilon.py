@@ -1,6 +1,5 @@
 """An ε of the voters' own on the command line: what it costs is priced, and a file in batches gives the same."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from psephos.protocol.fair_voting import FairVoting, RandomizedRankings
 from psephos.scenarios import load_scenario
 from psephos.scenarios.experiments.variants import table_of
 from psephos.scenarios.fair_voting.variants import WelfareErrors
+from runs import read_json
 
 EPSILONS = [0.5, 3, 1, 3, 0.5, 3, 3, 1]
 
@@ -82,7 +82,7 @@ def test_batches_of_a_file_give_the_outcome_of_its_table(psephos: Psephos, scena
         assert ended.status == 0, ended.err
         page = Path(f"of-{name}/report.html").read_text(encoding="utf-8")
         assert "sampled_pair, one voter, ε ≤ 3" in page  # who reports, at ε = .5 or 1 too
-        told.append(json.loads(Path(f"of-{name}/result.json").read_text(encoding="utf-8"))["outcome"])
+        told.append(read_json(f"of-{name}/result.json")["outcome"])
     assert told[0] == told[1]
     assert [level["epsilon"] for level in told[0]["details"]["levels"]] == [0.5, 1, 3]
     assert "probability" not in told[0]["assurance"] or told[0]["assurance"]["probability"] is None

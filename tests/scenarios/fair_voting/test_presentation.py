@@ -21,6 +21,7 @@ from psephos.protocol.fair_voting.objective import ObjectiveName
 from psephos.protocol.fair_voting.outcome import Details
 from psephos.protocol.phases import Inputs
 from psephos.scenarios.presentation import draw_outcome, rows_of, verdict_of
+from runs import read_rows
 
 shown = functools.partial(pages.shown, width=110)
 RULES = ("this objective", "least disparity", "plurality", "borda", "copeland", "egalitarian")
@@ -275,8 +276,7 @@ def test_features_have_tables_of_their_own_and_the_worst_of_them_counts(psephos:
     assert re.search(r"Disparity of diet$", ended.out, re.MULTILINE)
     assert re.search(r"Disparity of crossings$", ended.out, re.MULTILINE)
     assert re.search(r"^Features +gender \(women, men\); diet \(vegan, any\)", ended.out, re.MULTILINE)
-    with (tmp_path / "out" / "estimates.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_rows(tmp_path / "out" / "estimates.csv")
     assert len(rows) == 4
     for row in rows:
         for kind in ("disparity", "true_disparity"):

@@ -15,7 +15,7 @@ from ballot_files import BUDGET, COMPANION, ORDERS
 from psephos.protocol.fair_voting.kinds import CENTRAL, MechanismName
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.running.statements import trust_in
-from runs import made, refusal, words_of
+from runs import made, read_json, read_lines, refusal, words_of
 
 PATHS = ("memory", "tcp", "array")
 MECHANISMS: tuple[str, ...] = tuple(
@@ -61,7 +61,7 @@ def results_of(scenario: str, folder: Path, *settings: str) -> list[dict[str, An
 
 def read(path: Path) -> Any:
     """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return read_json(path)
 
 
 def write_sources(write: Write, folder: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_budget_is_held_against_the_smallest_group(tmp_path: Path) -> None:
         "at least the session's 0.6 for replace-one neighbors",
     )
     made("two-societies", tmp_path / "out", *settings, "budget=0.6")
-    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
+    events = read_lines(tmp_path / "out" / "events.jsonl")
     left = sorted(event["remaining"] for event in events if event["event"] == "privacy_loss")
     assert left[:5] == pytest.approx([0] * 5)
     assert left[5] > 0.1

@@ -1,6 +1,5 @@
 """Bad input of moral preferences, by the command line."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from bad_input import Psephos, Write, check_refused
 from machine_files import write_moral_machine_like
+from runs import read_json
 
 # A file of choices or of responses and settings, and what the sentence has.
 
@@ -148,4 +148,4 @@ def test_what_is_read_is_a_record_or_counted(psephos: Psephos, settings: tuple[s
     assert (ended.status, ended.err) == (0, "")
     note = "7 records of 4 voters, from 15 rows; responses dropped: 1 without a second row"
     assert note in " ".join(ended.out.split())
-    assert json.loads(Path("out/run.json").read_bytes()).get("parties") == (note if settings else None)
+    assert read_json("out/run.json").get("parties") == (note if settings else None)

@@ -11,7 +11,7 @@ from machine_files import write_moral_machine_like
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.running.statements import trust_in
-from runs import made, refusal, result_bytes
+from runs import made, read_json, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -64,7 +64,7 @@ records = [[[3, 0], [2, 2]]]
 
 def read(path: Path) -> Any:
     """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return read_json(path)
 
 
 # Paths.

@@ -3,7 +3,6 @@
 import csv
 import datetime as dt
 import functools
-import json
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,7 @@ from psephos.scenarios.running import parties
 from psephos.scenarios.running.drafts import samples
 from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.data.frames import crowd_from_frame
+from runs import read_json
 
 Table = Mapping[str, Sequence[Any]]
 
@@ -444,7 +444,7 @@ def test_nothing_of_a_frame_is_written_or_shown(tmp_path: Path) -> None:
     others = pd.DataFrame({**ANSWERS, "label": ["no", "no", "no", "yes"]})
     assert scenario != load("crowd", LABELS, answers=others, noise="simulated")
     run(scenario, seed=7, out=tmp_path / "out")
-    written = json.loads((tmp_path / "out" / "scenario.json").read_text(encoding="utf-8"))
+    written = read_json(tmp_path / "out" / "scenario.json")
     assert "parties" not in written
     again = load(tmp_path / "out" / "scenario.json")
     with pytest.raises(ConfigurationError, match=r"scenario.json keeps none that its scenario listed"):

@@ -10,6 +10,7 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import manifests
 from psephos.scenarios.reading.batches import TableFiles
+from runs import read_json
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -74,7 +75,7 @@ def test_a_pass_is_made_once_and_found_again(protocol: str, monkeypatch: pytest.
     write("parts/0.parquet", {name: entries[:2] for name, entries in columns.items()})
     write("parts/1.parquet", {name: entries[2:] for name, entries in columns.items()})
     first = resolved(protocol)
-    kept = json.loads(Path("m.json").read_bytes())
+    kept = read_json("m.json")
     assert Path("m.json").stat().st_mode & 0o777 == 0o600
     assert [Path(each["path"]).name for each in kept["files"]] == ["0.parquet", "1.parquet"]
     assert [(each["first_place"], each["num_rows"]) for each in kept["files"]] == [(0, 2), (2, 2)]
@@ -110,7 +111,7 @@ def test_rows_of_a_csv_are_counted() -> None:
         rows = [tuple(table), *zip(*table.values(), strict=True)]
         Path(f"parts/{number}.csv").write_text("".join(",".join(row) + "\n" for row in rows))
     resolved(repeats="first")
-    files = json.loads(Path("m.json").read_bytes())["files"]
+    files = read_json("m.json")["files"]
     assert [(each["first_place"], each["num_rows"]) for each in files] == [(0, 4), (4, 4)]
 
 

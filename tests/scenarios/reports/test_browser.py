@@ -1,6 +1,5 @@
 """A report in a real browser: it asks the network for nothing, everybody can read it, and its tables sort."""
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from browsers import in_a_browser, open_browser, violations_of
 from psephos.scenarios import RunFolder, load_scenario, load_series, resolve, run_in_folder
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.running.series_run import resolve_series, run_series
+from runs import read_rows
 
 WIDTHS = (390, 820, 1280)
 PAPER = {"auto": 680, "wide": 1009}  # A4 within the page's own margins, upright and across, in CSS pixels
@@ -164,10 +164,8 @@ def test_a_table_downloads_from_disk_with_all_digits(opened: Any, pages: dict[st
     page = opened(pages["eu-council"])
     with page.expect_download() as expected:
         page.locator('a[download="estimates.csv"]').click()
-    with Path(expected.value.path()).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    with (pages["eu-council"].parent / "estimates.csv").open(encoding="utf-8", newline="") as file:
-        assert rows == list(csv.DictReader(file))
+    rows = read_rows(Path(expected.value.path()))
+    assert rows == read_rows(pages["eu-council"].parent / "estimates.csv")
 
 
 def test_without_a_script_everything_is_there(opened: Any, pages: dict[str, Path]) -> None:

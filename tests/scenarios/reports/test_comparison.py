@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from bad_input import Psephos
+from runs import read_json
 
 SMALL = ("--set", "count=20", "--no-pictures", "--transport", "array")
 
@@ -80,7 +81,7 @@ def test_what_cannot_be_compared_is_refused(psephos: Psephos, words: tuple[str, 
         shutil.copytree("one", name)
         for file, change in changes.items():
             path = Path(name, file)
-            path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}), encoding="utf-8")
+            path.write_text(json.dumps({**read_json(path), **change}), encoding="utf-8")
     assert said in psephos("compare", *words, "--out", "both.csv").refusal
     assert not Path("both.csv").exists()
 

@@ -21,6 +21,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.presentation import seals
 from psephos.scenarios.reports import REPORT, write_report
+from runs import read_json
 from thoroughness import draws
 
 SMALL = ("--set", "count=20", "--no-pictures", "--transport", "array")
@@ -193,14 +194,14 @@ def _of_other_results(folder: Path, _other: Path) -> None:
 
 
 def _of_fewer_results(folder: Path, _other: Path) -> None:
-    told = json.loads((folder / "pictures.json").read_bytes())
+    told = read_json(folder / "pictures.json")
     for own in told.values():
         own["of"].remove("estimates.csv")
     (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
 
 
 def _of_what_lies_elsewhere(folder: Path, _other: Path) -> None:
-    told = json.loads((folder / "pictures.json").read_bytes())
+    told = read_json(folder / "pictures.json")
     for own in told.values():
         own["of"].append("../private")
     (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
@@ -216,7 +217,7 @@ def _with_no_code(folder: Path, _other: Path) -> None:
 
 
 def _with_a_code_that_is_none(folder: Path, _other: Path) -> None:
-    told = json.loads((folder / "pictures.json").read_bytes())
+    told = read_json(folder / "pictures.json")
     for own in told.values():
         own["code"] = "ä"
     (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
@@ -315,9 +316,7 @@ def test_a_folder_that_anybody_may_have_written_has_a_page_or_is_refused(psephos
     """Whatever stands in whatever place of a file, there is a page or a sentence, and never another exception."""
     assert psephos("run", scenario, "--no-pictures", "--no-report", "--out", "out", "--seed", "1").status == 0
     rng = random.Random(scenario)
-    places = [
-        (path, way) for path in sorted(Path("out").glob("*.json")) for way in ways_in(json.loads(path.read_bytes()))
-    ]
+    places = [(path, way) for path in sorted(Path("out").glob("*.json")) for way in ways_in(read_json(path))]
     for path, way in rng.sample(places, min(len(places), draws(5, full=80))):
         whole = path.read_bytes()
         for value in rng.sample(ANYTHING, 3):
@@ -410,9 +409,9 @@ def test_a_page_that_cannot_be_written_fails_no_run(psephos: Psephos, monkeypatc
 
 def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) -> None:
     assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
-    run = json.loads(Path("out/run.json").read_bytes())
+    run = read_json("out/run.json")
     Path("out/run.json").write_text(json.dumps({key: run[key] for key in run if key not in {"schema", "about"}}))
-    result = json.loads(Path("out/result.json").read_bytes())
+    result = read_json("out/result.json")
     result.pop("schema")
     Path("out/result.json").write_text(json.dumps(result))
     assert psephos("report", "out").status == 0
@@ -465,7 +464,7 @@ def test_a_series_has_a_page_of_its_votes_and_of_what_each_person_lost(psephos: 
 @pytest.mark.bad_input("a series whose votes have titles, names and folders that somebody made up to do harm")
 def test_hostile_votes_are_shown_and_no_folder_beside_the_series_is_opened(psephos: Psephos) -> None:
     assert psephos("run", "housing-cooperative", "--out", "out", "--no-pictures", "--seed", "7").status == 0
-    study = json.loads(Path("out/study.json").read_text(encoding="utf-8"))
+    study = read_json("out/study.json")
     study |= {"title": HOSTILE[0], "verdict": list(HOSTILE), "notes": list(HOSTILE)}
     Path("out/study.json").write_text(json.dumps(study), encoding="utf-8")
     losses = Path("out/losses.csv")
@@ -499,7 +498,7 @@ def test_an_audit_in_the_folder_is_shown_on_a_runs_page(psephos: Psephos) -> Non
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_a_truth_of_other_names_is_left_out_and_a_price_below_0_is_refused(psephos: Psephos) -> None:
     assert psephos("run", "eu-council", "--transport", "array", "--no-pictures", "--out", "out").status == 0
-    result, run = (json.loads(Path("out", name).read_bytes()) for name in ("result.json", "run.json"))
+    result, run = (read_json(Path("out", name)) for name in ("result.json", "run.json"))
     Path("out/result.json").write_text(json.dumps({**result, "truth": {"quota": 3.0}}), encoding="utf-8")
     assert psephos("report", "out").status == 0
     assert "True support" not in page_in(Path("out")).text

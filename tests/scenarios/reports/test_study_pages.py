@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Psephos, refuses
+from bad_input import Psephos
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.presentation.seals import seal

@@ -22,6 +22,7 @@ from psephos.scenarios.running.cluster import open_cluster
 from psephos.scenarios.running.journaling import own_versions
 from psephos.scenarios.running.processes import Pool, TaskError, named_answers
 from psephos.transports.keys import make_identity
+from runs import read_json
 
 pytest.importorskip("distributed", reason="distributed, the extra `cluster`, is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -58,7 +59,7 @@ class Daemons:
         until = time.monotonic() + PATIENCE
         while not file.exists() and time.monotonic() < until:
             time.sleep(0.05)
-        self.address = str(json.loads(file.read_bytes())["address"])
+        self.address = str(read_json(file)["address"])
         return self
 
     def __exit__(self, *of_error: object) -> None:

@@ -31,6 +31,7 @@ from psephos.scenarios import (
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.running import folder as folder_module
 from psephos.scenarios.running.folder import open_event_log, to_json
+from runs import read_json, read_lines
 
 SEED = 918273645546372819
 VALUES = {"ann": 123457, "bob": 765431, "cid": 424243}
@@ -159,13 +160,13 @@ def test_recording_does_not_change_what_is_public(run_survey: Callable[..., tupl
 
 def test_a_run_of_secure_noise_leaves_nothing_private(tmp_path: Path) -> None:
     folder = consortium(tmp_path / "out", "noise=secure", pictures=False)
-    assert json.loads((folder.path / "result.json").read_bytes())["kind"] == "deployment"
+    assert read_json(folder.path / "result.json")["kind"] == "deployment"
     assert not (folder.path / "private").exists()
 
 
 def test_events_are_lines_of_json_with_the_same_nouns(tmp_path: Path) -> None:
     folder = consortium(tmp_path / "out", pictures=False)
-    lines = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
+    lines = read_lines(folder.events)
     for line in lines:
         assert set(line) >= {"event", "level", "timestamp", "session", "party"}
         assert line["session"] == "consortium"
@@ -281,7 +282,7 @@ def test_the_path_of_a_file_leads_there_from_the_runs_folder(
     Path("far/away").mkdir(parents=True)
     Path("runs").symlink_to("far/away")
     assert psephos("run", "ballot.toml", "--out", "runs/first", "--no-pictures").status == 0
-    assert json.loads(Path("runs/first/scenario.json").read_bytes())["parties"] == "../../../mine.csv"
+    assert read_json("runs/first/scenario.json")["parties"] == "../../../mine.csv"
     for folder, scenario in (("runs", "first/scenario.json"), ("first", "scenario.json")):
         monkeypatch.chdir(folder)
         assert list(resolve(load_scenario(scenario)).names) == ["ann", "bob"]
@@ -331,7 +332,7 @@ def test_a_shipped_scenario_that_lists_somebody_else_keeps_nobody(
     own = shipped_scenarios()["eu-council"].read_text(encoding="utf-8").replace('"Malta"', '"ann"')
     write("eu-council.toml", own)
     assert psephos("run", "./eu-council.toml", "--out", "first", "--no-pictures").status == 0
-    assert "parties" not in json.loads(Path("first/scenario.json").read_bytes())
+    assert "parties" not in read_json("first/scenario.json")
     assert "stood in the scenario itself" in Path("first/report.html").read_text(encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from psephos.protocol import ConfigurationError, QuorumError, View
 from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios import RunFolder, RunResult, load, load_scenario, read_ledger, resolve, run, run_in_folder
 from psephos.scenarios.verdicts import as_written
+from runs import read_json
 
 SMALL: Mapping[str, object] = {"partners.count": 12}
 COALITION = {"role": "coalition", "members": ["server", "partner-2..12"], "target": "partner-1"}
@@ -72,7 +73,7 @@ def test_a_folder_is_written_only_where_one_is_named(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
     left = run("eu-council", out=tmp_path / "out", transport="array")
     assert left.folder == tmp_path / "out"
-    result = json.loads((tmp_path / "out" / "result.json").read_text(encoding="utf-8"))
+    result = read_json(tmp_path / "out" / "result.json")
     assert result["outcome"] == json.loads(msgspec.json.encode(as_written(left.outcome)))
     assert not (tmp_path / "out" / "private").exists()  # views were seen here, and are written only on request
 
@@ -119,7 +120,7 @@ def test_a_loss_that_holds_against_a_semi_honest_server_alone_says_so_in_every_f
     left = run(load("consortium-masked", {"count": 1_100, "threshold": 1_001, "colluders": 0}), out=tmp_path / "m")
     run(load("consortium", {"count": 20}), out=tmp_path / "l")
     assert "in the distributed model, semi-honest server only (" in str(left.ledger)
-    written = json.loads((tmp_path / "m" / "result.json").read_bytes())
+    written = read_json(tmp_path / "m" / "result.json")
     assert written["privacy"]["person"]["against"].endswith(" as the session states (semi-honest server only)")
     told = psephos("compare", tmp_path / "m", tmp_path / "l")
     assert "against a server that follows the protocol" in " ".join(told.out.split())

@@ -1,8 +1,5 @@
 """Bad networks in scenarios: from the seed, over every transport alike, and refused where there is none to be bad."""
 
-import json
-from pathlib import Path
-
 import pytest
 from bad_input import Psephos, check_refused
 from psephos.protocol import ConfigurationError
@@ -11,6 +8,7 @@ from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve, resolve_served
 from psephos.scenarios.running.run import run_session
 from psephos.scenarios.running.session import SessionRecord
+from runs import read_json
 
 FAULTS = "network={loss=0.05, duplication=0.3, delay=0.01}"
 # A party's third payload depends on when a repeated report is heard: who is lost is said without repetitions.
@@ -65,10 +63,10 @@ def test_a_run_says_how_bad_its_network_was_and_only_then(psephos: Psephos) -> N
     how = ("--set", FAULTS, "--set", f"seed={SEED}", "--set", "quorum=0.3")
     ended = psephos("run", "eu-council", *how, "--out", "out", "--no-pictures")
     assert ended.status == 0
-    kept = json.loads(Path("out/scenario.json").read_text(encoding="utf-8"))
+    kept = read_json("out/scenario.json")
     assert kept["network"] == {"loss": 0.05, "duplication": 0.3, "delay": 0.01}
     assert psephos("run", "eu-council", "--out", "calm", "--no-pictures").status == 0
-    assert "network" not in json.loads(Path("calm/scenario.json").read_text(encoding="utf-8"))
+    assert "network" not in read_json("calm/scenario.json")
 
 
 @pytest.mark.bad_input("a network with an unknown fault, a number out of range, or that is real or none")

@@ -20,6 +20,7 @@ from psephos.scenarios.running.resolution import Local, resolve
 from psephos.scenarios.running.run import run_in_folder
 from psephos.scenarios.running.statements import trust_in, trust_of
 from psephos.scenarios.verdicts import as_written
+from runs import read_json
 
 
 def made() -> Local:
@@ -43,7 +44,7 @@ def folder(whole: Path, tmp_path: Path) -> Path:
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change what a file of JSON has."""
-    read = json.loads(path.read_bytes())
+    read = read_json(path)
     change(read)
     path.write_text(json.dumps(read), encoding="utf-8")
 
@@ -53,9 +54,9 @@ def test_what_a_run_wrote_is_read_typed(whole: Path) -> None:
     resolved = made()
     assert (left.kind, left.schema, left.is_deployment) == ("run", SCHEMA, False)
     assert isinstance(left.outcome, Outcome)
-    written = json.loads((whole / "result.json").read_bytes())
+    written = read_json(whole / "result.json")
     assert json.loads(msgspec.json.encode(as_written(left.outcome))) == written["outcome"]
-    assert written["schema"] == json.loads((whole / "run.json").read_bytes())["schema"] == SCHEMA
+    assert written["schema"] == read_json(whole / "run.json")["schema"] == SCHEMA
     assert left.about is not None
     assert " ".join(trust_of(left.about)) == trust_in(resolved.protocol)
     assert [phase.name for phase in left.about.phases] == [phase.name for phase in resolved.protocol.phases]

@@ -11,7 +11,7 @@ from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.effects import Closed, Effect
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
 from psephos.scenarios.running.record import Told
-from runs import result_bytes
+from runs import read_json, read_lines, result_bytes
 
 PATHS = ("memory", "tcp", "array")
 
@@ -74,7 +74,7 @@ def test_the_truth_of_made_up_parties_is_shown(tmp_path: Path) -> None:
     resolved = resolve(load_scenario("consortium", ["count=30"]))
     finished = run_in_folder(resolved, folder, pictures=False)
     assert finished.truth == resolved.protocol.truth(resolved.inputs)
-    assert json.loads((folder.path / "result.json").read_bytes())["truth"] == finished.truth
+    assert read_json(folder.path / "result.json")["truth"] == finished.truth
     assert "true_support" in (folder.path / "estimates.csv").read_text(encoding="utf-8")
     assert finished.seconds > 0
 
@@ -91,7 +91,7 @@ def test_the_truth_of_people_who_may_be_real_is_not_shown(tmp_path: Path, settin
     folder = RunFolder(tmp_path / "out")
     finished = run_in_folder(resolve(load_scenario("eu-council", settings)), folder, pictures=False)
     assert finished.truth is None
-    assert "truth" not in json.loads((folder.path / "result.json").read_bytes())
+    assert "truth" not in read_json(folder.path / "result.json")
 
 
 def test_the_truth_of_a_file_is_not(tmp_path: Path, write: Callable[[str, str], Path]) -> None:
@@ -99,7 +99,7 @@ def test_the_truth_of_a_file_is_not(tmp_path: Path, write: Callable[[str, str], 
     folder = RunFolder(tmp_path / "out")
     finished = run_in_folder(resolve(load_scenario("consortium", [f"partners={table}"])), folder)
     assert finished.truth is None
-    assert "truth" not in json.loads((folder.path / "result.json").read_bytes())
+    assert "truth" not in read_json(folder.path / "result.json")
     assert "true" not in (folder.path / "estimates.csv").read_text(encoding="utf-8")
     assert "truth" not in (folder.path / "estimates.svg").read_text(encoding="utf-8")
 
@@ -128,7 +128,7 @@ def test_secure_noise_draws_anew_every_time() -> None:
 def test_a_budget_reaches_every_partner(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     run_in_folder(resolve(load_scenario("consortium", ["count=3", "budget=1.25"])), folder, pictures=False)
-    events = [json.loads(line) for line in folder.events.read_bytes().splitlines()]
+    events = read_lines(folder.events)
     left = [event["remaining"] for event in events if event["event"] == "privacy_loss"]
     assert sorted(left) == [0.25] * 3 + [0.75] * 3
 
@@ -152,7 +152,7 @@ def test_a_run_that_fails_leaves_its_scenario_and_its_events(tmp_path: Path, sur
         "ledger.jsonl",
         "run.json",
     }
-    failure = json.loads((folder.path / "run.json").read_bytes())["failure"]
+    failure = read_json(folder.path / "run.json")["failure"]
     assert failure["error"] == "QuorumError"
     assert "ann, bob" in failure["reason"]
     assert read_ledger(folder.path) == []  # nobody joined, so that nobody paid
@@ -163,7 +163,7 @@ def test_a_run_that_fails_leaves_its_scenario_and_its_events(tmp_path: Path, sur
 def test_run_json_says_how_and_with_what(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     run_in_folder(resolve(load_scenario("consortium", ["count=5"])), folder, pictures=False)
-    run = json.loads((folder.path / "run.json").read_bytes())
+    run = read_json(folder.path / "run.json")
     assert (run["transport"], run["noise"], run["parties_without_outcome"]) == ("memory", "simulated", {})
     assert set(run) >= {"seconds", "psephos", "numpy"}
 
@@ -181,11 +181,11 @@ def test_an_interrupted_run_leaves_what_was_paid(tmp_path: Path) -> None:
             run_in_folder(resolved, folder, told=Told(listener=interrupt))
         assert isinstance(caught.value, (KeyboardInterrupt, BaseExceptionGroup))
         assert len(read_ledger(folder.path)) == num_paid
-        assert json.loads((folder.path / "run.json").read_bytes())["failure"]["error"] == "KeyboardInterrupt"
+        assert read_json(folder.path / "run.json")["failure"]["error"] == "KeyboardInterrupt"
 
 
 def test_a_recording_says_what_each_private_number_is_for(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     run_in_folder(resolve(load_scenario("consortium", ["count=3"]), record=True), folder, pictures=False)
-    recorded = json.loads((folder.path / "private" / "simulation.json").read_bytes())
+    recorded = read_json(folder.path / "private" / "simulation.json")
     assert recorded["columns"] == ["weights", "opinions", "not reported"]

@@ -21,6 +21,7 @@ from psephos.scenarios.running.series_run import FinishedSeries, facts_of_votes,
 from psephos.scenarios.running.series_shown import draw_series, show_votes
 from psephos.scenarios.running.statements import trust_of
 from rich.console import Console
+from runs import read_json
 from series_plans import BUDGET, HEAD, PERIOD, PLAN
 
 PATHS = ("array", "memory", "tcp")
@@ -66,9 +67,7 @@ def test_a_vote_of_a_series_is_the_run_of_its_scenario_in_that_round(tmp_path: P
 def test_equal_votes_draw_other_noise(tmp_path: Path, write: Write) -> None:
     text = 'protocol = "dpwevote"\nseed = 1\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 200\n'
     hold(write("two.toml", text + "[[votes]]\n[[votes]]\n"), tmp_path / "out")
-    first, second = (
-        json.loads((tmp_path / "out" / name / "result.json").read_bytes())["tallies"] for name in ("vote-1", "vote-2")
-    )
+    first, second = (read_json(tmp_path / "out" / name / "result.json")["tallies"] for name in ("vote-1", "vote-2"))
     assert first != second
 
 
@@ -260,7 +259,7 @@ def test_a_series_is_drawn(tmp_path: Path) -> None:
 
 def test_json_is_the_series_result_and_nothing_else(psephos: Psephos) -> None:
     ended: Any = psephos("run", SHIPPED, "--out", "out", "--json", "--no-pictures")
-    assert json.loads(ended.out) == json.loads(Path("out/result.json").read_bytes())
+    assert json.loads(ended.out) == read_json("out/result.json")
     told = " ".join(ended.err.split())
     assert told.startswith(
         "A new roof and Sell the parking lot: 6 partners at ε = 3 can only be sure of margins of 34 % and more"

@@ -26,6 +26,7 @@ from psephos.scenarios.reading.sources import Batch
 from psephos.scenarios.running.record import Told
 from psephos.scenarios.running.streams import stream_of
 from psephos.scenarios.system import find_protocol
+from runs import read_json, read_lines
 
 Psephos = Callable[..., Any]
 
@@ -79,7 +80,7 @@ def at_once(folder: Path, *settings: str, scenario: str = "moral-synthetic") -> 
 
 def read(path: Path) -> Any:
     """Return what a JSON file holds."""
-    return json.loads(path.read_bytes())
+    return read_json(path)
 
 
 def refusal(*settings: str, scenario: str = "moral-synthetic") -> ConfigurationError:
@@ -208,7 +209,7 @@ def test_a_streamed_run_leaves_the_same_files_and_nobodys_values(tmp_path: Path)
     assert (run["transport"], run["noise"]) == ("array", "simulated")
     assert run["parties"] == "92 records of 23 voters, from 184 rows"
     assert "failure" not in run
-    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
+    events = read_lines(tmp_path / "out" / "events.jsonl")
     assert [(event["event"], event["party"]) for event in events] == [
         ("phase_opened", "arrays"),
         ("phase_closed", "arrays"),

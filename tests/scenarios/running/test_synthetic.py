@@ -1,6 +1,5 @@
 """Nobody real stands behind files of exactly these bytes; real values get secure noise, and no seed that is known."""
 
-import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load, load_scenario, resolve, run
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.synthetic import digest_of
+from runs import read_json
 
 KINDS = ["vote", "crowd", "survey", "ranking"]
 VOTES = "partner,weight,roof\n" + "".join(f"p{number},1,{number % 3 // 2}\n" for number in range(30))
@@ -94,11 +94,11 @@ def test_who_says_it_as_it_is_run_says_it_of_the_file_as_it_is_and_a_rerun_holds
     write("vote.toml", CENTRAL)
     words = ("--set", "made_up=true", "--seed", 5, "--no-pictures")
     assert psephos("run", "vote.toml", *words, "--out", "first").status == 0
-    assert json.loads(Path("first/scenario.json").read_bytes())["made_up"] == digest_of([path])
+    assert read_json("first/scenario.json")["made_up"] == digest_of([path])
     again = psephos("run", "first/scenario.json", "--seed", 5, "--no-pictures", "--out", "again")
     assert (again.status, again.err) == (0, "")
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
-    assert "truth" in json.loads(Path("again/result.json").read_bytes())
+    assert "truth" in read_json("again/result.json")
     write("votes.csv", VOTES.replace("p1,1,0", "p1,1,1"))
     assert psephos("run", "first/scenario.json", "--no-pictures").status == 2
 
@@ -116,8 +116,8 @@ def test_real_votes_that_who_counts_sees_get_noise_of_the_operating_system(
     assert len(margins) > 1
     ended = psephos("run", "vote.toml", "--transport", transport, "--no-pictures", "--out", "out")
     assert (ended.status, "secure noise" in ended.out) == (0, True)
-    assert json.loads(Path("out/result.json").read_bytes())["kind"] == "deployment"
-    assert json.loads(Path("out/scenario.json").read_bytes())["noise"] == "secure"
+    assert read_json("out/result.json")["kind"] == "deployment"
+    assert read_json("out/scenario.json")["noise"] == "secure"
     words = re.sub(
         "<style.*?</style>|<[^>]*>", " ", Path("out/report.html").read_text(encoding="utf-8"), flags=re.DOTALL
     )
@@ -181,5 +181,5 @@ def test_a_folder_does_not_say_how_many_ballots_of_real_voters_have_a_property(p
     write("o.toml", f'protocol = "fair-voting"\n[parameters]\n{own}[voters]\nfile = "o.toi"\n')
     ended = psephos("run", "o.toml", "--no-pictures", "--out", "out")
     assert (ended.status, "of 1 voter have the mean score" in " ".join(ended.out.split())) == (0, True)
-    assert "parties" not in json.loads(Path("out/run.json").read_bytes())
+    assert "parties" not in read_json("out/run.json")
     assert "mean score of their places" not in Path("out/report.html").read_text(encoding="utf-8")

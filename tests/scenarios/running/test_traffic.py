@@ -1,6 +1,5 @@
 """How much a run says: arrays compute to the byte what agents count, in every protocol and on every transport."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 import pytest
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.running.run import Watched, run_session
+from runs import read_json
 
 SCENARIOS: Final[Mapping[str, tuple[str, list[str]]]] = {
     "two phases": ("consortium", ["partners.count=40"]),
@@ -30,7 +30,7 @@ SCENARIOS: Final[Mapping[str, tuple[str, list[str]]]] = {
 
 
 def traffic_in(folder: Path) -> list[dict[str, Any]]:
-    return json.loads((folder / "run.json").read_bytes())["traffic"]
+    return read_json(folder / "run.json")["traffic"]
 
 
 @pytest.mark.few(most=4)
@@ -54,7 +54,7 @@ def test_a_session_that_hides_who_takes_part_does_not_count_its_messages(tmp_pat
         settings = ["voters.groups.north.voters=9", "voters.groups.south.voters=7", f"transport={transport}"]
         resolved = resolve(load_scenario("two-societies", [*settings, relation]))
         run_in_folder(resolved, RunFolder(tmp_path / transport), pictures=False)
-        assert "traffic" not in json.loads((tmp_path / transport / "run.json").read_bytes())
+        assert "traffic" not in read_json(tmp_path / transport / "run.json")
 
 
 def test_what_a_relay_sees_is_what_the_server_counts() -> None:

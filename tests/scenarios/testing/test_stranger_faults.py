@@ -1,6 +1,5 @@
 """Faults in somebody else's protocol that once passed: each is named by the promise that it breaks."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ from polls import VOTERS
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
+from runs import read_json
 from stranger_faults import FAULTS, SOUND, VOTES, Completes, Spotted, Told, make
 from strangers import register
 
@@ -65,7 +65,7 @@ def test_a_ledger_that_an_exact_attack_refutes_ends_its_run_with_status_1(
     assert "this ledger is refuted: the aggregator learnt more" in " ".join(ended.err.split())
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8") if not as_json else ""
     assert as_json or "This ledger is refuted: the aggregator learnt more than it says is proven." in page
-    lessons = json.loads((tmp_path / "run" / "adversaries.json").read_bytes())
+    lessons = read_json(tmp_path / "run" / "adversaries.json")
     assert lessons[0]["refutes_ledger"]
     assert "This ledger is refuted: exact evidence moved the odds" in " ".join(lessons[0]["sentences"])
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from deployments import SEED, Serving, invitations_to, read_json, serving
+from deployments import SEED, Serving, invitations_to, serving
 from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement
 from psephos.scenarios.deployment.client import Heard
+from runs import read_json
 from surveyed import ANSWERS, QUIZ, TASKS
 
 Write = Callable[[str, str | bytes], Path]

@@ -12,7 +12,7 @@ from psephos.protocol.truth_discovery import OwnOutcome
 from psephos.scenarios import load_scenario, read_ledger, resolve
 from psephos.scenarios.reading.cells import rows_in
 from psephos.scenarios.running.statements import trust_in
-from runs import made, price, refusal, result_bytes
+from runs import made, price, read_json, read_lines, refusal, result_bytes
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
@@ -260,7 +260,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "crowd", "--set", source, "--set", "mechanism=two_layer", *words, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
-    kept = json.loads(Path("runs/first/scenario.json").read_bytes())
+    kept = read_json("runs/first/scenario.json")
     assert "seed" not in kept
     assert kept["parameters"].keys().isdisjoint(OF_TABLE)  # the workers say them again
     if "mine" in source:
@@ -308,9 +308,7 @@ def test_what_was_set_of_an_answer_set_is_kept_for_a_rerun(psephos: Psephos, wri
     wider = "answer_sets=[['yes', 'unsure', 'no']]"
     words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "crowd", "--set", "workers=a.csv", "--set", wider, *words, "--out", "first")
-    assert json.loads(Path("first/scenario.json").read_bytes())["parameters"]["answer_sets"] == [
-        ["yes", "unsure", "no"]
-    ]
+    assert read_json("first/scenario.json")["parameters"]["answer_sets"] == [["yes", "unsure", "no"]]
     assert psephos("run", "first/scenario.json", *words, "--out", "again").out == first.out
 
 
@@ -318,7 +316,7 @@ def test_a_data_sets_run_runs_again_and_leaves_the_tasks_to_the_data_set(psephos
     words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
     first = psephos("run", "duchenne", "--data", duchenne, *words, "--out", "first")
     assert (first.status, first.err) == (0, "")
-    kept = json.loads(Path("first/scenario.json").read_bytes())
+    kept = read_json("first/scenario.json")
     assert (kept["data"], kept["parties"]) == ("../sets", {"data": "duchenne"})
     assert kept["parameters"].keys().isdisjoint(OF_TABLE)
     assert psephos("run", "first/scenario.json", *words, "--out", "again").out == first.out
@@ -334,7 +332,7 @@ def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) ->
     assert (error.field, error.value) == ("budget", 3.99)
     assert "4" in error.allowed
     made("crowd", tmp_path / "out", source, LABELS, "budget=4")
-    events = [json.loads(line) for line in (tmp_path / "out" / "events.jsonl").read_bytes().splitlines()]
+    events = read_lines(tmp_path / "out" / "events.jsonl")
     left = {event["party"]: event["remaining"] for event in events if event["event"] == "privacy_loss"}
     assert left == {"ann": 0, "bob": 0, "cid": 0, "dee": 2}
 
@@ -424,18 +422,18 @@ def test_without_record_no_file_tells_who_answered_what_or_what_anybody_was_told
         for line in text.splitlines():
             assert not (any(worker in line for worker in workers) and any(label in line for label in labels)), path
         assert any(worker in text for worker in workers) == (path.name in {"events.jsonl", "ledger.jsonl"}), path
-    result = json.loads((tmp_path / "out" / "result.json").read_bytes())
+    result = read_json(tmp_path / "out" / "result.json")
     assert result["kind"] == {"secure": "deployment", "simulated": "simulation"}[noise]
 
 
 def test_with_record_a_worker_sees_its_own_report_and_weight_and_the_aggregator_sees_all(tmp_path: Path) -> None:
     resolved, finished = made("crowd", tmp_path / "out", *SMALL, record=True)
-    recorded = json.loads((tmp_path / "out" / "private" / "simulation.json").read_bytes())
+    recorded = read_json(tmp_path / "out" / "private" / "simulation.json")
     assert recorded["private_rows"] == resolved.inputs.private.tolist()
     assert recorded["public_rows"] == resolved.inputs.public.tolist()
     assert recorded["truth"] == finished.truth
     assert recorded["seed"] == "7"
-    _, *lines = [json.loads(line) for line in (tmp_path / "out/private/views.jsonl").read_bytes().splitlines()]
+    _, *lines = read_lines(tmp_path / "out/private/views.jsonl")
     beginnings = {line["party"]: line for line in lines if "side" in line}
     assert set(beginnings) == {*resolved.names, "aggregator"}
     seen: dict[str, list[Any]] = {party: [] for party in beginnings}

@@ -1,12 +1,11 @@
 """What is run of published profiles, on somebody's own."""
 
-import csv
-import json
 from pathlib import Path
 
 import pytest
 from bad_input import Psephos
 from psephos.scenarios.fair_voting.paper.profiles import load_own_profile
+from runs import read_json, read_rows
 
 ROWS = [("n", "a > b > c")] * 3 + [("s", "c > b > a")] * 2 + [("s", "b > c > a")]
 TEXT = "voter,group,ranking\n" + "".join(f"v{number},{group},{own}\n" for number, (group, own) in enumerate(ROWS))
@@ -44,9 +43,8 @@ def test_a_profile_of_one_s_own_has_the_tables_and_counts_neither_way(psephos: P
     words = ("reproduce", "fair-voting", "--rankings", "mine.csv", "--trials", 10, "--no-pictures", "--no-report")
     ended = psephos(*words, "--out", "out")
     assert ended.status == 0, ended.err
-    with Path("out/profiles.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["profile"] for row in csv.DictReader(file)} == {"mine.csv"}
-    assert json.loads(Path("out/reproduction.json").read_text(encoding="utf-8"))["own"] == "mine.csv"
+    assert {row["profile"] for row in read_rows("out/profiles.csv")} == {"mine.csv"}
+    assert read_json("out/reproduction.json")["own"] == "mine.csv"
     page = Path("out/summary.md").read_text(encoding="utf-8")
     assert "## On your data" in page
     assert "## What the paper says" not in page

@@ -1,6 +1,5 @@
 """Dilemmas like the Moral Machine's: types and sides as published, shares and correlations as sampled."""
 
-import csv
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from psephos.scenarios.moral_preferences.data.machine_like import (
     make_machine_like,
 )
 from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine
+from runs import read_rows
 
 SPEC = MoralMachineLike(voters=4_000, seed=2)
 PLACES = {name: place for place, name in enumerate(FEATURES)}
@@ -133,8 +133,7 @@ def test_differences_vary_and_correlate_as_in_the_public_sample(real_sets: Path,
     """
     path = real_sets / "moral_machine_sample" / "moral_machine_sample.csv"
     survey = read_moral_machine(path)
-    with path.open(encoding="utf-8") as file:
-        type_of = {row["UserID"]: row["ScenarioType"] for row in csv.DictReader(file)}
+    type_of = {row["UserID"]: row["ScenarioType"] for row in read_rows(path)}
     shares = Counter(type_of[name].replace("Status", "Value") for name in survey.voters)
     assert set(shares) == set(SCENARIO_TYPES)
     real = survey.records.differences

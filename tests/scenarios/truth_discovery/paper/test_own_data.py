@@ -1,13 +1,12 @@
 """The paper's Table 3 and Figures 2 and 4 on somebody's own crowd."""
 
-import csv
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from runs import read_json, read_rows
 
 Psephos = Callable[..., Any]
 
@@ -17,31 +16,26 @@ ANSWERS = "task,worker,label\n" + "".join(
 TRUTH = "task,truth\n" + "".join(f"t{task},yes\n" for task in range(6))
 
 
-def _rows(path: str) -> list[dict[str, str]]:
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_crowd_of_one_s_own_has_the_table_and_the_figures_and_counts_neither_way(psephos: Psephos) -> None:
     Path("mine.csv").write_text(ANSWERS, encoding="utf-8")
     Path("known.csv").write_text(TRUTH, encoding="utf-8")
     words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--truth", "known.csv", "--trials", 10)
     ended = psephos(*words, "--out", "out", "--no-report")
     assert ended.status == 0, ended.err
-    cells = _rows("out/table-3.csv")
+    cells = read_rows("out/table-3.csv")
     assert {cell["crowd"] for cell in cells} == {"mine.csv"}
     assert {cell["published"] for cell in cells} == {""}
     clean = {cell["method"]: float(cell["accuracy"]) + float(cell["change"]) for cell in cells}
     assert clean == pytest.approx(dict.fromkeys(clean, 1.0))  # four of five workers are right on every task
-    assert [row["name"] for row in _rows("out/figure-2.csv")] == [f"w{worker}" for worker in range(5)]
-    shares = [float(row["error"]) for row in _rows("out/figure-2.csv")]
+    assert [row["name"] for row in read_rows("out/figure-2.csv")] == [f"w{worker}" for worker in range(5)]
+    shares = [float(row["error"]) for row in read_rows("out/figure-2.csv")]
     assert shares == pytest.approx([2 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 6])  # wrong where task + worker is 0 or 5
-    for row, share in zip(_rows("out/figure-2.csv"), shares, strict=True):
+    for row, share in zip(read_rows("out/figure-2.csv"), shares, strict=True):
         base = share / math.e + (1 - share) * math.e
         assert float(row["importance"]) == pytest.approx(base ** -math.log(share / (1 - share)))
     assert Path("out/figure-2.png").exists()
     assert Path("out/figure-4.png").exists()
-    found = json.loads(Path("out/reproduction.json").read_text(encoding="utf-8"))
+    found = read_json("out/reproduction.json")
     assert found["own"] == "mine.csv"
     page = Path("out/summary.md").read_text(encoding="utf-8")
     assert "## On your data" in page
@@ -56,7 +50,7 @@ def test_who_is_never_wrong_has_no_finite_importance(psephos: Psephos) -> None:
     Path("known.csv").write_text("task,truth\na,yes\n", encoding="utf-8")
     words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--truth", "known.csv", "--trials", 10)
     assert psephos(*words, "--out", "out", "--no-report", "--no-pictures").status == 0
-    told = {row["name"]: (row["error"], row["importance"]) for row in _rows("out/figure-2.csv")}
+    told = {row["name"]: (row["error"], row["importance"]) for row in read_rows("out/figure-2.csv")}
     assert told == {"v": ("0.0", ""), "v2": ("0.0", ""), "w": ("1.0", ""), "x": ("", "")}
 
 
