@@ -147,6 +147,13 @@ def refuses(
     assert said in str(error)
 
 
+def refused_by(act: Callable[..., object], *given: Any, **named: Any) -> ConfigurationError:
+    """Return the error with which something refuses what it is given."""
+    with refuses() as caught:
+        act(*given, **named)
+    return caught.value
+
+
 def is_plain(error: str) -> bool:
     """Return whether an error is one line, or one and a list of questions, each indented."""
     first, *others = error.splitlines()

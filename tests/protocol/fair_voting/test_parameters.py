@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from bad_input import refused_by
 from helpers import make_fair_vote
 from makers import as_usual
 from psephos.protocol.arguments import MAX_NAME_LENGTH
-from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import Objective, Parameters
 from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
 from psephos.protocol.fair_voting.parameters import (
@@ -34,10 +34,7 @@ def names(number: int) -> tuple[str, ...]:
     return tuple(f"n{place}" for place in range(number))
 
 
-def refusal(**given: Any) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        make(**given)
-    return caught.value
+refusal = as_usual(refused_by, make)
 
 
 def test_defaults_are_algorithm_1_with_the_least_noise() -> None:

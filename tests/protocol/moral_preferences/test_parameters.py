@@ -6,7 +6,9 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refused_by
 from helpers import make_preferences
+from makers import as_usual
 from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Level, MoralPreferences, Paradigm, Parameters
@@ -30,11 +32,7 @@ MASKED = [Paradigm.VLMP, Paradigm.RLMP]
 SIZES: dict[str, Any] = {"threshold": 4, "colluders": 1}
 
 
-def refusal(**given: Any) -> ConfigurationError:
-    values: dict[str, Any] = {"features": ("a", "b"), **given}
-    with pytest.raises(ConfigurationError) as caught:
-        Parameters(**values)
-    return caught.value
+refusal = as_usual(refused_by, Parameters, features=("a", "b"))
 
 
 def test_a_paradigm_says_whom_voters_trust_and_what_is_protected() -> None:

@@ -9,6 +9,7 @@ from psephos.protocol import ConfigurationError, PhaseRules, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.privacy import Budget
 from psephos.scenarios import Scenario, load_scenario, resolve, shipped_scenarios
+from runs import refusal
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -27,13 +28,6 @@ count = 6
 def ballot(write: Write) -> str:
     """A small scenario's path."""
     return str(write("ballot.toml", BALLOT))
-
-
-def refusal(source: str, *settings: str) -> ConfigurationError:
-    """Return the error that loading and resolving a scenario ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        resolve(load_scenario(source, settings))
-    return caught.value
 
 
 def test_the_shipped_scenarios_resolve() -> None:

@@ -1,12 +1,11 @@
 """Groups of voters: where they are from, and what is refused with line and voter."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from bad_input import Write
-from psephos.protocol import ConfigurationError
+from bad_input import Write, refused_by
 from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.groups import (
     Grouping,
@@ -31,13 +30,6 @@ def ballots_of(num_voters: int, names: Sequence[str] = ()) -> FileBallots:
     )
 
 
-def refusal(call: Callable[[], object]) -> ConfigurationError:
-    """Return the error that something ends with."""
-    with pytest.raises(ConfigurationError) as caught:
-        call()
-    return caught.value
-
-
 def shown(grouping: Grouping) -> list[str | None]:
     """Return each voter's group by name; None for one who is left out."""
     return [grouping.groups[member] if member >= 0 else None for member in grouping.members.tolist()]
@@ -50,19 +42,19 @@ def test_voters_of_two_groups_take_turns() -> None:
 
 def test_voters_take_turns_only_where_each_line_is_one_of_them() -> None:
     ballots = dataclasses.replace(ballots_of(4), lines=np.array([11, 12, 12, 13]))
-    error = refusal(lambda: groups_in_turn(ballots, ["men", "women"]))
+    error = refused_by(lambda: groups_in_turn(ballots, ["men", "women"]))
     assert (error.field, error.value) == ("count (x.soc line 12)", 2)
 
 
 @pytest.mark.parametrize("groups", [[], ["men"], ["men", "men"], ["men", ""], ["men", " women"], list("abcdef")])
 def test_groups_in_turn_are_two_or_more_with_names_and_voters(groups: list[str]) -> None:
-    assert refusal(lambda: groups_in_turn(ballots_of(5), groups)).field in {"voters.groups", "group"}
+    assert refused_by(lambda: groups_in_turn(ballots_of(5), groups)).field in {"voters.groups", "group"}
 
 
 def test_files_are_groups() -> None:
     grouping = groups_of_files(["north", "south"], [2, 3])
     assert shown(grouping) == ["north", "north", "south", "south", "south"]
-    assert refusal(lambda: groups_of_files(["north"], [2])).value == ["north"]
+    assert refused_by(lambda: groups_of_files(["north"], [2])).value == ["north"]
 
 
 def test_entries_are_groups_in_the_order_of_their_first_voters() -> None:
@@ -85,7 +77,7 @@ def test_entries_may_be_renamed_and_share_a_name() -> None:
 
 def test_voter_with_an_empty_entry_is_refused_or_left_out() -> None:
     ballots = ballots_of(4, ["u1", "u2", "u3", "u4"])
-    error = refusal(lambda: groups_of_entries(ballots, ["M", "F", " ", ""], column="sex"))
+    error = refused_by(lambda: groups_of_entries(ballots, ["M", "F", " ", ""], column="sex"))
     assert error.field == "sex (x.soc line 13, voter 'u3')"
     assert error.allowed == 'a group, or voters.without_group = "leave out"'
     grouping = groups_of_entries(ballots, ["M", "F", " ", ""], column="sex", without_group="leave out")
@@ -94,22 +86,22 @@ def test_voter_with_an_empty_entry_is_refused_or_left_out() -> None:
 
 
 def test_group_that_nobody_is_in_or_that_is_not_named_is_refused() -> None:
-    error = refusal(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", groups=["M", "F", "X"]))
+    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", groups=["M", "F", "X"]))
     assert (error.field, error.value) == ("voters.groups", "X")
     assert error.allowed == "groups with a voter each: the entries of 'sex' are M, F"
-    error = refusal(lambda: groups_of_entries(ballots_of(2), ["M", "Men"], column="sex", groups=["M", "Man"]))
+    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "Men"], column="sex", groups=["M", "Man"]))
     assert (error.field, error.value) == ("sex (x.soc line 12, voter 2)", "Men")
     assert error.allowed == "of one of the groups M, Man (did you mean 'Man'?)"
 
 
 def test_entry_that_nobody_has_cannot_be_renamed() -> None:
-    error = refusal(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", renamed={"W": "women"}))
+    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", renamed={"W": "women"}))
     assert (error.field, error.value) == ("voters.group_names", "W")
     assert error.allowed == "entries of 'sex': M, F"
 
 
 def test_one_group_is_too_few() -> None:
-    error = refusal(lambda: groups_of_entries(ballots_of(2), ["M", "M"], column="sex"))
+    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "M"], column="sex"))
     assert (error.field, error.value) == ("voters.groups", ["M"])
 
 
@@ -123,7 +115,7 @@ def test_ages_are_cut_into_groups() -> None:
 
 @pytest.mark.parametrize("entry", ["old", "-1", "nan", "inf", "1_0"])
 def test_what_is_no_age_is_refused(entry: str) -> None:
-    error = refusal(lambda: age_groups(ballots_of(2), ["30", entry], [30], column="age"))
+    error = refused_by(lambda: age_groups(ballots_of(2), ["30", entry], [30], column="age"))
     assert (error.field, error.value) == ("age (x.soc line 12, voter 2)", entry)
 
 
@@ -161,19 +153,19 @@ FAULTS = {
 def test_fault_of_a_companion_is_named_with_line_and_voter(write: Write, fault: str) -> None:
     right, wrong, field, allowed = FAULTS[fault]
     path = write("who.csv", COMPANION.replace(right, wrong))
-    error = refusal(lambda: groups_of_companion(path, ballots_of(3)))
+    error = refused_by(lambda: groups_of_companion(path, ballots_of(3)))
     assert error.field == field
     assert allowed in error.allowed
 
 
 def test_missing_voter_is_named_or_left_out(write: Write) -> None:
     path = write("who.csv", COMPANION.replace("3,north\n", ""))
-    assert refusal(lambda: groups_of_companion(path, ballots_of(3))).value == "no line of x.soc line 13, voter 3"
+    assert refused_by(lambda: groups_of_companion(path, ballots_of(3))).value == "no line of x.soc line 13, voter 3"
     grouping = groups_of_companion(path, ballots_of(3), without_group="leave out")
     assert shown(grouping) == ["north", "south", None]
 
 
 def test_unknown_voter_of_a_file_with_names_is_told_so(write: Write) -> None:
     path = write("who.csv", "voter,group\n1,a\n")
-    error = refusal(lambda: groups_of_companion(path, ballots_of(2, ["ann", "bob"])))
+    error = refused_by(lambda: groups_of_companion(path, ballots_of(2, ["ann", "bob"])))
     assert error.allowed == "a voter of x.soc: a voter_id of it"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bad_input import Write
-from psephos.protocol import ConfigurationError
+from bad_input import Write, refused_by
+from makers import as_usual
 from psephos.protocol.fair_voting.rankings import positions_of_classes
 from psephos.scenarios.fair_voting.data.pabulib import VOTE_TYPES, read_pabulib
 
@@ -34,10 +34,7 @@ def park(vote_type: str = "cumulative") -> str:
     return PARK.format(vote_type=vote_type)
 
 
-def refusal(path: Path, column: str = "") -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        read_pabulib(path, column=column)
-    return caught.value
+refusal = as_usual(refused_by, read_pabulib)
 
 
 def test_voters_and_projects_are_those_of_the_file(write: Write) -> None:

@@ -4,7 +4,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from bad_input import Write
+from bad_input import Write, refused_by
+from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.fair_voting.data.ballots import FileBallots
 from psephos.scenarios.fair_voting.data.preflib import read_preflib
@@ -35,10 +36,7 @@ def orders_of(ballots: FileBallots) -> list[list[list[int]]]:
     ]
 
 
-def refusal(path: Path) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        read_preflib(path)
-    return caught.value
+refusal = as_usual(refused_by, read_preflib)
 
 
 def test_voters_stand_in_the_order_of_the_lines_each_as_often_as_its_count(write: Write) -> None:

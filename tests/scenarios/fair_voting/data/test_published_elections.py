@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import Write
+from bad_input import Write, refused_by
+from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting, Rankings
@@ -25,11 +26,7 @@ def load(folder: Path, name: str, **options: Any) -> PartiesTable:
     return load_data_set({"data": name, **options}, folder=str(folder), parameters={}, protocol=FairVoting)
 
 
-def refusal(folder: Path, name: str, **options: Any) -> ConfigurationError:
-    """Return the error with which a data set is refused."""
-    with pytest.raises(ConfigurationError) as caught:
-        load(folder, name, **options)
-    return caught.value
+refusal = as_usual(refused_by, load)
 
 
 def groups_of(loaded: PartiesTable) -> dict[str, int]:

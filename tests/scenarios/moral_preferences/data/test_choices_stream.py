@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_input import refused_by
+from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.moral_preferences.data import choices_stream
@@ -67,10 +69,7 @@ def resolved(choices: str, parameters: dict[str, Any] | None = None, **more: Any
     return resolve(load_scenario("m.json"))
 
 
-def refusal(choices: str, **more: Any) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        resolved(choices, **more)
-    return caught.value
+refusal = as_usual(refused_by, resolved)
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bad_input import refuses
+from bad_input import refused_by, refuses
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol import ConfigurationError
+from makers import as_usual
 from psephos.protocol.columns import CodedColumn
 from psephos.scenarios.reading import columns
 from psephos.scenarios.reading.text_forms import PLAIN, open_table
@@ -45,10 +45,7 @@ def rows(crowd: Crowd) -> list[tuple[str, str, str]]:
     ]
 
 
-def refused(folder: Path, answers: str | bytes, truth: str | None = None, **options: Any) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        read(folder, answers, truth, **options)
-    return caught.value
+refused = as_usual(refused_by, read)
 
 
 def test_answers_are_sorted_by_worker_and_task_whatever_the_order_of_rows(tmp_path: Path) -> None:

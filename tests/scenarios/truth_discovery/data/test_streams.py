@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input import refuses
+from bad_input import refused_by, refuses
+from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import batches, grouping
@@ -71,10 +72,7 @@ def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
     return resolve(load_scenario("c.json", ["made_up=true"]))
 
 
-def refusal(answers: str, **more: Any) -> ConfigurationError:
-    with pytest.raises(ConfigurationError) as caught:
-        resolved({"epsilon": 2.0}, answers, **more)
-    return caught.value
+refusal = as_usual(refused_by, resolved, {"epsilon": 2.0})
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
