@@ -299,7 +299,7 @@ def _left_of(panel: Panel) -> float:
 
 
 def _right_of(panel: Panel) -> float:
-    return max(map(_width, ["", *panel.ends, *(words for words, _ in panel.beside.values())])) + 3 * _GAP
+    return max(map(_width, ["", *_said(panel)])) + 3 * _GAP
 
 
 def _place(value: float, axis: Axis, start: float, end: float) -> float:

@@ -90,7 +90,8 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
         cells: list[Entry] = [_named(names, series.client_role)]
         if with_votes:
             cells += [_number_or_dash(number) for number in paid]
-        cells.append(Cell(f"{_total(paid):g}", tone="strong"))
+        total = math.fsum(number for number in paid if number is not None)
+        cells.append(Cell(f"{total:g}", tone="strong"))
         if allowance.budget is not None:
             cells.append(f"{finished.accounts.remaining(names[0], last):g}")
         rows.append(cells)
@@ -215,16 +216,9 @@ def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None
     """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
     groups: dict[tuple[float | None, ...], list[str]] = {}
     for name in dict.fromkeys(name for each in finished.held for name in (*each.names, *each.refused)):
-        groups.setdefault(_paid_by(name, finished), []).append(name)
+        paid = tuple(each.paid.get(name) for each in finished.held)
+        groups.setdefault(paid, []).append(name)
     return [(names, paid) for paid, names in groups.items()]
-
-
-def _paid_by(name: str, finished: FinishedSeries) -> tuple[float | None, ...]:
-    return tuple(each.paid.get(name) for each in finished.held)
-
-
-def _total(paid: Sequence[float | None]) -> float:
-    return math.fsum(number for number in paid if number is not None)
 
 
 def _named(names: Sequence[str], role: str) -> str:
