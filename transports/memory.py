@@ -19,100 +19,74 @@ MAX_QUEUED_PAYLOADS: Final = 64
 """In one direction of one channel."""
 
 
-class _Direction:
-    """One direction of a channel: a bounded queue between one sender and one receiver.
+class _MemoryChannel(Channel):
+    """One end of a channel, with what has arrived at it; both ends are in this process, and send into each other.
+
+    Args:
+        address: where the listener is.
+        number: of the channel, at the listener's end; 0 at the other.
+        other: the other end, if it is there already.
 
     Attributes:
-        payloads: what is queued; None for nothing, since most directions of many channels are empty.
-        longest: of all payloads so far.
-        watcher: called with the channel that receives, as something arrives where nothing was, or as the channel ends.
+        arrived: what has; None for nothing, since most of many channels have nothing.
+        longest: of all payloads that arrived so far.
+        receiver: the task that waits for something to arrive.
+        sender: at the other end, the task that waits for room here.
     """
 
     __slots__ = (
-        "is_receiver_closed",
-        "is_sender_closed",
+        "_address",
+        "_is_receiving",
+        "_is_sending",
+        "_limit",
+        "_number",
+        "_watcher",
+        "arrived",
+        "is_closed",
         "longest",
-        "payloads",
+        "other",
         "receiver",
         "sender",
-        "watched",
-        "watcher",
     )
 
-    def __init__(self) -> None:
-        self.payloads: list[bytes] | None = None
+    def __init__(self, address: str, number: int = 0, *, other: "_MemoryChannel | None" = None) -> None:
+        self._address = address
+        self._number = number
+        self.arrived: list[bytes] | None = None
         self.longest = 0
-        self.is_sender_closed = False
-        self.is_receiver_closed = False
-        self.sender: trio.lowlevel.Task | None = None
-        self.receiver: trio.lowlevel.Task | None = None
-        self.watcher: Callable[[Channel], None] | None = None
-        self.watched: Channel | None = None
-
-    def wake_receiver(self) -> None:
-        """Tell whoever waits that something has come where nothing was, or that nothing more will."""
-        if (task := self.receiver) is not None:
-            self.receiver = None
-            trio.lowlevel.reschedule(task)
-        elif self.watcher is not None and self.watched is not None:
-            self.watcher(self.watched)
-
-    def wake_sender(self) -> None:
-        if self.sender is not None:
-            task, self.sender = self.sender, None
-            trio.lowlevel.reschedule(task)
-
-    def forget_receiver(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-        """Let a receiver go that is cancelled."""
-        self.receiver = None
-        return trio.lowlevel.Abort.SUCCEEDED
-
-    async def wait_for_room(self) -> None:
-        self.sender = trio.lowlevel.current_task()
-
-        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self.sender = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(abort)
-
-
-class _MemoryChannel(Channel):
-    """One end: sends into one direction, receives from the other."""
-
-    __slots__ = ("_inbound", "_is_closed", "_is_receiving", "_is_sending", "_limit", "_outbound", "_peer")
-
-    def __init__(self, *, outbound: _Direction, inbound: _Direction, peer: str) -> None:
-        self._outbound = outbound
-        self._inbound = inbound
-        self._peer = peer
-        self._is_closed = False
+        self.is_closed = False
         self._is_sending = False
         self._is_receiving = False
         self._limit = MAX_FRAME_BYTES
+        self.receiver: trio.lowlevel.Task | None = None
+        self.sender: trio.lowlevel.Task | None = None
+        self._watcher: Callable[[Channel], None] | None = None
+        self.other: _MemoryChannel = other or self
+        if other is not None:
+            other.other = self
 
     @property
     def peer(self) -> str:
-        return self._peer
+        return f"{self._address}#{self._number}" if self._number else self._address
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
         self._limit = max_payload_bytes
 
     def send_nowait(self, payload: bytes) -> None:
-        outbound = self._outbound
-        if self._is_closed or outbound.is_receiver_closed:
+        other = self.other
+        if self.is_closed or other.is_closed:
             self._check_sending()
         size = len(payload)
-        if size > outbound.longest:
+        if size > other.longest:
             if size > MAX_FRAME_BYTES:
                 check_size(payload)
-            outbound.longest = size
-        queued = outbound.payloads
+            other.longest = size
+        queued = other.arrived
         if self._is_sending or (queued is not None and len(queued) >= MAX_QUEUED_PAYLOADS):
             raise trio.WouldBlock
         if queued is None:
-            outbound.payloads = [payload]
-            outbound.wake_receiver()
+            other.arrived = [payload]
+            other.wake_receiver()
         else:
             queued.append(payload)
 
@@ -130,17 +104,16 @@ class _MemoryChannel(Channel):
             self._is_sending = False
 
     async def receive(self) -> list[bytes]:
-        inbound = self._inbound
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
-        inbound.watcher = None
+        self._watcher = None
         try:
-            if inbound.payloads or inbound.is_sender_closed or self._is_closed:
+            if self.arrived or self.is_closed or self.other.is_closed:
                 await trio.lowlevel.checkpoint()
             while (payloads := self._take()) is None:
-                inbound.receiver = trio.lowlevel.current_task()
-                await trio.lowlevel.wait_task_rescheduled(inbound.forget_receiver)
+                self.receiver = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(self._forget_receiver)
             return payloads
         finally:
             self._is_receiving = False
@@ -151,25 +124,34 @@ class _MemoryChannel(Channel):
         return payloads
 
     def watch(self, note: Callable[[Channel], None]) -> bool:
-        inbound = self._inbound
-        inbound.watcher, inbound.watched = note, self
-        if inbound.payloads or inbound.is_sender_closed or self._is_closed:
+        self._watcher = note
+        if self.arrived or self.is_closed or self.other.is_closed:
             note(self)
         return True
 
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self.arrived = None
+            for end in (self, self.other):
+                end.wake_receiver()
+                if end.sender is not None:
+                    end.wake_sender()
+            if self.other.is_closed:  # neither looks at the other any more, nor holds it
+                self.other.other = self.other = _NOBODY
+
     def _take(self) -> list[bytes] | None:
         """Return what has arrived; None where that is nothing."""
-        inbound = self._inbound
-        if self._is_closed:
+        if self.is_closed:
             raise trio.ClosedResourceError("this end of the channel is closed")
-        if payloads := inbound.payloads:
-            if self._limit < inbound.longest and (below := self._below_limit(payloads)):
+        if payloads := self.arrived:
+            if self._limit < self.longest and (below := self._below_limit(payloads)):
                 return below
-            inbound.payloads = None
-            if inbound.sender is not None:
-                inbound.wake_sender()
+            self.arrived = None
+            if self.sender is not None:
+                self.wake_sender()
             return payloads
-        if inbound.is_sender_closed:
+        if self.other.is_closed:
             raise trio.EndOfChannel
         return None
 
@@ -183,43 +165,64 @@ class _MemoryChannel(Channel):
             if len(payload) > self._limit:
                 if not place:
                     raise refused_size(len(payload), limit=self._limit)
-                self._inbound.payloads = queued[place:]
-                self._inbound.wake_receiver()  # whoever watches: there is something left
+                self.arrived = queued[place:]
+                self.wake_receiver()  # whoever watches: there is something left
                 return queued[:place]
         return []
 
     async def _enqueue(self, payloads: Sequence[bytes]) -> None:
-        outbound = self._outbound
+        other = self.other
         waited = False
         for payload in payloads:
-            while len(outbound.payloads or ()) >= MAX_QUEUED_PAYLOADS:
-                await outbound.wait_for_room()
+            while len(other.arrived or ()) >= MAX_QUEUED_PAYLOADS:
+                await other.wait_for_room()
                 waited = True
                 self._check_sending()
-            outbound.payloads = outbound.payloads or []
-            outbound.payloads.append(payload)
-            outbound.longest = max(outbound.longest, len(payload))
-            outbound.wake_receiver()
+            other.arrived = other.arrived or []
+            other.arrived.append(payload)
+            other.longest = max(other.longest, len(payload))
+            other.wake_receiver()
         if not waited:
             await trio.lowlevel.cancel_shielded_checkpoint()
 
-    def close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            self._outbound.is_sender_closed = True
-            self._inbound.is_receiver_closed = True
-            self._inbound.payloads = None
-            for direction in (self._outbound, self._inbound):
-                direction.wake_receiver()
-                if direction.sender is not None:
-                    direction.wake_sender()
-            self._inbound.watcher = self._inbound.watched = None
+    async def wait_for_room(self) -> None:
+        """Let the other end's sender wait."""
+        self.sender = trio.lowlevel.current_task()
+
+        def abort(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self.sender = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
+
+    def _forget_receiver(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        """Let a receiver go that is cancelled."""
+        self.receiver = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def wake_receiver(self) -> None:
+        """Tell whoever waits that something has come where nothing was, or that nothing more will."""
+        if (task := self.receiver) is not None:
+            self.receiver = None
+            trio.lowlevel.reschedule(task)
+        elif self._watcher is not None:
+            self._watcher(self)
+
+    def wake_sender(self) -> None:
+        if (task := self.sender) is not None:
+            self.sender = None
+            trio.lowlevel.reschedule(task)
 
     def _check_sending(self) -> None:
-        if self._is_closed:
+        if self.is_closed:
             raise trio.ClosedResourceError("this end of the channel is closed")
-        if self._outbound.is_receiver_closed:
+        if self.other.is_closed:
             raise trio.BrokenResourceError("the other end of the channel is closed")
+
+
+_NOBODY: Final = _MemoryChannel("")
+"""Whom two ends that are both closed have at the other one."""
+_NOBODY.is_closed = True
 
 
 class _MemoryListener(Listener):
@@ -292,10 +295,9 @@ class MemoryTransport(Transport):
         if address not in self._listeners:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address!r}")
         listener = self._listeners[address]
-        up, down = _Direction(), _Direction()
-        number = next(self._numbers)
-        listener.offer(_MemoryChannel(outbound=down, inbound=up, peer=f"{address}#{number}"))
-        return _MemoryChannel(outbound=up, inbound=down, peer=address)
+        near = _MemoryChannel(listener.address)
+        listener.offer(_MemoryChannel(listener.address, next(self._numbers), other=near))
+        return near
 
     def forget(self, address: str) -> None:
         """Take a closed listener's name off the network; called by the listener."""

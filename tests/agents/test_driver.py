@@ -298,7 +298,7 @@ async def test_a_cancelled_reader_has_handed_over_what_it_took() -> None:
 
 def far_payloads(channel: Channel) -> list[bytes]:
     """Return what a memory channel still holds."""
-    payloads: list[bytes] | None = getattr(channel, "_inbound").payloads  # noqa: B009  a test may look inside
+    payloads: list[bytes] | None = getattr(channel, "arrived")  # noqa: B009  a test may look inside
     return payloads or []
 
 

@@ -183,10 +183,10 @@ class NeverMakesAnybodyWait(PlainChannel):
         await super().send([])
         for payload in payloads:
             self.check_size(payload)
-        outbound = getattr(self.inner, "_outbound")  # noqa: B009  a fault may reach inside
-        outbound.payloads = [*(outbound.payloads or ()), *payloads]
-        outbound.longest = max(map(len, payloads), default=outbound.longest)
-        outbound.wake_receiver()
+        other = getattr(self.inner, "other")  # noqa: B009  a fault may reach inside
+        other.arrived = [*(other.arrived or ()), *payloads]
+        other.longest = max(map(len, payloads), default=other.longest)
+        other.wake_receiver()
 
 
 class TakesTurns(PlainChannel):
@@ -270,7 +270,7 @@ class TakesItsPayloadsAlong(PlainChannel):
 
     async def aclose(self) -> None:
         if self.last_size == 50:
-            getattr(self.inner, "_outbound").payloads = None  # noqa: B009  a fault may reach inside
+            getattr(self.inner, "other").arrived = None  # noqa: B009  a fault may reach inside
         await super().aclose()
 
 
