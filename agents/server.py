@@ -234,7 +234,7 @@ class Server:
         note = self._mail.note
         while True:
             try:
-                channel = await listener.accept()
+                channel = listener.accept_nowait() or await listener.accept()
                 if type(channel) is CarriedChannel:  # of which its connection has a bounded number
                     channel.limit_payloads(MAX_GREETING_BYTES)
                 else:

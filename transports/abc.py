@@ -166,6 +166,10 @@ class Listener(_Closable):
             trio.ClosedResourceError: the listener was closed, before or during the call.
         """
 
+    def accept_nowait(self) -> Channel | None:
+        """Return an incoming channel that is here; None where there is none, which a listener may always say."""
+        return None
+
 
 class Transport(abc.ABC):
     """Opens listeners and channels. Entry points of group `psephos.transports` name subclasses by `name`."""

@@ -253,6 +253,9 @@ class _MemoryListener(Listener):
             await trio.lowlevel.wait_task_rescheduled(abort)
         raise trio.ClosedResourceError("the listener is closed")
 
+    def accept_nowait(self) -> Channel | None:
+        return self._incoming.popleft() if self._incoming else None
+
     def offer(self, channel: _MemoryChannel) -> None:
         self._incoming.append(channel)
         if self._waiting:

@@ -2,7 +2,7 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import trio
@@ -21,6 +21,8 @@ from ...transports.faults import FaultyTransport
 __all__ = ["Strangers", "hold_in_process"]
 
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
+_MOST_CONNECTING: Final = 16
+_PARTIES_FOR_EACH: Final = 60
 _SECONDS_BETWEEN_LOOKS: Final = 0.01  # so long strangers wait before they look again whether everybody else has joined
 
 
@@ -76,16 +78,14 @@ async def hold_in_process(
             with contextlib.suppress(OSError):  # the session has ended before
                 strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
 
-        async def connect_all() -> None:
+        async def connect(names: Iterator[str]) -> None:
+            """Connect one party after another, beside others who take from the same names."""
             nonlocal failure
-            address = listening.address
-            ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
-            for number, name in enumerate(ordered, start=1):
-                client = clients[name]
-                if strangers is not None and number == len(ordered):
+            for name in names:
+                if strangers is not None and name == last:
                     await meet_strangers(strangers)
                 try:
-                    channel = await transport.connect(address)
+                    channel = await transport.connect(listening.address)
                 except OSError as error:
                     if not server.has_ended:  # else it came late, and the others have their outcome
                         failure = error
@@ -93,11 +93,14 @@ async def hold_in_process(
                     return
                 if name in deviations:
                     channel = DeviatingChannel(channel, deviations[name])
-                nursery.start_soon(parties.take_part, name, client, channel)
+                nursery.start_soon(parties.take_part, name, clients[name], channel)
 
         if on_progress is not None:
             nursery.start_soon(watch, on_progress)
-        nursery.start_soon(connect_all)
+        ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
+        last, to_come = ordered[-1] if ordered else "", iter(ordered)
+        for _ in range(1 if strangers is not None else _connecting_at_once(transport, len(clients))):
+            nursery.start_soon(connect, to_come)
         try:
             of_server = deviations.get(SERVER)
             result = await server.serve(listening if of_server is None else DeviatingListener(listening, of_server))
@@ -137,6 +140,16 @@ class _Parties:
             await self._all_done.wait()
         lost = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
         self.endings |= dict.fromkeys(self._at_work, lost)
+
+
+def _connecting_at_once(transport: Transport, num_parties: int) -> int:
+    """Return how many parties connect at a time: of many some, which takes fewer turns of all tasks.
+
+    Never so many that a party which leaves as it joins would not be missed before nearly all have joined; and one where
+    connections are told from each other by their order.
+    """
+    some = min(_MOST_CONNECTING, num_parties // _PARTIES_FOR_EACH)
+    return 1 if isinstance(transport, FaultyTransport) else max(some, 1)
 
 
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:

@@ -144,6 +144,19 @@ async def test_a_watched_channel_says_that_something_is_left_above_its_limit() -
             far.receive_nowait()
 
 
+async def test_a_listener_has_without_waiting_what_has_come() -> None:
+    transport = MemoryTransport()
+    async with await transport.open_listener() as listener:
+        assert listener.accept_nowait() is None
+        nears = [await transport.connect(listener.address) for _ in range(2)]
+        for near in nears:
+            near.send_nowait(b"here")
+            far = listener.accept_nowait()
+            assert far is not None
+            assert await far.receive() == [b"here"]
+        assert listener.accept_nowait() is None
+
+
 async def test_who_receives_from_a_channel_watches_it_no_longer() -> None:
     transport, noted = MemoryTransport(), list[Channel]()
     async with await transport.open_listener() as listener:
