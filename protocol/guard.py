@@ -55,6 +55,7 @@ _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
 _OR: Final = "less, where the phase says that some rows are nobody's:"
+_AS_THEY_ARE: Final = (range, tuple)
 _FIXED_DRAWS: Final = (0, 1)
 """What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
 
@@ -407,7 +408,7 @@ def _key_of(
     mechanism: RowMechanism, values: Values, rows: IntArray | None
 ) -> tuple[int, tuple[range | tuple[int, ...], ...], bytes | None]:
     """Return what tells a mechanism's laws of some rows from others: of those whose order it ignores in one order."""
-    columns = [column if isinstance(column, range | tuple) else tuple(column) for column in values]
+    columns = [column if isinstance(column, _AS_THEY_ARE) else tuple(column) for column in values]
     if rows is not None:
         return id(mechanism), tuple(columns), rows.tobytes()
     if mechanism.ignores_order and len(set(columns)) > 1:
