@@ -299,7 +299,7 @@ class Server:
             if type(message) is not Hello:
                 return None
             self._machine.admit(message)
-        except RemoteProtocolError:
+        except Exception:  # noqa: BLE001  whatever it is, `_greet` finds out the same, and says so
             return None
         return message
 

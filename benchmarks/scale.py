@@ -54,8 +54,8 @@ _QUICK: Final = (
     _Size("session as arrays", "arrays", "numpy", 100_000),
 )
 _FULL: Final = (
-    _Size("session in memory", "agents", "channels", 10_000, seconds=4, megabytes=400),
-    _Size("session in memory", "agents", "channels", 100_000, seconds=50, megabytes=3_000),
+    _Size("session in memory", "agents", "channels", 10_000, seconds=4, megabytes=200),
+    _Size("session in memory", "agents", "channels", 100_000, seconds=50, megabytes=800),
     _Size("session as arrays", "arrays", "numpy", 1_000_000, seconds=0.4, megabytes=400),
 )
 
