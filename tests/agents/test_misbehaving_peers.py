@@ -21,6 +21,7 @@ from peers import (
     OWN,
     TRANSPORTS,
     VOTE,
+    InOneProcess,
     Session,
     hello,
     make_client,
@@ -53,6 +54,7 @@ from psephos.protocol.messages import (
     NOT_ADMITTED,
     Abort,
     Acknowledgement,
+    Hello,
     Message,
     Release,
     Request,
@@ -63,6 +65,7 @@ from psephos.protocol.messages import (
 from psephos.protocol.records import Record, ServerRecord
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, SessionRules
+from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.views import Happening
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports import memory as memory_module
@@ -816,6 +819,25 @@ class Raising(Deviation):
         raise self._error
 
 
+@pytest.mark.parametrize("make_transport", TRANSPORTS)
+async def test_a_hello_that_cannot_be_looked_at_fails_alone(
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admit = ServerMachine.admit
+
+    def admit_all_but_carol(machine: ServerMachine, hello: Hello, *, fingerprint: str = "") -> None:
+        if hello.party == "carol":
+            raise MemoryError
+        admit(machine, hello, fingerprint=fingerprint)
+
+    monkeypatch.setattr(ServerMachine, "admit", admit_all_but_carol)
+    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
+        await carol.send([hello("carol")])
+        assert await messages_until_the_end(carol) == []
+    session.assert_two_have_decided(2, 2)
+    assert session.server.refused == {"failed": 1}
+
+
 async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.MockClock) -> None:
     transport = MemoryTransport()
     mode = simulation()
@@ -835,8 +857,9 @@ async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.Mock
     assert server.refused == {"failed": 3, "stranger": 1}
 
 
+@pytest.mark.parametrize("make_transport", [MemoryTransport, InOneProcess])
 async def test_a_member_whose_connection_fails_in_a_new_way_is_gone_and_the_vote_goes_on(
-    clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decode_or_fail(payload: bytes, *, sender: str) -> Message:
         if sender == "carol" and payload == GARBAGE:
@@ -845,7 +868,7 @@ async def test_a_member_whose_connection_fails_in_a_new_way_is_gone_and_the_vote
 
     monkeypatch.setattr(driver_module, "decode", decode_or_fail)
     async with (
-        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session,
         await session.connect() as carol,
     ):
         await carol.send([hello("carol"), GARBAGE])
