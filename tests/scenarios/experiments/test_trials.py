@@ -605,7 +605,7 @@ def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None
     cells = [
         Cell(settings=(("epsilon", own),), scenario=prepare(each, seed=4)[0])
         for own in ("0.5", "6")
-        for each in (load_scenario("consortium", ["partners.count=20", f"epsilon={own}"]),)
+        for each in (load_scenario("consortium", ["partners.count=20", "variant=laplace", f"epsilon={own}"]),)
     ]
     wanted = Wanted(measure="accuracy", error=0.08)
     low, high = run_trials(cells, trials=500, workers=1, wanted=wanted)
