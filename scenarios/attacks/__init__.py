@@ -15,13 +15,14 @@ from .posteriors import (
     pool,
     success_bound,
 )
-from .seen import Coalition, Seen, seen_by_agents, seen_by_arrays, seen_by_server, with_shares
+from .seen import Coalition, Ending, Seen, seen_by_agents, seen_by_arrays, seen_by_server, with_shares
 
 __all__ = [
     "NO_CANDIDATE",
     "Attack",
     "Candidates",
     "Coalition",
+    "Ending",
     "Evaluation",
     "Posteriors",
     "ReportAttack",

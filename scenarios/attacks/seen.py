@@ -7,7 +7,8 @@ tallies: everybody who hears of the end has all of them, and so has an outsider,
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -46,6 +47,18 @@ class Background(NamedTuple):
     is_in: NDArray[np.bool_]
 
 
+class Ending(NamedTuple):
+    """What a session publishes of its phases, and in the end.
+
+    Attributes:
+        outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
+        release: what was released at the end; None where the coalition heard no release.
+    """
+
+    outcomes: Sequence[Any] = ()
+    release: msgspec.Struct | None = None
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Seen:
     """What a coalition saw of one session of n parties.
@@ -57,10 +70,9 @@ class Seen:
         public: int64, shape (n, public columns): everybody's public rows.
         reports: for each phase int64, shape (n, num_reported): the reports; 0 where `told` is not.
         told: for each phase bool, shape (n,): whose reports the coalition saw; its own alone where they are masked.
-        outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
-        release: what was released at the end; None where the coalition heard no release.
         totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
         background: of a masked sum.
+        find_ending: returns what was published, which takes time: of many sessions most attacks ask for totals alone.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -69,10 +81,23 @@ class Seen:
     public: IntArray
     reports: tuple[IntArray, ...]
     told: tuple[NDArray[np.bool_], ...]
-    outcomes: tuple[Any, ...]
-    release: msgspec.Struct | None
     totals: tuple[IntArray, ...] = ()
     background: Background | None = None
+    find_ending: Callable[[], Ending] = Ending
+
+    @functools.cached_property
+    def _ending(self) -> Ending:
+        return self.find_ending()
+
+    @property
+    def outcomes(self) -> Sequence[Any]:
+        """What closing phases published. See `Ending`."""
+        return self._ending.outcomes
+
+    @property
+    def release(self) -> msgspec.Struct | None:
+        """What was released at the end. See `Ending`."""
+        return self._ending.release
 
     @property
     def num_parties(self) -> int:
@@ -128,10 +153,9 @@ def seen_by_arrays(
         public=public,
         reports=tuple(np.where(whose[:, None], reports, 0) for reports in drawn),
         told=(whose,) * len(drawn),
-        outcomes=tuple(_published(protocol, tallies)[:-1]),
-        release=protocol.outcome(tallies),
         totals=tuple(tally.totals for tally in tallies),
         background=background,
+        find_ending=lambda: Ending(_published(protocol, tallies), protocol.outcome(tallies)),
     )
 
 
@@ -162,8 +186,7 @@ def seen_by_server(
         public=inputs.public,
         reports=reports,
         told=(np.ones(len(inputs), dtype=np.bool_),) * len(reports),
-        outcomes=(None,) * (len(reports) - 1),
-        release=None,
+        find_ending=lambda: Ending((None,) * (len(reports) - 1)),
     )
 
 
@@ -226,9 +249,8 @@ def seen_by_agents(
         public=public,
         reports=tuple(gathered.reports),
         told=tuple(gathered.told),
-        outcomes=tuple(gathered.outcomes[:-1]),
-        release=gathered.release,
         totals=tuple(tally.totals for tally in tallies) if gathered.release is not None else (),
+        find_ending=lambda: Ending(gathered.outcomes[:-1], gathered.release),
     )
 
 
@@ -268,7 +290,7 @@ class _Gathered:
 
     def read(self, tallies: Sequence[Tally]) -> None:
         """Add what follows from published tallies."""
-        self.outcomes = _published(self._protocol, tallies)
+        self.outcomes = [*_published(self._protocol, tallies), None]
         self.release = self._protocol.outcome(tallies)
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
@@ -295,6 +317,6 @@ class _Gathered:
 
 
 def _published(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
-    """Return what closing each phase publishes, as the plain data that a request carries."""
-    outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases))
+    """Return what closing each phase but the last publishes, as the plain data that a request carries."""
+    outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases[:-1]))
     return [_PLAIN.decode(msgspec.msgpack.encode(outcome)) for outcome in outcomes]

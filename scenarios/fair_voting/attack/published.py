@@ -61,18 +61,19 @@ def last_reports(protocol: FairVoting, report: RankingReport, seen: Seen, own: I
     `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an ε of
     their own, a group here is those of a group who have one.
     """
-    release, levels = cast("Outcome", seen.release), protocol.parameters.own_levels.epsilons
+    levels, published = protocol.parameters.own_levels.epsilons, list[Estimate]()
     refuse(levels and not seen.totals, "epsilons", list(levels), "left out, where the release alone is known")
     if seen.totals:
         count, *rest = (seen.totals[0][group] - own[group]).tolist()
     else:
-        count, rest = release.num_reports[group] - int(own[group, 0]), None
+        release, rest = cast("Outcome", seen.release), None
+        count = release.num_reports[group] - int(own[group, 0])
+        published = [alternative.utilities[group] for alternative in release.alternatives]
     allowed = "all other voters of a group, where the release alone is known"
     refuse(count != 1, "coalition", f"all but {count} of a group", allowed)
-    published = [alternative.utilities[group] for alternative in release.alternatives]
     if report.name == "noisy_scores":
         if rest is None:
-            number = release.num_reports[group]
+            number = count + int(own[group, 0])
             scoring = protocol.parameters.make_scoring(is_centered=True)
             sums = [_whole(each, number, step=scoring.step, center=scoring.center) for each in published]
             rest = [total - mine for total, mine in zip(sums, own[group, 1:].tolist(), strict=True)]

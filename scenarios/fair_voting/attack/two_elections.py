@@ -122,8 +122,6 @@ def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition)
         public=inputs.public,
         reports=(np.zeros((len(inputs), attack.protocol.phase.num_reported), dtype=np.int64),),
         told=(np.zeros(len(inputs), dtype=np.bool_),),
-        outcomes=(),
-        release=None,
     )
 
 

@@ -43,8 +43,6 @@ def seen_of(protocol: Any, reports: list[list[int]]) -> Seen:
         public=np.empty((len(reports), 0), dtype=np.int64),
         reports=(np.array(reports, dtype=np.int64),),
         told=(np.ones(len(reports), dtype=np.bool_),),
-        outcomes=(),
-        release=None,
     )
 
 

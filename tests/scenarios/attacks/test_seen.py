@@ -77,17 +77,18 @@ def played(name: str) -> tuple[PhasedProtocol[Any, Any], Inputs, SessionRecord]:
 
 
 def check_equal(first: Seen, second: Seen) -> None:
-    for field in dataclasses.fields(Seen):
-        one: Any = getattr(first, field.name)
-        other: Any = getattr(second, field.name)
-        if field.name in {"rows", "public"}:
-            np.testing.assert_array_equal(one, other, err_msg=field.name, strict=True)
-        elif field.name in {"reports", "told", "totals"}:
-            assert len(one) == len(other), field.name
+    names = {field.name for field in dataclasses.fields(Seen)} - {"find_ending"} | {"outcomes", "release"}
+    for name in sorted(names):
+        one: Any = getattr(first, name)
+        other: Any = getattr(second, name)
+        if name in {"rows", "public"}:
+            np.testing.assert_array_equal(one, other, err_msg=name, strict=True)
+        elif name in {"reports", "told", "totals"}:
+            assert len(one) == len(other), name
             for each, its in zip(one, other, strict=True):
-                np.testing.assert_array_equal(each, its, err_msg=field.name, strict=True)
+                np.testing.assert_array_equal(each, its, err_msg=name, strict=True)
         else:
-            assert one == other, field.name
+            assert one == other, name
 
 
 @pytest.mark.parametrize("coalition", COALITIONS, ids=str)

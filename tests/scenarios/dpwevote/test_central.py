@@ -98,8 +98,6 @@ def _seen(vote: DPWeVote, inputs: Inputs, members: tuple[int, ...]) -> Seen:
     return Seen(
         protocol=vote,
         rows=inputs.private[list(members)],
-        outcomes=(),
-        release=None,
         coalition=Coalition(members=members, has_server=False),
         public=inputs.public,
         reports=(inputs.private,),

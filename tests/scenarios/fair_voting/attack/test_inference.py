@@ -13,7 +13,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, Ending, Seen, find_attack, seen_by_arrays
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.sums import Others, law_of_sums
 
@@ -177,8 +177,7 @@ def test_the_released_estimates_tell_what_the_tally_tells(form: str) -> None:
         public=seen.public,
         reports=seen.reports,
         told=seen.told,
-        outcomes=seen.outcomes,
-        release=seen.release,
+        find_ending=seen.find_ending,
     )
     of_tally, of_release = (attack.posteriors([each], TARGET, secret=RANKING) for each in (seen, released))
     if form == "position":  # the middle position counts nothing, whoever has it
@@ -252,7 +251,7 @@ def test_a_small_crowds_tally_is_not_taken_for_normal(form: str) -> None:
 def test_whoever_hears_nothing_believes_what_it_believed() -> None:
     for form in FORMS:
         attack, inputs = make(form)
-        unheard = dataclasses.replace(see(attack, inputs), release=None, totals=())
+        unheard = dataclasses.replace(see(attack, inputs), totals=(), find_ending=Ending)
         found = attack.posteriors([unheard], TARGET, secret=FAVORITE)
         assert found.probabilities[0] == pytest.approx([1 / 3] * 3)
         assert found.log_odds_ratios.tolist() == [0.0]

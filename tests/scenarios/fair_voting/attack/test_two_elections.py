@@ -13,6 +13,7 @@ from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.scenarios.attacks import (
     Coalition,
+    Ending,
     Seen,
     evaluate_channel,
     seen_by_arrays,
@@ -160,6 +161,6 @@ def test_elections_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="no member"):
         elections.evaluate(inputs, target=0, coalition=Coalition((0,), has_server=False), secret=RANKING)
     heard = seen_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
-    unheard = dataclasses.replace(heard, release=None, totals=())
+    unheard = dataclasses.replace(heard, totals=(), find_ending=Ending)
     with pytest.raises(ConfigurationError, match="both elections to their end"):
         elections.posteriors((unheard, unheard), target=0, secret=RANKING)

@@ -15,6 +15,7 @@ from psephos.protocol.phases import Inputs
 from psephos.scenarios.attacks import (
     NO_CANDIDATE,
     Coalition,
+    Ending,
     Seen,
     evaluate,
     find_attack,
@@ -151,8 +152,8 @@ def test_a_voter_who_stayed_away_leaves_nothing_to_infer() -> None:
         if protocol.parameters.is_local:
             totals[0, 0] -= 1
         assert seen.release is not None
-        release = msgspec.structs.replace(seen.release, num_voters=NUM_VOTERS - 1)
-        missing = dataclasses.replace(seen, totals=(totals,), release=release)
+        ending = Ending(release=msgspec.structs.replace(seen.release, num_voters=NUM_VOTERS - 1))
+        missing = dataclasses.replace(seen, totals=(totals,), find_ending=lambda ending=ending: ending)
         for nothing in (missing, dataclasses.replace(seen, totals=())):
             odds = MoralAttack(protocol).against(inputs).posteriors([nothing], LAST, secret=CANDIDATE).log_odds_ratios
             assert not odds.any()

@@ -11,7 +11,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, Ending, Seen, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
@@ -250,7 +250,7 @@ def test_who_skipped_a_task_is_not_known_without_the_server() -> None:
 
 def test_without_published_counts_nothing_is_learnt() -> None:
     made = crowd(4, 2)
-    seen = dataclasses.replace(made.seen(made.all_but(3)), totals=(), release=None)
+    seen = dataclasses.replace(made.seen(made.all_but(3)), totals=(), find_ending=Ending)
     attack = TruthDiscoveryAttack(made.protocol)
     found = attack.posteriors([seen], np.array([3]), secret=ANSWERS)
     np.testing.assert_allclose(found.probabilities, found.prior)
@@ -272,8 +272,6 @@ def test_ten_thousand_targets_take_seconds() -> None:
         public=made.inputs.public,
         reports=(reports,),
         told=(np.ones(10_000, dtype=np.bool_),),
-        outcomes=(),
-        release=None,
     )
     began = time.process_time()
     found = TruthDiscoveryAttack(made.protocol).posteriors([seen], places(10_000), secret=ANSWERS)
