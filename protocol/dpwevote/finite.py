@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _OPINIONS = (0, 1)
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
-_MOST_PLACES: Final = 1 << 20  # of the lattice of weights
+_MOST_UNITS: Final = 1 << 20  # of a weight
 _MOST_KNOWN: Final = 1 << 12  # verdicts of public weights
 
 
@@ -146,21 +146,19 @@ class JointVariant(TwoReports):
 
     @property
     def report_sums(self) -> ReportSums | None:
-        """A group's place x on the lattice of weights, the opinion o, and x·o, each times a number."""
-        (base, yes), *others = rows = self._rows(self._deciding, fraction=self._fraction)
-        unit = unit_of([*(mean - self._means[0] for mean in self._means[1:]), Fraction(0 if others else 1)])
-        places = [int((mean - self._means[0]) / unit) for mean in self._means]
-        of_opinion, of_place, of_both = yes - base, Fraction(0), Fraction(0)
-        if others:
-            of_place = (others[0][0] - base) / places[1]
-            of_both = (others[0][1] - others[0][0] - of_opinion) / places[1]
-        sums = [[base + of_place * x + (of_opinion + of_both * x) * o for o in _OPINIONS] for x in places]
-        if sums != rows or places[-1] > _MOST_PLACES:  # of a matrix of one's own, or of fractions of a unit
+        """A group's weight x in units of a lattice, the opinion o, and x·o, each times a number."""
+        unit, is_public = unit_of(self._means), self._parameters.public_weights
+        units = [int(mean / unit) for mean in self._means]
+        if units[-1] > _MOST_UNITS or (not is_public and isinstance(self._weight, FiniteChannel)):
             return None
-        x, o = np.repeat(np.array(places, dtype=np.int64), 2), np.tile(np.array(_OPINIONS, dtype=np.int64), len(places))
-        of_weight = np.eye(len(places)) if self._parameters.public_weights else self._matrices_of_weight[0]
-        channel: FloatArray = np.kron(of_weight, _matrices_of(self._opinion)[0]).astype(np.float64)
-        return ReportSums(channel, base, [(of_both, x * o), (of_place, x), (of_opinion, o)])
+        rows = self._rows(self._deciding, fraction=self._fraction)
+        (no, yes), span = rows[0], units[-1] - units[0] or 1
+        of_both, of_weight = (rows[-1][1] - rows[-1][0] - yes + no) / span, (rows[-1][0] - no) / span
+        x, o = (np.array(own, dtype=np.int64) for own in zip(*itertools.product(units, _OPINIONS), strict=True))
+        columns = [(of_both, x * o), (of_weight, x), (yes - no - of_both * units[0], o)]
+        weights = np.eye(len(units)) if is_public else self._matrices_of_weight[0]
+        channel: FloatArray = np.kron(weights, _matrices_of(self._opinion)[0]).astype(np.float64)
+        return ReportSums(channel, no - of_weight * units[0], columns)
 
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
         mechanism = self._parameters.make_weight_mechanism()

@@ -3,10 +3,7 @@
 Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wrong, with and without perturbation.
 """
 
-import functools
-import itertools
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any, Final, cast
 
 import numpy as np
@@ -14,7 +11,6 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.estimators.truth_inference import MISSING
-from ...protocol.mechanisms.binomial import binomial_law
 from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
 from ...protocol.truth_discovery import Outcome, TruthDecisions, TruthDiscovery
@@ -108,45 +104,43 @@ class TruthMeasures(Measures):
         How many reports of a task say it is a sum of coins, one for each worker who answers, which are independent
         whether or not the answers of one worker share what it drew. So the average is exact.
         """
-        survey, is_own = self._survey, inputs is self.block
+        survey, phase = self._survey, self._survey.phase
         if type(survey) is not TruthDiscovery or survey.noise.on_counts is not None:
             return {}
-        targets = {_CHANGED.name: self._codes_of(self._clean) if is_own else survey.truths(inputs)}
+        targets = {_CHANGED.name: self._codes_of(self._clean) if inputs is self.block else survey.truths(inputs)}
         targets |= {name: self._codes_of(self._known) for name in (_ERROR_RATE.name, _CHANGE.name) if self._known}
-        clean = self._clean_counts if is_own else self._counts_of(inputs)
+        clean = phase.tally_block(inputs.private[:, :, phase.columns], earlier=(), public=inputs.public).totals
+        counts = clean.reshape(len(clean), -1, *clean.shape[-2:])  # sessions, levels, tasks, labels
+        answered = counts.sum(axis=(1, 3)) > 0
+        counts = counts if block is None else survey.counts_of(block)[0][:, None]
+        numbers = counts.sum(axis=3)
         found: dict[str, FloatArray] = {}
         for name, truths in targets.items():
-            is_judged = (truths != MISSING) & (clean.sum(axis=(1, 3)) > 0)
+            places = np.broadcast_to(np.maximum(truths, 0)[:, None], numbers.shape)
+            said = np.take_along_axis(counts, places[..., None], axis=3)[..., 0]
             ties = np.where(self._counts_two, truths == (survey.parameters.ties == "last"), 1 / 2)
-            if block is None:
-                wins = self._chances(_said(clean, truths[:, None]), clean.sum(axis=3), ties)
-            else:
-                counts, numbers = survey.counts_of(block)
-                ahead = 2 * _said(counts, truths) - numbers
-                wins = np.where(ahead == 0, ties, ahead > 0)
+            wins = np.where(2 * said == numbers, ties[:, None], 2 * said > numbers)[:, 0]
+            wins = self._chances(said, numbers - said, ties) if block is None else wins
+            is_judged = (truths != MISSING) & answered
             found[name] = ((1 - wins * (truths >= 0)) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
         return found
 
-    @functools.cached_property
-    def _clean_counts(self) -> IntArray:
-        return self._counts_of(self.block)
+    def _chances(self, right: IntArray, wrong: IntArray, ties: FloatArray) -> FloatArray:
+        """Return how probably most reports of each task are right, where so many answers of each level are.
 
-    def _counts_of(self, inputs: InputBlock) -> IntArray:
-        """Return how many answer each label of each task, shape (sessions, levels, tasks, labels)."""
-        phase = self._survey.phase
-        totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=(), public=inputs.public).totals
-        return totals.reshape(len(totals), -1, *totals.shape[-2:])
-
-    def _chances(self, right: IntArray, numbers: IntArray, ties: FloatArray) -> FloatArray:
-        """Return the chance that most reports of each task are right, where so many answers of each level are."""
+        By the characteristic function of the number of right ones.
+        """
         sizes: list[int] = self._survey.codes.size_of_task.tolist()
-        flips = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
-        coins = [tuple((1 - own[size], own[size] / max(size - 1, 1)) for own in flips) for size in sizes]
-        kinds = np.stack([right, numbers - right], axis=-1).swapaxes(1, 2)
-        rows = kinds.reshape(len(kinds), len(sizes), -1).tolist()
-        return np.array(
-            [[*map(_majority, coins, map(tuple, row), tie)] for row, tie in zip(rows, ties.tolist(), strict=True)]
-        )
+        of_size = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
+        flips = np.array([[own[size] for size in sizes] for own in of_size])[..., None]
+        lies = flips / np.maximum(np.array(sizes)[:, None] - 1, 1)
+        totals: IntArray = (right + wrong).sum(axis=1)
+        heads: IntArray = np.arange(int(totals.max()) + 1)
+        roots = np.exp(2j * np.pi / len(heads) * heads)
+        functions = (flips + (1 - flips) * roots) ** right[..., None] * (1 - lies + lies * roots) ** wrong[..., None]
+        law: FloatArray = np.fft.fft(functions.prod(axis=1)).real / len(heads)
+        ahead = 2 * heads - totals[..., None]
+        return (law * np.where(ahead == 0, ties[..., None], ahead > 0)).sum(axis=2)
 
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
@@ -156,23 +150,6 @@ class TruthMeasures(Measures):
             for task, number in zip(codes.tasks, cast("list[int]", codes.set_of_task.tolist()), strict=True)
         ]
         return np.array([found], dtype=np.int64)
-
-
-def _said(counts: IntArray, truths: IntArray) -> IntArray:
-    """Return how often each task's truth is said, of counts of shape (..., tasks, labels)."""
-    places = np.broadcast_to(np.maximum(truths, 0), counts.shape[:-1])
-    return np.take_along_axis(counts, places[..., None], axis=-1)[..., 0]
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _majority(coins: tuple[tuple[float, float], ...], numbers: tuple[int, ...], tie: float) -> float:
-    """Return the chance that most of so many coins of each chance are heads, half of them being worth a tie."""
-    law, least = np.ones(1), 0
-    for chance, number in zip(itertools.chain.from_iterable(coins), numbers, strict=True):
-        low, masses = binomial_law(number, Fraction(chance))
-        law, least = np.convolve(law, masses), least + low
-    ahead = 2 * (least + np.arange(len(law))) - sum(numbers)
-    return float((law * np.where(ahead == 0, tie, ahead > 0)).sum())
 
 
 def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:
