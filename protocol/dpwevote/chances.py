@@ -13,6 +13,7 @@ abs(φ) is below e^−40 whoever holds what are left out.
 Source: Hong (2013), who finds the law of a sum of unequal coins so.
 """
 
+import contextlib
 import functools
 import math
 from collections.abc import Sequence
@@ -22,8 +23,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, counts_of_rows
+from ..phases import InputBlock
 from .game import least_whole
+from .parameters import Parameters
+from .protocol import DPWeVote
 from .variant import ReportSums
 
 _OUTSIDE: Final = math.log(2e13)
@@ -33,6 +37,38 @@ _MOST_STEPS: Final = 1 << 26  # cells of the lattice, times chances of reports: 
 _LEAST_CHANCES: Final = 16
 _MOST_TIMES: Final = 1 << 10
 _DIGITS: Final = 12  # to which a chance is right
+
+
+def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
+    """Return how probably each candidate passes, over all noise, given what the partners of many sessions hold.
+
+    Returns:
+        float64, shape (sessions, candidates), right to 1e-12. None where the law is not worked out: of a trusted or
+        masked sum, of Laplace noise, of weights by one's own matrix, of several levels of ε, of fractional weights, of
+        `joint` with private weights and a quota other than the majority, of very many partners and weights, and of a
+        subclass, whose law nobody knows.
+    """
+    parameters, number, size = vote.parameters, len(inputs.private), len(vote.parameters.candidates)
+    law = _law_of(parameters, inputs.num_parties) if type(vote) is DPWeVote else None
+    if law is None:
+        return None
+    variant = parameters.kind(parameters)
+    holdings = variant.decode(inputs.flat(number))
+    held = 2 * variant.groups_of(holdings.places)[:, None] + holdings.opinions
+    held = held.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)
+    counts = counts_of_rows(held, 2 * len(parameters.group_means))
+    distinct, places = np.unique(counts, axis=0, return_inverse=True)
+    return law.chances(distinct)[places.reshape(-1)].reshape(number, size)
+
+
+@functools.lru_cache(maxsize=8)
+def _law_of(parameters: Parameters, num_partners: int) -> "PassingLaw | None":
+    if (sums := parameters.kind(parameters).report_sums) is None:
+        return None
+    quota, tie_passes = Fraction(parameters.quota or 0), parameters.passes == "at_least"
+    with contextlib.suppress(ValueError):
+        return PassingLaw(sums, num_partners, quota=quota, tie_passes=tie_passes)
+    return None
 
 
 class PassingLaw:

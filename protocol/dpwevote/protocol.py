@@ -1,6 +1,5 @@
 """DPWeVote as a list of phases: randomized weights, randomized opinions, release."""
 
-import contextlib
 import dataclasses
 import functools
 import math
@@ -20,7 +19,6 @@ from ..own_levels import OwnLevels, check_alone
 from ..phases import Column, Entries, InputBlock, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..tally import Tally, TallyBlock
-from .chances import PassingLaw
 from .choice import decide
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
@@ -270,26 +268,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             should_pass=np.array(passing, dtype=np.bool_).T,
         )
 
-    def chances(self, inputs: InputBlock) -> FloatArray | None:
-        """Return how probably each candidate passes, over all noise, given what the partners of many sessions hold.
-
-        Returns:
-            float64, shape (sessions, candidates), right to 1e-12 (`chances`). None where the law is not worked out: of
-            a trusted or masked sum, of Laplace noise, of reports by one's own matrix or at several levels of ε, of
-            fractional weights, of joint reports and a quota other than the majority, of very many partners and weights,
-            and of a subclass, whose law nobody knows.
-        """
-        law = _law_of(self.parameters, inputs.num_parties) if type(self) is DPWeVote else None
-        if law is None:
-            return None
-        number, size = len(inputs.private), len(self.parameters.candidates)
-        holdings = self._variant.decode(inputs.flat(number))
-        held = 2 * self._variant.groups_of(holdings.places)[:, None] + holdings.opinions
-        held = held.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)
-        counts = counts_of_rows(held, 2 * len(self.parameters.group_means))
-        distinct, places = np.unique(counts, axis=0, return_inverse=True)
-        return law.chances(distinct)[places.reshape(-1)].reshape(number, size)
-
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
 
@@ -359,17 +337,6 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         that is, and what this returns for any other.
         """
         return self.parameters.kind(self.parameters)
-
-
-@functools.lru_cache(maxsize=8)
-def _law_of(parameters: Parameters, num_partners: int) -> PassingLaw | None:
-    """Return the law of so many partners' reports; None where it is not worked out."""
-    if (sums := parameters.kind(parameters).report_sums) is None:
-        return None
-    quota, tie_passes = Fraction(parameters.quota or 0), parameters.passes == "at_least"
-    with contextlib.suppress(ValueError):
-        return PassingLaw(sums, num_partners, quota=quota, tie_passes=tie_passes)
-    return None
 
 
 def _allowed(choices: Sequence[float], within: float) -> str:

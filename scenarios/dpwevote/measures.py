@@ -13,6 +13,7 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
 from ...protocol.dpwevote import DPWeVote, Outcome
+from ...protocol.dpwevote.chances import chances_to_pass
 from ...protocol.dpwevote.protocol import VoteTruths
 from ...protocol.dpwevote.variant import Sums, VoteDecisions
 from ...protocol.estimators import Estimate, debiased_values
@@ -163,7 +164,7 @@ class VoteMeasures(Measures):
         return found
 
     def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
-        passing = self._vote.chances(inputs)
+        passing = chances_to_pass(self._vote, inputs)
         if passing is None:
             return {}
         should_pass = (self._own.votes if inputs is self.block else self._vote.truths(inputs)).should_pass
