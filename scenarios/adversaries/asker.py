@@ -24,8 +24,7 @@ from ...protocol.views import Happening, View
 from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
 from ..verdicts import at_most, round_up
-from .over_votes import beliefs_over, lesson_over
-from .role import Happened, InferringRole, Lesson, Row, Scene, Voted, check_between
+from .role import Happened, InferringRole, Lesson, Row, Scene, check_between
 from .trials import try_coalition
 
 _MOST_TIMES: Final = 100
@@ -110,13 +109,6 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             ),
             rows=rows,
         )
-
-    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
-        """Return what it believes after each vote of a series, on the ledgers as they were charged."""
-        who = f"{'the ' + votes[0].scene.protocol.server_role.replace('-', ' ')}, over the series"
-        beliefs = beliefs_over(self.attack, votes, target=self.target)
-        _, secret = self.attack(votes[0].scene)
-        return lesson_over(self.name, secret, beliefs, votes, who=who, trust=_TRUST)
 
     def _targets(self, scene: Scene) -> IntArray:
         if self.target:

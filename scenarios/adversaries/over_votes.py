@@ -106,12 +106,9 @@ def beliefs_over(
 
 
 def lesson_over(
-    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[Voted], *, who: str, trust: str, said: str = ""
+    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[Voted], *, who: str, trust: str
 ) -> Lesson | None:
-    """Return what a role learnt over all votes of a series; None where it believes nothing.
-
-    `said` is what is believed of the one target in the end; by default the likeliest label.
-    """
+    """Return what a role learnt over all votes of a series; None where it believes nothing."""
     if not beliefs:
         return None
     last = beliefs[-1]
@@ -121,8 +118,7 @@ def lesson_over(
     again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
     bound, lost = round_up(success_bound(last.epsilon, prior), decimals=4), round_up(last.epsilon, 6)
     if len(last.names) == 1:
-        said = said or _said_of_one(last, votes, secret=secret)
-        said += f" What its ledger lost of it, {lost:g}, allows {bound:.4f}."
+        said = f"{_said_of_one(last, votes, secret=secret)} What its ledger lost of it, {lost:g}, allows {bound:.4f}."
     else:
         said = (
             f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, "

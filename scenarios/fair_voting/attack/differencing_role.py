@@ -11,8 +11,8 @@ Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of rel
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final
+from collections.abc import Iterator
+from typing import ClassVar, Final, cast
 
 import msgspec
 import numpy as np
@@ -22,14 +22,12 @@ from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
-from ...adversaries.over_votes import lesson_over
 from ...adversaries.role import (
     Happened,
     Lesson,
     Role,
     Row,
     Scene,
-    Voted,
     check_between,
 )
 from ...attacks import (
@@ -44,7 +42,6 @@ from ...attacks import (
     success_bound,
 )
 from ...verdicts import round_up
-from .differencing_over_votes import beliefs_of_elections, protocol_of
 from .inference import Change, FairVotingAttack
 from .published import totals_of
 from .two_elections import TwoElections, channel_of_winner
@@ -86,7 +83,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
         refuse(coalition.has_server or not coalition.members, "members", value, allowed)
         check_between("trials", self.trials, 1, _MOST_TRIALS)
-        parameters = protocol_of(scene).parameters
+        parameters = _protocol_of(scene).parameters
         value = f"{len(parameters.alternatives)} alternatives"
         refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(scene)
@@ -129,28 +126,12 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
         )
 
-    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
-        """Return what the outcomes of a series tell of the target, some of which do not hold its ranking."""
-        beliefs = beliefs_of_elections(votes, target=self.target, secret=self._inferred)
-        return lesson_over(
-            self.name,
-            self._inferred,
-            beliefs,
-            votes,
-            who=f"{votes[0].scene.some_parties(len(self.members))} who heard all outcomes",
-            trust=(
-                "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
-                "rankings, who was there in which election, and who ranks otherwise than before; all others rank alike "
-                "in all of them."
-            ),
-        )
-
     @property
     def _inferred(self) -> str:
         return self.secret or FairVotingAttack.secrets[0]
 
     def _elections(self, scene: Scene) -> TwoElections:
-        protocol = protocol_of(scene)
+        protocol = _protocol_of(scene)
         allowed = "one in which the aggregator is trusted"
         refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
         second = protocol
@@ -301,3 +282,7 @@ def _rows(
             ("one election", "two elections"), (one, two), epsilons, bounds, strict=True
         )
     )
+
+
+def _protocol_of(scene: Scene) -> FairVoting:
+    return cast("FairVoting", scene.protocol)  # `protocols` says so

@@ -50,7 +50,7 @@ class TwoElections:
             require(parameters.model.trusts_server, "mechanism", parameters.mechanism, allowed)
             refuse(parameters.samples_voters_first, "reading", "subsample", "group, for two elections")
         allowed = "one with the same alternatives, groups and scores that publishes in the same way"
-        are_alike = publish_alike(self.first.protocol.parameters, self.second.parameters)
+        are_alike = _publish_alike(self.first.protocol.parameters, self.second.parameters)
         require(are_alike, "second", "another vote", allowed)
 
     @functools.cached_property
@@ -103,7 +103,7 @@ class TwoElections:
         return weights, first, second
 
 
-def publish_alike(ours: Parameters, theirs: Parameters) -> bool:
+def _publish_alike(ours: Parameters, theirs: Parameters) -> bool:
     """Return whether two votes publish the same, of rankings that count the same."""
     return (
         ours.alternatives == theirs.alternatives

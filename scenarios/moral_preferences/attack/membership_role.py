@@ -26,8 +26,7 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
-from ...adversaries.over_votes import beliefs_over, lesson_over
-from ...adversaries.role import Happened, Lesson, Role, Row, Scene, Voted, check_between
+from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
 from ...attacks import Coalition
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
@@ -92,29 +91,6 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             sentences=sentences,
             rows=(_row(after, answered=answered) for after in found),
         )
-
-    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
-        """Return what it believes after each vote of a series, if all but the target's row and noise is known to it."""
-        held = [voted for voted in votes if self.target in voted.scene.names]
-        if not held:
-            return None
-        for voted in held:
-            coalition = voted.scene.coalition(voted.members)
-            if _num_unknown(voted.scene, coalition, voted.scene.names.index(self.target)):
-                return None
-        first, coalition = held[0].scene, held[0].scene.coalition(held[0].members)
-        line_up = _line_up(first, coalition, first.names.index(self.target))
-
-        def attack_on(scene: Scene) -> tuple[MoralAttack, str]:
-            return MoralAttack(_protocol_of(scene), line_up=line_up), _SECRET
-
-        beliefs = beliefs_over(attack_on, votes, target=self.target)
-        if not beliefs:
-            return None
-        belief = float(beliefs[-1].probabilities[0, 1])
-        said = f"After {len(votes):,} votes it believes in {belief:.3f} that the target took part, and before in 0.500."
-        who = f"{_who(coalition)}, over the series"
-        return lesson_over(self.name, _SECRET, beliefs, votes, who=who, trust=_trust(coalition, 0), said=said)
 
     def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
         population = _population(scene, coalition, place)

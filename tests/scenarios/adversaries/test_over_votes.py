@@ -139,9 +139,8 @@ def test_a_secret_that_changes_between_votes_adds_up_to_nothing(tmp_path: Path, 
     assert not hold(text, tmp_path / "out", write).lessons
 
 
-def test_the_asker_of_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Path, write: Write) -> None:
-    asker = '[[adversary]]\nrole = "asker"\nsecret = "weight"\nvotes = 1\n'
-    text = PARTNERS.replace('[[adversary]]\nrole = "coalition"\nmembers = ["server"]\nsecret = "SECRET"\n', asker)
+def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Path, write: Write) -> None:
+    text = PARTNERS.replace("SECRET", "weight")
     finished = hold("budget = 2\n" + HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write, "quorum=0.01")
     # After two votes all but partner-2 are out of budget: the third tells of it alone.
     assert [len(each.names) for each in finished.held] == [29, 30, 1]

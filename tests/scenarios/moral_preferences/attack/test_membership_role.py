@@ -3,18 +3,15 @@
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from bad_input import refuses
 from helpers import make_preferences
 from psephos.protocol import ConfigurationError, QuorumError
-from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
-from psephos.scenarios import FinishedSeries, RunFolder, load_series, read_ledger, resolve_series, run_series
-from psephos.scenarios.adversaries.role import Happened, Scene
-from psephos.scenarios.moral_preferences.attack.inference import MoralAttack
+from psephos.protocol.moral_preferences import Paradigm
+from psephos.scenarios import read_ledger
 from psephos.scenarios.moral_preferences.attack.membership_role import repeat_to_crowd
 from psephos.scenarios.running.resolution import Local
 
@@ -157,73 +154,3 @@ def test_a_protocol_that_does_not_have_the_role_says_which_it_has(stage: Stage, 
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")
     assert "membership" not in caught.value.allowed
     assert ("differencing" in caught.value.allowed) == (protocol == "fair-voting")
-
-
-SERIES = """
-protocol = "moral-preferences"
-made_up = true
-seed = 12
-[parameters]
-epsilon = 4.0
-bound = 2.0
-[voters]
-generator = "normal"
-voters = 6
-records = 50
-features = 3
-[[adversary]]
-role = "membership"
-members = MEMBERS
-target = "voter 000000001"
-rounds = 100
-releases = [1]
-[[votes]]
-[[votes]]
-absent = ["voter 000000001"]
-[[votes]]
-absent = ["voter 000000002"]
-"""
-
-
-def hold(members: str, folder: Path, write: Callable[[str, str], Path], *settings: str) -> FinishedSeries:
-    series = load_series(str(write("plan.toml", SERIES.replace("MEMBERS", members))), settings)
-    return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
-
-
-@pytest.mark.parametrize(
-    ("members", "settings"), [('["*"]', ()), ('["server"]', ("parameters.paradigm=VLDP",))], ids=["others", "server"]
-)
-def test_over_a_series_it_believes_what_all_its_sessions_together_tell(
-    tmp_path: Path, write: Callable[[str, str], Path], members: str, settings: tuple[str, ...]
-) -> None:
-    finished = hold(members, tmp_path / "out", write, *settings)
-    (lesson,) = finished.lessons
-    assert [row["target"] for row in lesson.rows] == ["voted", "away", "voted"]
-    assert [row["epsilon"] for row in lesson.rows] == pytest.approx([4, 4, 8], rel=1e-4)
-    left = [each.finished.happened for each in finished.held if each.finished is not None]
-    first, _ = checked(left[0])
-    line_up = np.unique(first.inputs.private[1:], axis=0)
-    line_up = np.concatenate([first.inputs.private[:1], line_up])
-    logs = np.zeros(len(line_up))
-    for scene, happened in map(checked, left[::2]):
-        everybody = ["server"] if members == '["server"]' else [name for name in scene.names if name != TARGET]
-        attack = MoralAttack(cast("MoralPreferences", scene.protocol), line_up=line_up)
-        candidates = attack.candidates("membership")
-        seen = happened.seen(scene, scene.coalition(everybody))
-        logs += attack.log_likelihoods(seen, np.array([0]), candidates)[0]
-    chances = np.exp(logs - logs.max())
-    odds = chances[0] / chances[1:].mean()
-    belief = odds / (1 + odds)
-    assert lesson.rows[-1]["surest belief"] == pytest.approx(max(belief, 1 - belief))
-    assert f"believes in {belief:.3f} that the target took part, and before in 0.500" in lesson.sentences[0]
-
-
-def test_over_a_series_the_crowd_hides_the_target_as_it_does_in_one_session(
-    tmp_path: Path, write: Callable[[str, str], Path]
-) -> None:
-    assert not hold("[]", tmp_path / "out", write).lessons
-
-
-def checked(happened: tuple[Scene, Happened] | None) -> tuple[Scene, Happened]:
-    assert happened is not None
-    return happened
