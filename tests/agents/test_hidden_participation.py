@@ -39,6 +39,7 @@ from psephos.protocol.messages import (
 )
 from psephos.protocol.phases import PhasedProtocol
 from psephos.protocol.privacy import NeighboringRelation
+from psephos.protocol.records import Record, ServerRecord
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, SessionRules
 from psephos.protocol.server_machine import SessionResult
@@ -114,10 +115,25 @@ def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mod
     }
 
 
+class Kept:
+    """A journal, as far as a session needs one that never stops."""
+
+    records: tuple[ServerRecord, ...] = ()
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Do nothing."""
+
+
+async def at_once(function: Callable[..., None], *arguments: object) -> None:
+    """Do what else a thread does, for which a virtual clock does not wait."""
+    function(*arguments)
+
+
 async def observe(
     present: Sequence[str],
     deviations: dict[str, Deviation] | None = None,
     *,
+    keeps: bool = False,
     protocol: FairVoting = HIDDEN,
     strangers: Sequence[tuple[Hello, str]] = (),
     skips_waiting: bool = False,
@@ -126,10 +142,9 @@ async def observe(
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
     roster = Roster(NAMES, INPUTS.public, fingerprints=list(OWN.values()))
     quorum = None if protocol.hides_participation else 4
-    joining = PhaseRules(deadline_seconds=JOINING, quorum=quorum)
-    rules = SessionRules(deadline_seconds=REPORTING, quorum=quorum, phases={JOIN: joining})
-    seen = Observed([], set(), float("nan"), float("nan"), None, {})
-    transport = CertifiedTransport()
+    phases = {JOIN: PhaseRules(deadline_seconds=JOINING, quorum=quorum)}
+    rules = SessionRules(deadline_seconds=REPORTING, quorum=quorum, phases=phases)
+    seen, transport = Observed([], set(), float("nan"), float("nan"), None, {}), CertifiedTransport()
     with structlog.testing.capture_logs() as seen.log:
 
         def note(effect: Effect) -> None:
@@ -142,8 +157,10 @@ async def observe(
             mode,
             rules=rules,
             places=OneProcess() if skips_waiting else None,
+            sitting=Kept() if keeps else None,
             told=Observers(log=structlog.get_logger(), listener=note),
         )
+        server.run_in_thread = at_once
 
         async def take_part(name: str, client: Client, channel: Channel) -> None:
             try:
@@ -240,12 +257,15 @@ MISBEHAVES: dict[str, Deviation] = {
 
 
 @pytest.mark.parametrize("how", list(MISBEHAVES))
+@pytest.mark.parametrize("keeps", [False, True])
 async def test_it_looks_the_same_however_a_voter_behaves(
     how: str,
     autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+    *,
+    keeps: bool,
 ) -> None:
-    """A fault names its sender nowhere, and who does not hang up keeps the server no longer than who does."""
-    seen = await observe(NAMES, {"bob": MISBEHAVES[how]})
+    """A fault names its sender nowhere, and who does not hang up, or may come back, keeps the server no longer."""
+    seen = await observe(NAMES, {"bob": MISBEHAVES[how]}, keeps=keeps)
     assert outside(seen) == outside(EVERYBODY)
 
 

@@ -268,6 +268,19 @@ async def test_a_connection_carries_as_many_channels_as_its_certificate_has_seat
         session.nursery.cancel_scope.cancel()
 
 
+async def test_two_parties_of_one_certificate_share_one_connection() -> None:
+    transport = CertifiedTransport()
+    server = CloudServer(VOTE, Roster(NAMES, INPUTS.public, fingerprints=("a1", "a1", "c3")), simulation())
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        alice = await transport.connect(listening.address, fingerprint="a1")
+        await alice.send([hello("alice")])
+        (abort,) = map(decode, await alice.receive())
+        nursery.cancel_scope.cancel()
+    assert isinstance(abort, Abort)
+    assert abort.reason.startswith("2 parties have this certificate")
+
+
 async def test_a_party_sends_no_more_than_the_largest_report() -> None:
     async with open_session(MemoryTransport(), TWO_OF_THREE) as session, await session.connect() as carol:
         await carol.send([hello("carol")])

@@ -61,6 +61,7 @@ async def test_whoever_is_there_is_counted_and_named(
             assert standing.attendance.num_received == {JOIN: 1, "weights": 0, "opinions": 0}
             assert (standing.attendance.present, standing.attendance.awaited) == (("bob",), ("alice", "carol"))
             assert 0 < standing.seconds_left <= 30
+            assert standing.deadlines[JOIN].is_integer()  # what is beyond that would tell how long a tally took
         gone = (await come_to((0, 0))).attendance
         assert gone is not None
         assert (gone.present, gone.awaited) == ((), NAMES)  # a connection that was lost may come back
