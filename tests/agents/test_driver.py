@@ -188,6 +188,23 @@ async def test_a_deadline_that_nothing_can_come_before_is_skipped_where_that_is_
     assert closed == [0.0 if skips else 20.0]
 
 
+async def test_where_who_takes_part_is_private_a_server_that_was_away_reads_on_for_a_fixed_time(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    """However much came meanwhile, here nothing."""
+    machine = Script()
+    async with trio.open_nursery() as nursery:
+        driver = Driver(machine, nursery, party="we", session="s", timed=machine, hides_peers=True)
+        driver.act([SetDeadline("weights", 1.0)])
+        for seconds in (0, 10, *[0.1] * 9):
+            assert not machine.heard
+            mock_clock.jump(seconds)
+            await trio.testing.wait_all_tasks_blocked()
+        assert not machine.heard
+        mock_clock.jump(0.2)
+    assert machine.heard == ["weights is over"]
+
+
 async def test_a_peers_fault_is_not_logged_where_who_takes_part_is_private() -> None:
     fault = RemoteProtocolError("it lied", sender="peer")
     with structlog.testing.capture_logs() as events:
