@@ -89,6 +89,7 @@ def head(kind: int, number: int, amount: int = 0) -> bytes:
         ([head(OPEN, 1), head(9, 1)], "channel 1 is not open"),
         ([REFUSAL], "channel 0 is not open"),
         ([head(OPEN, 1), head(TAKEN, 1, 1)], "channel 1 had 0 bytes to take, not 1"),
+        ([head(OPEN, 1), head(TAKEN, 1, 0)], "channel 1 had 0 bytes to take, not 0"),
         ([b"short"], "a carrier's header has 9 bytes, not 5"),
         ([head(OPEN, 1)] + [head(PAYLOAD, 1), bytes(1 << 14)] * 5, f"more than {WINDOW_BYTES} bytes on the way"),
         ([head(OPEN, 1)] + [head(PAYLOAD, 1), b""] * 1_030, f"more than {WINDOW_BYTES} bytes on the way"),
