@@ -103,45 +103,38 @@ def published(**changes: object) -> msgspec.Raw:
     return raw({**msgspec.to_builtins(outcome), **changes})
 
 
-@pytest.mark.parametrize("payload", [{}, {"quota": 1.0}, [1], "passed", 0, False, b""])
-def test_a_first_request_that_carries_anything_is_the_servers_fault(payload: object) -> None:
-    """No phase comes before it, so an outcome in it is invented: nothing is charged or drawn."""
-    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
-    ledger = Ledger("p0")
-    client = client_in(State.JOINED, ledger=ledger, noise=noise)
-    error = failure_of(client.receive(SERVER, Request(0, raw(payload))))
-    assert isinstance(error, MalformedMessageError)
-    assert str(error) == "server's request of phase 0 carries what nobody announces"
-    assert (noise.draws, ledger.entries) == ([], ())
-
-
 @pytest.mark.parametrize(
-    "payload",
+    ("state", "sent"),
     [
-        raw({}),
-        raw([1]),
-        raw(1.0),
-        published(quota="anything"),
-        published(weight_counts=7),
-        published(total_weight={"value": 1.0}),
+        *((State.JOINED, Request(0, raw(payload))) for payload in ({}, {"quota": 1.0}, [1], "passed", 0, False, b"")),
+        (State.JOINED, Request(0, NIL, raw([1]))),
+        *(
+            (State.REPORTED, Request(1, payload))
+            for payload in (
+                raw({}),
+                raw([1]),
+                raw(1.0),
+                published(quota="anything"),
+                published(weight_counts=7),
+                published(total_weight={"value": 1.0}),
+            )
+        ),
     ],
 )
-def test_a_request_that_carries_what_its_phase_does_not_announce_is_the_servers_fault(payload: msgspec.Raw) -> None:
+def test_a_request_that_carries_what_its_phase_does_not_announce_is_the_servers_fault(
+    state: State, sent: Request
+) -> None:
+    """No phase comes before the first one, so an outcome in it is invented: nothing is charged or drawn."""
     noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
-    client = client_in(State.REPORTED, ledger=Ledger("p0"), noise=noise)
-    error = failure_of(client.receive(SERVER, Request(1, payload)))
+    ledger = Ledger("p0")
+    client = client_in(state, ledger=ledger, noise=noise)
+    before = [*noise.draws], ledger.entries
+    error = failure_of(client.receive(SERVER, sent))
     assert isinstance(error, MalformedMessageError)
-    assert str(error).startswith("server's request of phase 1 carries what nobody announces: ")
-    assert noise.draws == [("weights", 0)]
-
-
-def test_a_request_with_something_for_one_party_alone_is_the_servers_fault() -> None:
-    noise = CountingNoise(SimulatedNoise(1, session=SESSION_NAME))
-    client = client_in(State.JOINED, ledger=Ledger("p0"), noise=noise)
-    error = failure_of(client.receive(SERVER, Request(0, NIL, raw([1]))))
-    assert isinstance(error, MalformedMessageError)
-    assert str(error) == "server's request of phase 0 carries what nobody announces"
-    assert noise.draws == []
+    said, _, why = str(error).partition(": ")
+    assert said == f"server's request of phase {sent.step} carries what nobody announces"
+    assert bool(why) is (sent.step > 0)
+    assert (noise.draws, ledger.entries) == before
 
 
 def test_what_a_phase_announces_is_answered() -> None:

@@ -204,23 +204,19 @@ def test_each_objective_is_best_by_its_own_measure() -> None:
 
 
 @pytest.mark.few(most=2)
+@pytest.mark.parametrize(
+    ("near", "far", "epsilon", "part"),
+    [(two_point, randomized_response, 1e-3, 0.7), (randomized_response, two_point, 25.0, 1e-6)],
+)
 @every_set
-def test_at_little_privacy_lost_two_points_are_nearly_best(values: tuple[Fraction, ...]) -> None:
-    """And k-RR is far from it: what it spends on telling values apart that the margin does not need."""
-    best = optimal(values, epsilon=1e-3)
-    assert best.worst_variance == pytest.approx(two_point(values, epsilon=1e-3).worst_variance, rel=1e-4)
+def test_at_little_privacy_lost_two_points_are_nearly_best_and_at_much_randomized_response(
+    values: tuple[Fraction, ...], near: Maker, far: Maker, epsilon: float, part: float
+) -> None:
+    """k-RR spends on telling values apart that the margin does not need; of two points the variance stays."""
+    best = optimal(values, epsilon=epsilon)
+    assert best.worst_variance == pytest.approx(near(values, epsilon=epsilon).worst_variance, rel=1e-4)
     if len(values) > 2:
-        assert best.worst_variance < 0.7 * randomized_response(values, epsilon=1e-3).worst_variance
-
-
-@pytest.mark.few(most=1)
-@every_set
-def test_at_much_privacy_lost_randomized_response_is_nearly_best(values: tuple[Fraction, ...]) -> None:
-    """And two points keep the variance that comes from having only two."""
-    best = optimal(values, epsilon=25.0)
-    assert best.worst_variance == pytest.approx(randomized_response(values, epsilon=25.0).worst_variance, rel=1e-4)
-    if len(values) > 2:
-        assert best.worst_variance < 1e-6 * two_point(values, epsilon=25.0).worst_variance
+        assert best.worst_variance < part * far(values, epsilon=epsilon).worst_variance
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-6])
