@@ -28,7 +28,7 @@ from helpers import (
     messages_of,
     raw,
 )
-from lone_machines import release
+from lone_machines import release, weight_report
 from makers import as_usual
 from psephos.protocol import (
     ClientMachine,
@@ -606,10 +606,6 @@ def opened(session: Session, *parties: str) -> ServerMachine:
 greeting = as_usual(hello, session_id=CHARTER.id)
 
 
-def weight(group: int = 1) -> Report:
-    return Report(0, raw([group]))
-
-
 def kept_by(effects: Sequence[Effect]) -> list[ServerRecord]:
     kept = [effect.record for effect in effects if isinstance(effect, Keep)]
     return [record for record in kept if isinstance(record, ServerRecord)]
@@ -617,18 +613,18 @@ def kept_by(effects: Sequence[Effect]) -> list[ServerRecord]:
 
 def test_a_report_is_kept_and_then_acknowledged_each_time_it_comes() -> None:
     server = opened(make_session())
-    assert server.receive("p0", weight(2)) == [
+    assert server.receive("p0", weight_report(2)) == [
         Keep(Accepted(0, 0, bytes(raw([2])))),
         Send(("p0",), Acknowledgement(0)),
     ]
-    assert server.receive("p0", weight(2)) == [Send(("p0",), Acknowledgement(0))]
+    assert server.receive("p0", weight_report(2)) == [Send(("p0",), Acknowledgement(0))]
     assert server.progress == ("weights", 1, 2)
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> None:
     server = opened(make_session())
-    server.receive("p0", weight(2))
+    server.receive("p0", weight_report(2))
     if is_gone:
         assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
     again = greeting("p0", num_reports=1)
@@ -637,8 +633,8 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
         welcome(),
         Acknowledgement(0),
     ]
-    server.receive("p1", weight())
-    server.receive("p2", weight())
+    server.receive("p1", weight_report())
+    server.receive("p2", weight_report())
     assert server.progress == ("opinions", 0, 3)
     if is_gone:
         server.receive_loss("p0")
@@ -650,9 +646,9 @@ def test_a_party_takes_its_conversation_up_in_any_phase(*, is_gone: bool) -> Non
 
 def test_who_is_lost_is_waited_for_and_its_quorum_is_not_given_up() -> None:
     server = opened(make_session())
-    server.receive("p1", weight())
+    server.receive("p1", weight_report())
     assert server.receive_loss("p0") == [Attended("p0", Presence.LOST)]
-    server.receive("p2", weight())
+    server.receive("p2", weight_report())
     assert server.progress == ("weights", 2, 1)
     assert server.state is SessionState.COLLECTING
     assert isinstance(failure_of(server.receive_timeout("weights")), QuorumError)
@@ -663,7 +659,7 @@ def test_who_was_late_comes_back_to_hear_the_release() -> None:
     server = opened(make_session(rules=TWO_OF_THREE))
     server.receive_loss("p0")
     for party in ("p1", "p2"):
-        server.receive(party, weight())
+        server.receive(party, weight_report())
     server.receive_timeout("weights")
     for party in ("p1", "p2"):
         server.receive(party, Report(1, raw([0, 1])))
@@ -692,7 +688,7 @@ def test_who_left_on_purpose_does_not_come_back() -> None:
 def test_without_certificates_nobody_takes_the_place_of_who_seems_to_be_there() -> None:
     session = Session(VOTE, make_inputs(VOTE, 3), charter=CHARTER)
     server = opened(session)
-    server.receive("p0", weight())
+    server.receive("p0", weight_report())
     with pytest.raises(UnexpectedMessageError, match="'p0' has joined before"):
         server.admit(greeting("p0", num_reports=1))
     server.receive_loss("p0")
@@ -716,7 +712,7 @@ def test_a_party_that_lacks_a_report_of_its_own_is_not_let_in(num_known: int, *,
     """Its journal is an older copy, or none, and it would draw again."""
     server = opened(make_session())
     for party in ("p0", "p1", "p2"):
-        server.receive(party, weight())
+        server.receive(party, weight_report())
     server.receive("p0", Report(1, raw([0, 1])))
     if is_gone:
         server.receive_loss("p0")

@@ -14,12 +14,12 @@ from helpers import (
     hello,
     make_inputs,
     make_names,
-    make_vote,
     messages_of,
     raw,
 )
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lone_machines import TWO_OF_THREE, VOTE, join, opinion_report, weight_report
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,
@@ -37,10 +37,8 @@ from psephos.protocol.views import View
 from strategies import CHECKED
 from thoroughness import draws
 
-VOTE = make_vote()
 OWN = tuple(f"{place}c" * 32 for place in range(3))
 NAMES = make_names(3)
-TWO_OF_THREE = SessionRules(quorum=2)
 
 
 def make_server(
@@ -51,18 +49,6 @@ def make_server(
     server = session.server(view)
     server.start()
     return server
-
-
-def join(server: ServerMachine, *parties: str) -> list[Effect]:
-    return [effect for party in parties for effect in server.receive(party, hello(party))]
-
-
-def weight(group: int = 1) -> Report:
-    return Report(0, raw([group]))
-
-
-def opinions(*values: int) -> Report:
-    return Report(1, raw(list(values or (0, 1))))
 
 
 # Coming back
@@ -82,7 +68,7 @@ def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open(
     assert server.progress == ("weights", 0, 3)
     assert server.state_of("p0") is State.ASKED
     for party in NAMES:
-        server.receive(party, weight())
+        server.receive(party, weight_report())
     assert server.progress == ("opinions", 0, 3)
 
 
@@ -101,19 +87,19 @@ def test_a_quorum_that_a_loss_puts_out_of_reach_in_the_first_phase_ends_the_sess
 def test_a_party_that_has_reported_may_not_come_back_and_its_first_report_stands() -> None:
     server = make_server()
     join(server, *NAMES)
-    server.receive("p0", weight(2))
+    server.receive("p0", weight_report(2))
     server.receive_loss("p0")
     with pytest.raises(UnexpectedMessageError) as caught:
         server.admit(hello("p0"))
     assert str(caught.value) == "'p0' has reported; its first report stands, and nothing is drawn again"
     assert (caught.value.sender, caught.value.state, caught.value.message_type) == ("p0", "ended", "Hello")
     assert server.receive("p0", hello("p0")) == []
-    assert server.receive("p0", weight(0)) == []
+    assert server.receive("p0", weight_report(0)) == []
     assert server.progress == ("weights", 1, 2)
-    server.receive("p1", weight())
-    server.receive("p2", weight())
-    server.receive("p1", opinions())
-    (*_, ending) = server.receive("p2", opinions())
+    server.receive("p1", weight_report())
+    server.receive("p2", weight_report())
+    server.receive("p1", opinion_report())
+    (*_, ending) = server.receive("p2", opinion_report())
     assert isinstance(ending, Finish)
     assert isinstance(ending.result, SessionResult)
     assert ending.result.num_received == (3, 2)
@@ -123,7 +109,7 @@ def test_a_party_that_has_reported_may_not_come_back_and_its_first_report_stands
 def test_a_party_that_has_reported_and_is_there_still_has_reported() -> None:
     server = make_server()
     join(server, *NAMES)
-    server.receive("p0", weight())
+    server.receive("p0", weight_report())
     with pytest.raises(UnexpectedMessageError, match="has reported") as caught:
         server.admit(hello("p0"))
     assert caught.value.state == "reported"
@@ -178,7 +164,7 @@ def test_who_comes_back_is_checked_like_who_comes(change: dict[str, object]) -> 
     assert [type(message) for _, message in messages_of(server.receive("p0", hello("p0")))] == [Welcome]
 
 
-@pytest.mark.parametrize("message", [weight(), Abort("enough"), Request(0, raw(None))])
+@pytest.mark.parametrize("message", [weight_report(), Abort("enough"), Request(0, raw(None))])
 def test_what_was_on_its_way_when_the_connection_was_lost_changes_nothing(message: Message) -> None:
     server = make_server()
     join(server, "p0")
@@ -229,7 +215,7 @@ def test_a_hello_by_a_certificate_that_is_not_the_partys_own_is_refused(fingerpr
 def test_a_stranger_does_not_learn_whether_a_party_has_reported() -> None:
     server = make_server(with_certificates=True)
     join(server, *NAMES)
-    server.receive("p0", weight())
+    server.receive("p0", weight_report())
     with pytest.raises(RemoteProtocolError, match="'p0' came with no certificate"):
         server.admit(hello("p0"))
 
