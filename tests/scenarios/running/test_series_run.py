@@ -52,7 +52,7 @@ def written(folder: Path) -> dict[str, bytes]:
 
 def test_a_series_leaves_the_same_files_on_every_path(tmp_path: Path) -> None:
     found = [written(left_by(SHIPPED, tmp_path / path, f"transport={path}")) for path in PATHS]
-    assert len(found[0]) == 4 * 2 + 3
+    assert len(found[0]) == 4 * 2 + 4
     assert found[0] == found[1] == found[2]
 
 

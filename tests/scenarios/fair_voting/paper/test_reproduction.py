@@ -315,7 +315,7 @@ def test_every_finding_can_flip(reproduction: Any) -> None:
 def test_other_grids_and_a_table_alone_can_be_run(tmp_path: Path) -> None:
     settings = ["variances.epsilons=[1.0]", "variances.alternatives=[4]"]
     found, path, _ = run_small(PAPER, tmp_path / "run", trials=10, settings=settings, only=["variances"])
-    assert {file.stem for file in path.glob("*.csv")} == {"variances"}
+    assert {file.stem for file in path.glob("*.csv")} == {"claims", "variances"}
     reports = possible_reports(Scoring(make_scores("borda", 4)), 1.0)
     assert [row["mechanism"] for row in found.variances] == [report.name for report in reports]
     assert [finding.judgement for finding in found.own_findings] == [Judgement.HOLDS]
