@@ -17,6 +17,7 @@ from psephos.protocol import (
     Charter,
     ClientMachine,
     ConfigurationError,
+    Party,
     QuorumError,
     RemoteProtocolError,
     Roster,
@@ -341,6 +342,17 @@ def test_a_lie_that_shows_on_a_circle_ends_the_party_s_part(name: str, few_on_a_
     effects = lied_to(lie, step=step, session=few_on_a_circle)
     assert any(isinstance(effect, Fail) for effect in effects)
     assert not any(isinstance(effect, Send) and isinstance(effect.message, Report) for effect in effects)
+
+
+def test_a_party_leaves_whose_place_is_anothers_and_seals_nothing_without_a_secret() -> None:
+    session = make_session(4)
+    own = session.party("p0")
+    moved = Party("p0", 1, own.row, ledger=own.ledger, sign=own.sign)
+    wire, request = asked(session, KEYS, own=ClientMachine(session.protocol, moved, session.mode()))
+    (error,) = (each.error for each in wire.clients["p0"].receive("server", request) if isinstance(each, Fail))
+    assert "roster of keys is not the one agreed to" in str(error)
+    with pytest.raises(ConfigurationError, match="a journal beside a private key"):
+        ClientMachine(session.protocol, moved, session.mode(), records=[])
 
 
 def test_where_each_masks_with_each_a_seed_is_refused() -> None:
