@@ -110,6 +110,20 @@ def test_on_a_circle_too_as_many_survive_as_have_to(monkeypatch: pytest.MonkeyPa
         dealer.parties[0].confirm(Survivors((0, 1, 2, 3)))
 
 
+def test_on_a_circle_nobody_masks_with_fewer_neighbors_than_tell_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "LEAST_FOR_CIRCLE", 9)
+    circle = Circle(9, 3, 4, b"public")
+    for gone in (2, 3):
+        dealer = Dealer(9, 5, circle=circle, width=1)
+        dealer.run([[1]] * 9, until=MaskingMove.CHECK)
+        heard = Excluded(tuple(sorted(circle.neighbors_of(0)[:gone])))
+        if gone == 2:
+            assert dealer.parties[0].masked(heard, [1])
+            continue
+        with pytest.raises(RemoteProtocolError, match="1 neighbors are left, and at least 2 are needed"):
+            dealer.parties[0].masked(heard, [1])
+
+
 def test_masked_values_look_like_nothing() -> None:
     """The same row is masked otherwise in another session, and by another party."""
     first, second = Dealer(3, 2), Dealer(3, 2, session="t")
