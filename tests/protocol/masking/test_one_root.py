@@ -75,6 +75,15 @@ def test_two_alphas_on_one_blinding_tell_a_key_by_a_seed_and_there_are_none(
     assert first.seed == second.seed
 
 
+@pytest.mark.parametrize("field", ["of_masks", "of_boxes"])
+def test_keys_that_are_another_partys_end_the_part_of_who_hears_them(field: str) -> None:
+    dealer = Dealer(4, 3)
+    keys = [party.keys() for party in dealer.parties]
+    other = signed(dealer, 2, msgspec.structs.replace(keys[2], **{field: getattr(keys[3], field)}))
+    with pytest.raises(RemoteProtocolError, match="the keys of 'p3' are somebody's already"):
+        dealer.parties[0].shares(NeighborKeys(((1, keys[1]), (2, other), (3, keys[3]))))
+
+
 def rank(rows: Sequence[Sequence[int]]) -> int:
     """Return the rank of a matrix modulo the group's order, by elimination."""
     left, found = [[*row] for row in rows], 0
