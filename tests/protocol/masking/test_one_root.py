@@ -84,6 +84,18 @@ def test_keys_that_are_another_partys_end_the_part_of_who_hears_them(field: str)
         dealer.parties[0].shares(NeighborKeys(((1, keys[1]), (2, other), (3, keys[3]))))
 
 
+def test_what_is_signed_of_survivors_is_of_both_keys_of_each() -> None:
+    """So that it passes in no other run, whoever began anew."""
+    dealer = Dealer(4, 3)
+    keys = {place: party.keys() for place, party in enumerate(dealer.parties)}
+    others = [
+        {**keys, place: msgspec.structs.replace(keys[place], **{field: keys[3].of_masks})}
+        for place in range(3)
+        for field in ("of_masks", "of_boxes")
+    ]
+    assert len({dealer.rules.about_survivors((0, 1, 2), (3,), each) for each in (keys, *others)}) == 7
+
+
 def rank(rows: Sequence[Sequence[int]]) -> int:
     """Return the rank of a matrix modulo the group's order, by elimination."""
     left, found = [[*row] for row in rows], 0
