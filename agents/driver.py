@@ -1,6 +1,6 @@
 """The driver: the only place that waits, sends and keeps time, for clients and servers alike.
 
-Per peer there is one reader (or one for all that are in this process, `mail`), and one writer behind a bounded outbox,
+Per peer there is one reader (or one for all that are in this process), and one writer behind a bounded outbox,
 all under one nursery. Machines return effects and the driver acts on them; a deadline that expires comes back to the
 machine as an input. Everything queued is sent before a party finishes. A peer that leaves more than
 `outbox.MAX_QUEUED_MESSAGES` unread counts as one that misbehaves: its connection ends, and the vote goes on.

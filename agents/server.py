@@ -25,7 +25,6 @@ from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
 from .events import log_unless_it_fails
 from .journals import SittingOfServer
 from .lobby import Lobby, OneProcess, Places
-from .mail import Mail
 from .modes import Mode
 from .outbox import Outbox
 from .standing import Companion, Connections, Standing
@@ -85,7 +84,7 @@ class Server:
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
         self._carriers: dict[str, Carrier] = {}  # by fingerprint
-        self._mail = Mail()
+        self._mail = _Mail()
         self._senders: dict[Channel, str] = {}  # of channels that are watched the party, empty before its Hello
         self.view: View | None = None
         if mode.record_views:
@@ -508,6 +507,34 @@ def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:
     if not isinstance(message, (Hello, Inquiry)):
         raise StrangerError(f"{peer} began with {type(message).__name__} instead of Hello", sender=peer)
     return message
+
+
+class _Mail:
+    """What many channels have, as each says (`Channel.watch`), for a single reader."""
+
+    __slots__ = ("_arrived", "_reader")
+
+    def __init__(self) -> None:
+        self._arrived: list[Channel] = []
+        self._reader = trio.lowlevel.ParkingLot()
+
+    def note(self, channel: Channel) -> None:
+        """Take note that there is something to receive on a channel."""
+        if not self._arrived:
+            self._reader.unpark()
+        self._arrived += (channel,)
+
+    async def wait(self) -> list[Channel]:
+        """Return the channels that have something, in the order in which it came; wait for the first of them.
+
+        Cancelled, it forgets none.
+        """
+        if self._arrived:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._reader.park()
+        arrived, self._arrived = self._arrived, []
+        return arrived
 
 
 class CloudServer(Server):

@@ -26,7 +26,6 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
@@ -34,8 +33,10 @@ from .mechanisms import RowMechanism
 from .mechanisms.realized import (
     CURE,
     MOST_SHOWN,
+    differ_in_one,
     format_rows,
     greatest_gap,
+    key_of,
     non_neighbors_error,
     realized_loss,
     reports_to_try,
@@ -55,7 +56,6 @@ _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
 _OR: Final = "less, where the phase says that some rows are nobody's:"
-_AS_THEY_ARE: Final = (range, tuple)
 _FIXED_DRAWS: Final = (0, 1)
 """What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
 
@@ -287,19 +287,16 @@ class Guarded(abc.ABC):
         is_shown = rows is None
         rows = self.rows_of(public) if rows is None else rows
         for mechanism in mechanisms:
-            # Of rows that mean the same the first is compared.
-            key = _key_of(mechanism, values, rows), tuple([tuple(map(id, losses)) for losses in stated])
+            key = key_of(mechanism, values, rows), tuple([tuple(map(id, losses)) for losses in stated])
             if key in self._held:
                 continue
             for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-                event = self.of_all_parts(mechanism.event_among(values))
-                least = PureAccountant.epsilon_of(event, relation)
+                least = PureAccountant.epsilon_of(self.of_all_parts(mechanism.event_among(values)), relation)
                 is_whole = rows is not None
                 of_part = functools.partial(self._loss_of_part, mechanism, values, relation, is_whole=is_whole)
                 self._refuse_part(stated, relation, of_part)
-                known = _Realized(0.0, None)
-                if relation is NeighboringRelation.REPLACE_ONE:
-                    known = self._realized(mechanism, values, rows, is_shown=is_shown)
+                is_one = relation is NeighboringRelation.REPLACE_ONE
+                known = self._realized(mechanism, values, rows, is_shown=is_shown) if is_one else _Realized(0.0, None)
                 self.refuse_below(max(least, known.loss), relation, stated, public)
                 if known.strangers is not None:
                     raise known.strangers
@@ -309,7 +306,7 @@ class Guarded(abc.ABC):
 
     @functools.cached_property
     def _held(self) -> dict[object, object]:
-        """What was found to be stated high enough, and what keeps the identities in it: mechanisms and losses."""
+        """What was found to be high enough, for all rows that mean the same, and what keeps the identities in it."""
         return {}
 
     def with_parts(
@@ -380,7 +377,7 @@ class Guarded(abc.ABC):
         is_shown: bool = True,
     ) -> "_Realized":
         """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
-        key = *_key_of(mechanism, values, rows), are_all_neighbors
+        key = *key_of(mechanism, values, rows), are_all_neighbors
         if (known := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:
                 self._known_laws.clear()
@@ -397,23 +394,6 @@ class Guarded(abc.ABC):
     @functools.cached_property
     def _known_laws(self) -> dict[tuple[int, Values, bytes | None, bool], tuple[RowMechanism, "_Realized"]]:
         return {}
-
-
-def differ_in_one(rows: IntArray) -> NDArray[np.bool_]:
-    """Return which rows, shape (c, columns), differ in one value: shape (c, c)."""
-    return np.array([(rows != row).sum(axis=1) == 1 for row in rows], dtype=np.bool_).reshape(len(rows), len(rows))
-
-
-def _key_of(
-    mechanism: RowMechanism, values: Values, rows: IntArray | None
-) -> tuple[int, tuple[range | tuple[int, ...], ...], bytes | None]:
-    """Return what tells a mechanism's laws of some rows from others: of those whose order it ignores in one order."""
-    columns = [column if isinstance(column, _AS_THEY_ARE) else tuple(column) for column in values]
-    if rows is not None:
-        return id(mechanism), tuple(columns), rows.tobytes()
-    if mechanism.ignores_order and len(set(columns)) > 1:
-        columns.sort(key=lambda column: (len(column), column[0], column[-1]))
-    return id(mechanism), tuple(columns), None
 
 
 def _is_less(stated: float, drawn: float) -> bool:

@@ -31,7 +31,7 @@ NUM_PARTIES = 1000
 VOTE = DPWeVote(Parameters(candidates=("proposal",)))
 CALLS_A_MESSAGE = 66.4
 """A bare exchange of the same messages through trio's memory channels, with two tasks a party, takes 51. Here a party
-has one task, and the server one for all of them (`mail`)."""
+has one task, and the server one for all of them."""
 CALLS_A_MESSAGE_OF_A_CROWD = 121.7
 """Of workers whose public rows are all others, and a protocol that has had no session: each row is checked once."""
 BYTES_A_PARTY = 6360

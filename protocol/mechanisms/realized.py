@@ -33,6 +33,7 @@ _ROUNDING: Final = 2.0**-46
 CURE: Final = "values_of, rows_of, check_report"
 """What of a phase says which rows a person may hold."""
 MOST_SHOWN: Final = 12  # numbers of a row
+_AS_THEY_ARE: Final = (range, tuple)
 
 
 class Gap(NamedTuple):
@@ -127,6 +128,23 @@ def non_neighbors_error(
 def format_rows(rows: IntArray, *, is_shown: bool) -> str:
     """Return how a sentence names two rows: not by what they hold where this is private."""
     return " and ".join(str(row[:MOST_SHOWN]) for row in rows.tolist()) if is_shown else "a private row and another"
+
+
+def differ_in_one(rows: IntArray) -> NDArray[np.bool_]:
+    """Return which rows, shape (c, columns), differ in one value: shape (c, c)."""
+    return np.array([(rows != row).sum(axis=1) == 1 for row in rows], dtype=np.bool_).reshape(len(rows), len(rows))
+
+
+def key_of(
+    mechanism: RowMechanism, values: Sequence[Sequence[int]], rows: IntArray | None
+) -> tuple[int, tuple[range | tuple[int, ...], ...], bytes | None]:
+    """Return what tells a mechanism's laws of some rows from others: of columns whose order it ignores in one order."""
+    columns = [column if isinstance(column, _AS_THEY_ARE) else tuple(column) for column in values]
+    if rows is not None:
+        return id(mechanism), tuple(columns), rows.tobytes()
+    if mechanism.ignores_order and len(set(columns)) > 1:
+        columns.sort(key=lambda column: (len(column), column[0], column[-1]))
+    return id(mechanism), tuple(columns), None
 
 
 def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:

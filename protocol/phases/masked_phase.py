@@ -18,7 +18,7 @@ from ..arguments import integer_of, number_of
 from ..arrays import IntArray, exact_column_sums
 from ..elementary import quotient_up
 from ..errors import ConfigurationError, refuse, require
-from ..guard import Guarded, Values, differ_in_one
+from ..guard import Guarded, Values
 from ..integers import RowCodec
 from ..masking import (
     IN_DISPUTE,
@@ -38,7 +38,7 @@ from ..masking import (
 )
 from ..mechanisms import PolyaShare, RowMechanism
 from ..mechanisms.polya import MOST_TIMES
-from ..mechanisms.realized import non_neighbors_error, rows_to_try
+from ..mechanisms.realized import differ_in_one, non_neighbors_error, rows_to_try
 from ..privacy import (
     SEMI_HONEST,
     NeighboringRelation,

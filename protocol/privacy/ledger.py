@@ -264,8 +264,8 @@ class Reservation:
             taken = amount.within(self._left)
             self._left = self._left.less(taken)
             ledger.give_back(taken)
-        # Nobody else can say an amount.
-        return ledger._charge(loss, amount, session=session, phase=phase)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  our own class
+        charge = ledger._charge  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  nobody else says an amount
+        return charge(loss, amount, session=session, phase=phase)
 
     def release(self) -> None:
         """Give back what was not charged."""
