@@ -7,7 +7,7 @@ All voters of a society hold its preferences, so that the release without noise 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +28,7 @@ from psephos.protocol.moral_preferences import (
     decide,
 )
 from psephos.protocol.moral_preferences.parameters import MechanismName
+from psephos.protocol.tally import TallyBlock
 
 _BOUND: Final = 2.0
 _RECORDS: Final = 10
@@ -154,33 +155,48 @@ def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
     return np.rint(coefficients / summary.step).astype(np.int64)
 
 
-def _release(protocol: MoralPreferences, rows: IntArray, public: IntArray, generator: np.random.Generator) -> Outcome:
-    """Return what a session of voters releases; public are their society and level of ε, where there are several."""
+def _releases(
+    protocol: MoralPreferences, rows: IntArray, public: IntArray, sessions: int, generator: np.random.Generator
+) -> Iterator[Outcome]:
+    """Yield what sessions of voters release; public are their society and level of ε, where there are several."""
     phase = protocol.phase
-
-    def drawn(mechanism: RowMechanism, held: IntArray) -> IntArray:
-        return mechanism.randomize_rows(held, generator.random((len(held), mechanism.slots_of(held.shape[1]))))
-
     if isinstance(phase, DisclosedPhase):
-        tally = phase.tally(rows, earlier=[], public=public)
+        clear, slots = phase.tally(rows, earlier=[], public=public), list[int]()
 
-        def row_of(mechanism: RowMechanism, sums: Sequence[int]) -> list[int]:
-            return drawn(mechanism, np.array([sums], dtype=np.int64))[0].tolist()
+        def count(mechanism: RowMechanism, sums: Sequence[int]) -> Sequence[int]:
+            slots.append(mechanism.slots_of(len(sums)))
+            return sums
 
-        return protocol.outcome([phase.randomize_tally(tally, row_of)])
-    reports = np.empty((len(rows), phase.num_reported), dtype=np.int64)
-    for mechanism, places in phase.mechanism_groups(public):
-        reports[places] = drawn(mechanism, rows[places])
-    return protocol.outcome([phase.tally(reports, earlier=[], public=public)])
+        phase.randomize_tally(clear, count)  # a draw for each society
+        uniforms = generator.random((sessions, sum(slots)))
+        parts = iter(np.split(uniforms, np.cumsum(slots)[:-1], axis=1))
+        block = TallyBlock.of([clear]).broadcast(sessions)
+        tallies = phase.randomize_tallies(block, lambda mechanism, held: mechanism.randomize_rows(held, next(parts)))
+    else:
+        groups = list(phase.mechanism_groups(public))
+        slots = [mechanism.slots_of(rows.shape[1]) for mechanism, _ in groups]
+        held = [rows[places] for _, places in groups]
+        drawn = [
+            [generator.random((len(own), number)) for own, number in zip(held, slots, strict=True)]
+            for _ in range(sessions)
+        ]
+        reports = np.empty((sessions, len(rows), phase.num_reported), dtype=np.int64)
+        for (mechanism, places), own, uniforms in zip(groups, held, zip(*drawn, strict=True), strict=True):
+            of_all = mechanism.randomize_rows(np.tile(own, (sessions, 1)), np.concatenate(uniforms))
+            reports[:, places] = of_all.reshape(sessions, len(own), -1)
+        tallies = phase.tally_block(reports, earlier=[], public=public)
+    yield from (protocol.outcome([tallies.tally(number)]) for number in range(sessions))
 
 
-def _session(protocol: MoralPreferences, society: FloatArray, case: Case, generator: np.random.Generator) -> Outcome:
-    """Return what a session releases in which all voters hold the same."""
+def _sessions(
+    protocol: MoralPreferences, society: FloatArray, case: Case, sessions: int, generator: np.random.Generator
+) -> Iterator[Outcome]:
+    """Yield what sessions release in which all voters hold the same."""
     voters = case["voters"]
     own = [place % 2 if case.get("levels") == "two" else int(place == 0) for place in range(voters)]
     levels = np.array(own, dtype=np.int64)
     public = levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
-    return _release(protocol, np.tile(_row_of(protocol, society), (voters, 1)), public, generator)
+    return _releases(protocol, np.tile(_row_of(protocol, society), (voters, 1)), public, sessions, generator)
 
 
 def _pair(protocol: MoralPreferences, change: FloatArray) -> dict[str, float]:
@@ -208,8 +224,8 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     pair = _pair(protocol, change)
     is_first = _prefers_first(society, change)
     wrong = np.zeros(sessions)
-    for session in range(sessions):
-        decision = decide(_session(protocol, society, case, generator), pair, {}, level=case["level"])
+    for session, outcome in enumerate(_sessions(protocol, society, case, sessions, generator)):
+        decision = decide(outcome, pair, {}, level=case["level"])
         # Where nobody prefers either, each verdict is wrong, and has the level.
         denied = {"second"} if is_first else {"first"}
         wrong[session] = decision.verdict in denied
@@ -223,7 +239,7 @@ def _hold_certainties(case: Case, sessions: int, generator: np.random.Generator)
     stated, wrong = np.empty(sessions), np.empty(sessions)
     for session in range(sessions):
         society = society_of(protocol, case["society"], generator)
-        outcome = _session(protocol, society, case, generator)
+        (outcome,) = _sessions(protocol, society, case, 1, generator)
         change: FloatArray = generator.normal(size=protocol.parameters.num_features)
         decision = decide(outcome, _pair(protocol, change), {}, prior=case["society"])
         stated[session] = 1 - (decision.certainty or 0.0)
@@ -245,8 +261,8 @@ def _hold_differences(case: Case, sessions: int, generator: np.random.Generator,
     public = np.repeat(np.arange(len(_NAMES)), case["sizes"])[:, None]
     held = np.stack([_row_of(protocol, row) for row in rows])[public[:, 0]]
     wrong = np.zeros(sessions)
-    for session in range(sessions):
-        for each in compare_societies(_release(protocol, held, public, generator), level=case["level"]):
+    for session, outcome in enumerate(_releases(protocol, held, public, sessions, generator)):
+        for each in compare_societies(outcome, level=case["level"]):
             true = clean[each.more][each.feature] - clean[each.less][each.feature]
             if of_intervals:
                 low, high = each.low, each.high
@@ -271,8 +287,7 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     society = society_of(protocol, case["society"], np.random.default_rng([case["point"], case["features"]]))
     true = list(_clean(protocol, society).values())
     pairs: list[tuple[float, float]] = []
-    for _ in range(sessions):
-        outcome = _session(protocol, society, case, generator)
+    for outcome in _sessions(protocol, society, case, sessions, generator):
         if outcome.errors is not None and not outcome.is_projected:
             ratios = [
                 ((own - value) / error) ** 2
