@@ -41,7 +41,6 @@ from .trials import try_coalition
 _MOST_TOLD: Final = 12  # targets whose posteriors are told one by one
 _ROUNDING: Final = 1e-9  # of logarithms: a bound that holds with equality is not passed
 _NONE_OF_THESE: Final = "none of these"
-_MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class CoalitionRole(InferringRole, frozen=True, kw_only=True):

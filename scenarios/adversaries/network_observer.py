@@ -28,7 +28,6 @@ from .role import Happened, InferringRole, Lesson, Row, Scene
 _DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
 _MOST_ROWS: Final = 64  # candidates, where a row is anything
 _MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
-_MOST_DRAWN: Final = 40  # connections whose traffic is drawn
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):

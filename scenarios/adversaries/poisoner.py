@@ -24,8 +24,6 @@ from .role import Happened, Lesson, Row, Scene
 
 _ROUNDING: Final = 1e-9  # a quotient of sums of floats that is meant to be 1
 _SHARES: Final = 7  # shares of poisoners that are tried, none and the greatest included
-# The smallest and the greatest ε at which the gain is computed, as multiples of the session's.
-_EPSILONS: Final = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0)
 _IN_WORDS: Final[Mapping[str, str]] = {
     "greatest": "chosen reports",
     "input": "false values",
@@ -37,14 +35,13 @@ _TRUST: Final = (
     "Corrupt are the members alone, who know the public parameters and agree on their reports. The server and "
     "everybody else follow the protocol. Nobody learns more than otherwise; what suffers is the outcome."
 )
-_MOST_BARS: Final = 16
 
 
 class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     """Parties that choose their reports."""
 
     strategy: StrategyName = "greatest"  # how they choose their reports (see `attacks.poisoning`)
-    most_share: float = 0.3  # of all parties, how many poison at most in the picture
+    most_share: float = 0.3  # of all parties, how many poison at most in the table
 
     name: ClassVar[str] = "poisoner"
 

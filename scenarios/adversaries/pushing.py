@@ -122,7 +122,7 @@ class Pushed:
         return np.array([spread(tuple(row)) for row in public])
 
     def order(self) -> IntArray:
-        """Return all parties in the order in which they poison in the picture: the members, then others by lot."""
+        """Return all parties in the order in which they would poison: the members, then others by lot."""
         public: list[list[int]] = self.scene.inputs.public.tolist()
         members: list[int] = self.places.tolist()
         others = [place for place in others_by_lot(self.scene, members) if self.poisoning.is_concerned(public[place])]

@@ -31,7 +31,6 @@ from .role import Happened, Lesson, Row, Scene, check_between
 
 _MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
 _VOTES: Final = 30  # votes over which the shift of false values is averaged
-_STEPS: Final = 6  # numbers of identities in the picture
 
 
 class Rehearsal(NamedTuple):

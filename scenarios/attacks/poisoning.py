@@ -126,15 +126,6 @@ class Poisoning(abc.ABC):
     def has_reached(self, outcome: Any) -> bool:
         """Return whether the decision is what the poisoners want."""
 
-    def at_epsilon(self, epsilon: float) -> "Poisoning":
-        """Return the same of the same session with another ε in its parameters."""
-        return self.with_parameters(epsilon=epsilon)
-
-    def with_parameters(self, **changed: Any) -> "Poisoning":
-        """Return the same of a session with other parameters."""
-        parameters = msgspec.structs.replace(self.protocol.parameters, **changed)
-        return type(self)(self.protocol.with_parameters(parameters), self.aim, sign=self.sign)
-
     def turned(self) -> "Poisoning":
         """Return the same, pushed the other way."""
         return type(self)(self.protocol, self.aim, sign=-self.sign)

@@ -23,7 +23,6 @@ _FORMULA: Final = re.compile(f"'*{_BEGINNING}", re.DOTALL)
 """A formula's beginning, and text that has been made inert before."""
 _INERT: Final = re.compile(f"'+{_BEGINNING}", re.DOTALL)
 _GROUP: Final = 3  # digits, between signs for thousands
-_DIGITS: Final = 9
 _ROUNDED: Final = 1e-12  # of a number
 _GROUPED: Final = re.compile(r"[1-9]\d{0,2}([.,]\d{3})+")
 _BEYOND: Final = "\0"  # where `csv` leaves entries beyond the header: no column is called so

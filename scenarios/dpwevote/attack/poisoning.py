@@ -102,18 +102,6 @@ class PoisonedVote(Poisoning):
             return 0.0
         return float(outcome.candidates[self.number].margin.standard_error)
 
-    def at_epsilon(self, epsilon: float) -> Poisoning:
-        """Return the same at another ε, split as before."""
-        before = self._parameters
-        if epsilon == before.epsilon:
-            return self
-        refuse(before.has_matrices, "epsilon", epsilon, f"{before.epsilon:g}, of its matrices")
-        changed: dict[str, float | None] = {"epsilon": epsilon}
-        for name in ("epsilon_weight", "epsilon_opinion"):
-            given: float | None = getattr(before, name)
-            changed[name] = None if given is None else given * epsilon / before.epsilon
-        return self.with_parameters(**changed)
-
     def _touched(self) -> list[Sequence[int]]:
         """Return for each phase the columns that count for this candidate."""
         parameters, number = self._parameters, self.number

@@ -57,7 +57,6 @@ _MOST_UNKNOWN: Final = 16
 _MOST_UNKNOWN_OF_FOUR: Final = 4
 _MOST_DRAWN: Final = 160
 _LEAST_TRIALS: Final = 10
-_MOST_BARS: Final = 16  # labels that a picture of one posterior has room for
 
 
 class DifferencingRole(Role, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
@@ -19,7 +18,6 @@ from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import TruthDiscovery
 from ....protocol.truth_discovery.codes import NO_TASK
-from ....protocol.truth_discovery.parameters import PRICES
 from ...attacks.poisoning import Choices, Poisoning
 
 _LEAST_SIGNAL: Final = 1e-8
@@ -138,12 +136,6 @@ class PoisonedTruths(Poisoning):
     def error_of_release(self, outcome: Any) -> float:
         noise = self.protocol.noise.on_counts
         return 0.0 if noise is None else math.sqrt(len(self._labels) * noise.noise_variance)
-
-    def at_epsilon(self, epsilon: float) -> "PoisonedTruths":
-        """Return the same at another ε of one answer, as the paper states it."""
-        given: dict[str, Any] = {**dict.fromkeys(PRICES), "epsilon": epsilon}
-        parameters = msgspec.structs.replace(self.protocol.parameters, **given)
-        return PoisonedTruths(self.protocol.with_parameters(parameters), self.aim, sign=self.sign)
 
     def _found(self, outcome: Any) -> int:
         label = self.aim.rpartition(_OF_TASK)[2]

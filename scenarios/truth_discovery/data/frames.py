@@ -22,7 +22,6 @@ COLUMNS = ("task", "worker", "label")
 
 _ANSWER_SET = "answer_set"  # a fourth column, where tasks have different answer sets: its labels, with `|` between them
 _MAX_NAMED = 5
-_TRUTHS = {bool, np.bool_}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
