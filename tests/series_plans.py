@@ -1,6 +1,11 @@
-"""A series of three votes as its file says it: one who joins, one who leaves, one who is away."""
+"""A series of three votes as its file says it: one joins, one leaves, one is away; and series that are held."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
+
+from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
+from psephos.scenarios.adversaries.role import Voted
 
 HEAD: Final = """
 protocol = "dpwevote"
@@ -35,3 +40,23 @@ weight = {ann = 2}
 """
 BUDGET: Final = "budget = 2\n"
 PERIOD: Final = 'budget_period = "7 days"\n'
+
+
+def hold(source: object, folder: Path, *settings: str) -> FinishedSeries:
+    """Hold all votes of a series."""
+    series = load_series(str(source), settings)
+    return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
+
+
+def voted_in(finished: FinishedSeries, members: Sequence[str] = ("server",)) -> list[Voted]:
+    """Return a series as its adversaries find it, with these members."""
+    votes: list[Voted] = []
+    for each in finished.held:
+        assert each.finished is not None
+        assert each.finished.happened is not None
+        scene, happened = each.finished.happened
+        number, paid, repeated = each.vote.number, each.paid, each.repeated
+        votes.append(
+            Voted(number=number, members=members, scene=scene, happened=happened, paid=paid, repeated=repeated)
+        )
+    return votes

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
+from psephos.scenarios import load_series, resolve_series
 from psephos.scenarios.adversaries.asker import AskerRole
 from psephos.scenarios.adversaries.over_votes import Belief, beliefs_over
-from psephos.scenarios.adversaries.role import Voted
 from runs import read_json
+from series_plans import hold, voted_in
 
 Write = Callable[[str, str], Path]
 
@@ -36,31 +36,6 @@ absent = ["partner-2"]
 """
 
 
-def hold(text: str, folder: Path, write: Write, *settings: str) -> FinishedSeries:
-    series = load_series(str(write("plan.toml", text)), settings)
-    return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
-
-
-def voted_in(finished: FinishedSeries) -> list[Voted]:
-    """Return a series as its adversaries find it."""
-    votes: list[Voted] = []
-    for each in finished.held:
-        assert each.finished is not None
-        assert each.finished.happened is not None
-        scene, happened = each.finished.happened
-        votes.append(
-            Voted(
-                number=each.vote.number,
-                members=["server"],
-                scene=scene,
-                happened=happened,
-                paid=each.paid,
-                repeated=each.repeated,
-            )
-        )
-    return votes
-
-
 def wanting(secret: str) -> AskerRole:
     return AskerRole(secret=secret)
 
@@ -73,7 +48,7 @@ def of(belief: Belief, name: str) -> list[float]:
 @pytest.mark.parametrize("secret", ["weight", "opinions"])
 def test_the_last_belief_is_the_posterior_of_all_votes_together(tmp_path: Path, write: Write, secret: str) -> None:
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", secret).replace('absent = ["partner-2"]\n', "")
-    votes = voted_in(hold(text, tmp_path / "out", write))
+    votes = voted_in(hold(write("plan.toml", text), tmp_path / "out"))
     role = wanting(secret)
     beliefs = beliefs_over(role.attack, votes)
     scene = votes[0].scene
@@ -90,7 +65,7 @@ def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, wri
     head, *votes_told = text.split("[[votes]]\n")
     told = (f'[[votes]]\nparameters = {{candidates = ["m{number}"]}}\n{own}' for number, own in enumerate(votes_told))
     text = head + "".join(told)
-    votes = voted_in(hold(text, tmp_path / "out", write))
+    votes = voted_in(hold(write("plan.toml", text), tmp_path / "out"))
     beliefs = beliefs_over(wanting("weight").attack, votes)
     belief = np.full(3, 1 / 3)
     for voted, after in zip(votes, beliefs, strict=True):
@@ -111,7 +86,7 @@ def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, wri
 def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, path: str) -> None:
     game = 'game = "board"\nepsilon_weight = 0.5\nepsilon_opinion = 0.5\n'
     text = HEAD + game + PARTNERS.replace("SECRET", "weight")
-    finished = hold(text, tmp_path / "out", write, f"transport={path}")
+    finished = hold(write("plan.toml", text), tmp_path / "out", f"transport={path}")
     first, second, third = beliefs_over(wanting("weight").attack, voted_in(finished))
     assert of(first, "partner-1") == pytest.approx(of(third, "partner-1"))
     assert second.probabilities == pytest.approx(third.probabilities)
@@ -119,7 +94,7 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     (lesson,) = finished.lessons
     assert "59 reports were repeated from earlier votes, and told nothing new" in lesson.sentences[0]
     # Without the game each vote tells more, at a price.
-    fresh = hold(text.replace('game = "board"\n', ""), tmp_path / "fresh", write, f"transport={path}")
+    fresh = hold(write("plan.toml", text.replace('game = "board"\n', "")), tmp_path / "fresh", f"transport={path}")
     beliefs = beliefs_over(wanting("weight").attack, voted_in(fresh))
     assert [each.epsilon for each in beliefs] == [0.5, 1.0, 1.5]
     assert beliefs[-1].surest > third.surest
@@ -127,7 +102,7 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
 
 def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write) -> None:
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight")
-    (lesson,) = hold(text, tmp_path / "out", write).lessons
+    (lesson,) = hold(write("plan.toml", text), tmp_path / "out").lessons
     for row in lesson.rows:
         assert float(row["surest belief"]) <= float(row["at most"]) + 1e-9
     assert [row["targets"] for row in lesson.rows] == [29, 30, 30]
@@ -136,12 +111,14 @@ def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write)
 def test_a_secret_that_changes_between_votes_adds_up_to_nothing(tmp_path: Path, write: Write) -> None:
     changed = "[votes.entries]\nweight = {partner-1 = 3, partner-3 = 1, partner-4 = 2, partner-5 = 3}\n"
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight") + changed
-    assert not hold(text, tmp_path / "out", write).lessons
+    assert not hold(write("plan.toml", text), tmp_path / "out").lessons
 
 
 def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Path, write: Write) -> None:
     text = PARTNERS.replace("SECRET", "weight")
-    finished = hold("budget = 2\n" + HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write, "quorum=0.01")
+    finished = hold(
+        write("plan.toml", "budget = 2\n" + HEAD + "epsilon = 1.0\n" + text), tmp_path / "out", "quorum=0.01"
+    )
     # After two votes all but partner-2 are out of budget: the third tells of it alone.
     assert [len(each.names) for each in finished.held] == [29, 30, 1]
     (lesson,) = finished.lessons
@@ -153,7 +130,7 @@ def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Pa
 
 def test_a_role_that_has_nothing_to_say_of_a_series_says_nothing(tmp_path: Path, write: Write) -> None:
     text = PARTNERS.replace('"server"', '"partner-1"').replace("SECRET", "weight")
-    finished = hold(HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write)
+    finished = hold(write("plan.toml", HEAD + "epsilon = 1.0\n" + text), tmp_path / "out")
     assert not finished.lessons
     assert not (tmp_path / "out" / "adversaries.json").exists()
 
@@ -161,7 +138,9 @@ def test_a_role_that_has_nothing_to_say_of_a_series_says_nothing(tmp_path: Path,
 def test_a_target_may_be_away_from_a_vote_or_be_refused_by_its_budget(tmp_path: Path, write: Write) -> None:
     target = 'secret = "weight"\ntarget = "partner-2"\n'
     text = PARTNERS.replace('secret = "SECRET"\n', target)  # who is away from the first vote
-    finished = hold("budget = 1.5\n" + HEAD + "epsilon = 1.0\n" + text, tmp_path / "out", write, "quorum=0.01")
+    finished = hold(
+        write("plan.toml", "budget = 1.5\n" + HEAD + "epsilon = 1.0\n" + text), tmp_path / "out", "quorum=0.01"
+    )
     assert [len(each.names) for each in finished.held] == [29, 1, 0]
     (lesson,) = finished.lessons
     assert [row["target"] for row in lesson.rows] == ["voted"]
@@ -172,7 +151,7 @@ def test_a_target_may_be_away_from_a_vote_or_be_refused_by_its_budget(tmp_path: 
 def test_members_who_are_away_have_no_part_in_a_vote(tmp_path: Path, write: Write) -> None:
     members = '["server", "partner-2", "partner-3"]'
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace('["server"]', members).replace("SECRET", "weight")
-    (lesson,) = hold(text, tmp_path / "out", write, "transport=array").lessons
+    (lesson,) = hold(write("plan.toml", text), tmp_path / "out", "transport=array").lessons
     assert [row["targets"] for row in lesson.rows] == [28, 28, 28]
     told = [read_json(tmp_path / "out" / f"vote-{number}" / "adversaries.json") for number in (1, 2)]
     assert [each[0]["who"] for each in told] == ["the cloud server and 1 partner", "the cloud server and 2 partners"]
@@ -184,7 +163,9 @@ def test_of_a_real_party_no_truth_is_told(tmp_path: Path, write: Write) -> None:
         'absent = ["partner-2"]\n', ""
     )
     real = '[[partners]]\npartner = "ann"\nweight = 1\nm = 1\n[[partners]]\npartner = "bob"\nweight = 2\nm = 0\n'
-    (lesson,) = hold(text.replace("[partners]\ncount = 30\n", real), tmp_path / "out", write, "transport=array").lessons
+    (lesson,) = hold(
+        write("plan.toml", text.replace("[partners]\ncount = 30\n", real)), tmp_path / "out", "transport=array"
+    ).lessons
     assert "the likeliest weight of ann is" in lesson.sentences[0]
     assert "the true one" not in lesson.sentences[0]
     assert not any("named" in column for column in lesson.rows[0])

@@ -17,21 +17,15 @@ from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, ru
 from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.series import load_series
-from psephos.scenarios.running.series_run import FinishedSeries, facts_of_votes, resolve_series, run_series
+from psephos.scenarios.running.series_run import facts_of_votes, resolve_series, run_series
 from psephos.scenarios.running.series_shown import draw_series, show_votes
 from psephos.scenarios.running.statements import trust_of
 from rich.console import Console
 from runs import read_json
-from series_plans import BUDGET, HEAD, PERIOD, PLAN
+from series_plans import BUDGET, HEAD, PERIOD, PLAN, hold
 
 PATHS = ("array", "memory", "tcp")
 SHIPPED = "housing-cooperative"
-
-
-def hold(source: object, folder: Path, *settings: str) -> FinishedSeries:
-    """Run a series without pictures."""
-    series = load_series(str(source), settings)
-    return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
 
 
 def left_by(source: object, folder: Path, *settings: str) -> Path:
