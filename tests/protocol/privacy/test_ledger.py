@@ -111,20 +111,6 @@ def test_a_report_shows_that_its_owner_took_part(event: PrivacyEvent) -> None:
         loss_of(0.5, relation=ADD_OR_REMOVE, event=event)
 
 
-def test_room_that_a_session_holds_is_no_other_session_s() -> None:
-    ledger = Ledger("ada", budget=Budget(epsilon=1.0))
-    held = ledger.reserve([loss_of(0.5), loss_of(0.25)])
-    assert (ledger.remaining, ledger.spent) == (0.25, 0.0)
-    with pytest.raises(BudgetExceededError):
-        ledger.reserve([loss_of(0.5)])
-    receipt = held.charge(loss_of(0.5), session="spring", phase="opinions")
-    assert (receipt.total, receipt.remaining) == (0.5, 0.5)
-    assert ledger.remaining == 0.25
-    held.release()
-    held.release()
-    assert ledger.remaining == 0.5
-
-
 def test_what_a_session_has_left_after_a_charge_is_all_that_it_gives_back() -> None:
     """Room that another session holds stays, however often and in whatever order they end."""
     ledger = Ledger("ada", budget=Budget(epsilon=8.0))
@@ -540,26 +526,6 @@ def test_totals_and_budgets_at_a_delta_hold_by_the_exact_law_of_mixed_losses(
 
 
 # Budgets with a δ
-
-
-def test_more_small_losses_fit_into_a_budget_with_a_delta() -> None:
-    """½Σε² + √(2 ln(1/δ) Σε²) of n losses at .01: at ε = 1, δ = 1e-6, 349 fit; of the pure sum 99."""
-
-    def admitted(delta: float) -> int:
-        ledger = Ledger("ada", budget=Budget(epsilon=1.0, delta=delta))
-        with pytest.raises(BudgetExceededError):
-            charge(ledger, *[loss_of(0.01)] * 1000)
-        assert ledger.spent <= 1.0
-        return len(ledger.entries)
-
-    def bound(number: int) -> float:
-        squares = number * 0.01**2
-        return squares / 2 + math.sqrt(2 * math.log(1e6) * squares)
-
-    assert admitted(0.0) == 99
-    number = admitted(1e-6)
-    assert bound(number) <= 1.0 < bound(number + 1)
-    assert number == 349
 
 
 def test_a_budget_with_a_delta_never_holds_less_than_the_pure_sum() -> None:
