@@ -1,11 +1,12 @@
 """Makers of small votes, preferences, rankings and surveys, with inputs for them."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from psephos.protocol import Inputs
+from psephos.protocol import Inputs, Phase, Tally
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.fair_voting import FairVoting, Rankings
 from psephos.protocol.fair_voting import Parameters as FairVotingParameters
@@ -17,6 +18,14 @@ from psephos.protocol.truth_discovery import Parameters as TruthDiscoveryParamet
 from psephos.protocol.truth_discovery import TruthDiscovery
 
 T = TypeVar("T")
+
+
+class AddedUp(Phase):
+    """A phase whose reports are added up."""
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        del earlier, public
+        return Tally(len(reports), reports.sum(axis=0))
 
 
 def as_usual(make: Callable[..., T], *first: Any, **usual: Any) -> Callable[..., T]:

@@ -23,6 +23,7 @@ from helpers import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from makers import AddedUp
 from psephos.protocol import Inputs, Phase, PhaseRules, SessionRules, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Closed, Effect, Fail, Finish, Opened, SetDeadline
@@ -274,7 +275,7 @@ def _loss(relation: NeighboringRelation, model: TrustModel, event: Any) -> Priva
     return PrivacyLoss(mechanism="toy", event=event, unit="value", relation=relation, model=model, claimed=1.0)
 
 
-class Shown(Phase):
+class Shown(AddedUp):
     """Reports of which everybody may know whose there are."""
 
     def __init__(self) -> None:
@@ -282,22 +283,14 @@ class Shown(Phase):
         losses = [_loss(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL, mechanism.event)]
         super().__init__("shown", columns=range(1), mechanism=mechanism, losses=losses)
 
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
-
-class Hidden(CentralPhase):
+class Hidden(AddedUp, CentralPhase):
     """Values of which nobody may know how many there are."""
 
     def __init__(self) -> None:
         mechanism = VectorLaplace(scale=4.0, sensitivity=1, bound=100)
         losses = [_loss(ADD, TrustModel.CENTRAL, mechanism.event_of(1))]
         super().__init__("hidden", columns=range(1), bound=1, tally_mechanism=mechanism, losses=losses)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Mixed(PhasedProtocol[Count, Sum]):

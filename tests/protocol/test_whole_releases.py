@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import Session
-from makers import loss_of
+from makers import AddedUp, loss_of
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
 from psephos.protocol.arrays import IntArray, some_distinct
 from psephos.protocol.errors import BudgetExceededError, PrivacyError
@@ -58,7 +58,7 @@ def loss(epsilon: float, model: TrustModel = TrustModel.CENTRAL, part: PartLoss 
     return loss_of(epsilon, model=model, part=part)
 
 
-class Sum(CentralPhase):
+class Sum(AddedUp, CentralPhase):
     """A noisy sum of numbers up to 100."""
 
     def __init__(self, name: str = "sum") -> None:
@@ -67,9 +67,6 @@ class Sum(CentralPhase):
 
     def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
         return [range(TOP + 1)]
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Beside(Sum):
@@ -163,16 +160,13 @@ def test_a_client_whose_own_row_would_show_leaves_and_its_error_does_not_quote_i
     assert "37" not in str(of_arrays.value)
 
 
-class Flat(Phase):
+class Flat(AddedUp):
     """A local phase after it."""
 
     def __init__(self, name: str, part: PartLoss | None = None) -> None:
         response = GeneralizedRandomizedResponse(1.0, TOP + 1)
         losses = [loss(1.0, TrustModel.LOCAL, part)]
         super().__init__(name, columns=range(1), mechanism=response, losses=losses)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Again(Flat):
@@ -308,16 +302,13 @@ class FirstAlone(Prepared):
 def test_a_part_is_held_against_the_worst_place_with_all_others_known(
     mechanism: RowMechanism, width: int, whole: float, proven: float
 ) -> None:
-    class Answers(Phase):
+    class Answers(AddedUp):
         def __init__(self, part: float) -> None:
             own = loss(whole, TrustModel.LOCAL, PartLoss(unit="answer", claimed=part, proven=part))
             super().__init__("answers", columns=range(width), mechanism=mechanism, losses=[own])
 
         def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
             return [range(2)] * width
-
-        def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-            return Tally(len(reports), reports.sum(axis=0))
 
     Answers(proven).check_losses(())
     with pytest.raises(ConfigurationError, match="loss of answer must be at least"):
@@ -384,16 +375,13 @@ class LocalAnswers(_Three, Phase):
         super().__init__("three", columns=range(3), mechanism=GeneralizedRandomizedResponse(1.0, 11), losses=losses)
 
 
-class CentralAnswers(CentralPhase):
+class CentralAnswers(AddedUp, CentralPhase):
     def __init__(self, part: PartLoss) -> None:
         noise = VectorLaplace(10.0, 30, 1 << 40)
         super().__init__("three", columns=range(3), bound=10, tally_mechanism=noise, losses=[loss(3.0, part=part)])
 
     def values_of(self, public: Sequence[int]) -> Sequence[Sequence[int]]:
         return [range(11)] * 3
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class CentralAnswersApart(CentralAnswers):

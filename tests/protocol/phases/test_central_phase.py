@@ -15,7 +15,7 @@ from helpers import (
     make_vote,
     outcome_of_those_who_reported,
 )
-from makers import loss_of
+from makers import AddedUp, loss_of
 from psephos.agents.noise import SecureNoise
 from psephos.protocol import (
     Column,
@@ -121,17 +121,13 @@ class Census(PhasedProtocol[Nothing, Counts]):
         return Counts(tallies[-1].num_reports, tuple(tallies[-1].totals.reshape(-1).tolist()))
 
 
-class Question(Phase):
+class Question(AddedUp):
     """A local phase: yes or no."""
 
     def __init__(self) -> None:
         mechanism = GeneralizedRandomizedResponse(1.0, 2)
         losses = [loss_of(mechanism="k-RR", event=mechanism.event, unit="answer", claimed=1.0)]
         super().__init__("question", columns=range(2, 3), mechanism=mechanism, losses=losses)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 def inputs_of(*rows: Sequence[int]) -> Inputs:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from helpers import make_fair_vote, make_vote
-from makers import loss_of
+from makers import AddedUp, loss_of
 from polls import Ask, Settings, Shares
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.arrays import IntArray
@@ -25,15 +25,11 @@ LOSS = loss_of(mechanism="k-RR", event=FOUR_CHOICES.event, unit="answer", claime
 FREE = msgspec.structs.replace(LOSS, event=PureMechanism(0.0), claimed=0.0)
 
 
-class Sums(Phase):
+class Sums(AddedUp):
     """Adds the reports up."""
 
     def __init__(self, name: str, columns: range = range(2)) -> None:
         super().__init__(name, columns=columns, mechanism=FOUR_CHOICES, losses=[LOSS] * len(columns))
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +55,11 @@ class Echo(PostProcessed):
         return np.repeat(noisy.sum(axis=1)[:, None], self.times, axis=1)
 
 
-class Echoes(Phase):
+class Echoes(AddedUp):
     """Reports that are computed from noisy values."""
 
     def __init__(self, times: int) -> None:
         super().__init__("echoes", columns=range(2), mechanism=Echo(times), losses=[LOSS] * 2)
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        del earlier, public
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Nothing(msgspec.Struct, frozen=True):

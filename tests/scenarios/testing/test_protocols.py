@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 import stranger_faults
+from makers import AddedUp
 from polls import VOTERS, Ask, Poll, Settings, Shares
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
@@ -250,7 +251,7 @@ class Unwritten(RowMechanism):
         return GeneralizedRandomizedResponse(4 * self.epsilon, self.num_choices).randomize_row(values, uniforms)
 
 
-class Trusted(CentralPhase):
+class Trusted(AddedUp, CentralPhase):
     """Voters disclose the number of their drink, and the server publishes the sum with noise."""
 
     called: ClassVar[str] = "ask"
@@ -267,9 +268,6 @@ class Trusted(CentralPhase):
             claimed=settings.epsilon,
         )
         super().__init__(self.called, columns=range(1), bound=greatest, tally_mechanism=mechanism, losses=[loss])
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), reports.sum(axis=0))
 
 
 class Trusting(Poll):
