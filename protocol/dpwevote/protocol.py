@@ -143,7 +143,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
-        holdings = Holdings(places, np.stack(opinions, axis=1))
+        holdings = Holdings(places, np.stack(opinions).T)
         rows = self._variant.encode(holdings)
         levels = self._own_levels.encode(table, num_parties=len(places))
         return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows
@@ -359,6 +359,8 @@ def _places(
 
     With `within` it is that of the choice from which the number differs by the smallest share of the choice.
     """
+    if isinstance(entries, np.ndarray) and entries.strides == (0,) and len(entries) > 1:  # the same for all
+        return np.broadcast_to(_places(entries[:1], allowed, field=field, words=words, within=within), len(entries))
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
     choices = np.array(allowed)

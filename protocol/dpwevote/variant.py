@@ -215,7 +215,9 @@ class Variant(abc.ABC):
     def encode(self, holdings: Holdings) -> Inputs:
         """Return the rows of partners with these holdings: of public weights, group and place are the public ones."""
         if self._parameters.public_weights:
-            public = np.stack([self.groups_of(holdings.places), holdings.places]).T
+            public = np.zeros((2, len(holdings.places)), dtype=np.int64).T
+            if len(self._parameters.weights) > 1:  # of one weight nothing is to be looked up
+                public[:, 0], public[:, 1] = self.groups_of(holdings.places), holdings.places
             return Inputs(holdings.opinions * self.greatest_opinion, public)
         return Inputs(self.private_rows(holdings), np.empty((len(holdings.places), 0), dtype=np.int64))
 

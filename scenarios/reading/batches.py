@@ -440,8 +440,11 @@ def _entries(column: Any, kind: str) -> Entries:
     if kind == _NUMBER:
         is_flat = not (types.is_dictionary(column.type) or types.is_decimal(column.type))
         return column.to_numpy() if is_flat else column.to_pylist()
-    if kind == _TRUTH and not column.null_count:
+    if kind == _TRUTH and not column.null_count and types.is_dictionary(column.type):
         return column.cast(arrow.int8()).to_numpy()
+    if kind == _TRUTH and not column.null_count:
+        bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)  # unpacked at once, which no cast does
+        return np.unpackbits(bits, count=column.offset + len(column), bitorder="little")[column.offset :].view(np.int8)
     coded = column
     if column.null_count or not types.is_dictionary(column.type):
         own, missing = (arrow.binary(), b"") if kind == _BYTES else (arrow.string(), "")

@@ -448,3 +448,15 @@ def test_a_blank_line_after_each_row_makes_no_batch_of_it() -> None:
     found = list(files.batches(["weight", "roof"]))
     assert [batch.num_rows for batch in found] == [7, 7, 7, 7, 2]
     assert [batch.where(2) for batch in found] == [f"blank.csv line {3 + 2 * row}" for row in (1, 8, 15, 22, 29)]
+
+
+@pytest.mark.parametrize("as_dictionary", [False, True])
+def test_truths_are_read_wherever_a_batch_of_them_begins(*, as_dictionary: bool) -> None:
+    truths = [bool(own) for own in random.Random(4).choices([0, 1], k=70)]
+    column = pyarrow.array(truths)
+    table = pyarrow.table({"roof": column.dictionary_encode() if as_dictionary else column})
+    with pyarrow.OSFile("votes.arrow", "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    read = list(batches.TableFiles("votes.arrow", field="partners", columns={}).batches(["roof"]))
+    assert [batch.num_rows for batch in read] == [7] * 10
+    assert [bool(own) for batch in read for own in batch.table["roof"]] == truths
