@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Iterator, Sequence
+from time import process_time
 
 import trio
 from crowd_sessions import ANSWERS_OF_EACH, CrowdSession
@@ -45,12 +46,23 @@ def measure(*, quick: bool) -> Iterator[Row]:
                 f"{ratio:.2f}",
                 at_least(ratio, least),
             )
-    # A fresh protocol each time: what was found out about public rows is not known yet.
+    yield _crowd(has_target=not quick)
+
+
+def _crowd(*, has_target: bool) -> Row:
+    """Return what a crowd's message takes of CPU, in the session that takes least.
+
+    Each has a protocol of its own: what is found out about a public row is not known yet.
+    """
     crowds = [CrowdSession(_WORKERS) for _ in range(_TRIALS)]
-    seconds = min(timed(lambda crowd=crowd: crowd.run(MemoryTransport())) for crowd in crowds)
-    each = 1e6 * seconds / crowds[0].num_messages
-    what = f"truth discovery in memory, {_WORKERS:,} workers with {ANSWERS_OF_EACH} answers each, the fastest"
-    yield Row(what, f"{each:.1f} µs a message", goal=at_most(each, None if quick else _MOST_MICROSECONDS, unit=" µs"))
+    least = float("inf")
+    for crowd in crowds:
+        begin = process_time()
+        crowd.run(MemoryTransport())
+        least = min(least, 1e6 * (process_time() - begin) / crowd.num_messages)
+    what = f"truth discovery in memory, {_WORKERS:,} workers with {ANSWERS_OF_EACH} answers each"
+    goal = at_most(least, _MOST_MICROSECONDS if has_target else None, unit=" µs")
+    return Row(what, f"{least:.1f} µs of CPU a message", goal=goal)
 
 
 def run_raw(transcript: Transcript) -> None:
