@@ -260,7 +260,7 @@ def reproduce(
     own_findings = () if experiments.additions is None else tuple(experiments.additions(found))
     found = msgspec.structs.replace(found, paper_findings=tuple(experiments.on_paper(found)), own_findings=own_findings)
     _write(folder, found, page=page_of(paper, found))
-    drawn = experiments.pictures(found) if pictures else {}
+    drawn: Mapping[str, Picture] = experiments.pictures(found) if pictures else {}
     write_study(folder, _study_of(experiments, found, drawn=drawn))
     if pictures:
         tell("pictures")
