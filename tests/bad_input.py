@@ -87,7 +87,6 @@ ITEMS: Final = (
     "an unknown mechanism, objective, relation or reading",
     "an objective that is not known, that fails, or that a mechanism does not take",
     "a file whose numbers are not those of its header",
-    "prices or trials of curves that are none; curves of another protocol",
     "too few voters for the samples of Algorithm 2",
     "a calibration that a mechanism ignores; an ε that cannot be proven; a share of welfare outside (0, 1]",
     "a quorum where who takes part is private",

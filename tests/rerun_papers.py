@@ -34,7 +34,8 @@ def run_small(paper: Paper, path: Path, **options: Any) -> Reproduced:
 def check_folder(paper: Paper, reproduced: Reproduced, tables: Iterable[str]) -> None:
     """Check that a folder holds a CSV for each table, the whole and the summary."""
     found, path, _ = reproduced
-    assert {file.name for file in path.iterdir()} == {*(f"{t}.csv" for t in tables), "reproduction.json", "summary.md"}
+    of_all = {"claims.csv", "reproduction.json", "study.json", "summary.md"}
+    assert {file.name for file in path.iterdir()} == {*(f"{table}.csv" for table in tables), *of_all}
     assert (path / "summary.md").read_text(encoding="utf-8") == page_of(paper, found)
 
 

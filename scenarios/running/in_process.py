@@ -17,6 +17,7 @@ from ...protocol.rules import JOIN
 from ...protocol.server_machine import SessionResult
 from ...transports.abc import Channel, Transport
 from ...transports.faults import FaultyTransport
+from ...transports.memory import MemoryTransport
 
 __all__ = ["Strangers", "hold_in_process"]
 
@@ -143,13 +144,13 @@ class _Parties:
 
 
 def _connecting_at_once(transport: Transport, num_parties: int) -> int:
-    """Return how many parties connect at a time: of many some, which takes fewer turns of all tasks.
+    """Return how many parties connect at a time: of many some in memory, which takes fewer turns of all tasks.
 
-    Never so many that a party which leaves as it joins would not be missed before nearly all have joined; and one where
-    connections are told from each other by their order.
+    Never so many that a party which leaves as it joins would not be missed before nearly all have joined. Over
+    anything else it is one, since a listener may have room for few who wait.
     """
     some = min(_MOST_CONNECTING, num_parties // _PARTIES_FOR_EACH)
-    return 1 if isinstance(transport, FaultyTransport) else max(some, 1)
+    return max(some, 1) if isinstance(transport, MemoryTransport) else 1
 
 
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:

@@ -59,7 +59,7 @@ def test_without_a_known_truth_there_are_its_weights(psephos: Psephos) -> None:
     words = ("reproduce", "truth-discovery", "--answers", "mine.csv", "--no-pictures", "--no-report")
     ended = psephos(*words, "--out", "out")
     assert ended.status == 0, ended.err
-    assert sorted(path.name for path in Path("out").glob("*.csv")) == ["falls.csv", "figure-2.csv"]
+    assert sorted(path.name for path in Path("out").glob("*.csv")) == ["claims.csv", "falls.csv", "figure-2.csv"]
 
 
 def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
