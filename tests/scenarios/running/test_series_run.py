@@ -1,5 +1,6 @@
 """Series that are run: the same bits on every path, one ledger a person, and votes that go on without somebody."""
 
+import errno
 import io
 import json
 import math
@@ -7,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -216,6 +218,17 @@ def test_a_session_that_fails_stays_paid_and_the_next_one_is_held(tmp_path: Path
     assert finished.held[0].paid == {"ann": 1, "bob": 1, "eve": 0}
     assert paid_by(read_ledger(tmp_path / "out" / "vote-1")) == {"ann": 1, "bob": 1}
     assert paid_by(finished.accounts.entries) == {"ann": 4, "bob": 3, "eve": 1, "zoe": 3}
+
+
+@pytest.mark.parametrize("path", ["array", "memory"])
+def test_a_vote_whose_results_cannot_be_written_stays_paid(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    full = mock.Mock(side_effect=OSError(errno.ENOSPC, "the disk is full"))
+    monkeypatch.setattr("psephos.scenarios.running.run.write_outcome", full)
+    with pytest.raises(OSError, match="the disk is full"):
+        hold(write("plan.toml", HEAD + PLAN), tmp_path / "out", f"transport={path}")
+    assert paid_by(read_ledger(tmp_path / "out")) == {"ann": 1, "bob": 1, "eve": 1}
 
 
 @pytest.mark.few(most=1)
