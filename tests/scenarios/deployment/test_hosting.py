@@ -463,6 +463,18 @@ def test_a_host_that_is_refused_says_why_of_each_party(tmp_path: Path) -> None:
     assert rows == [f"{each.party},,,the host's key must be one of no other process" for each in parties]
 
 
+def test_what_a_host_leaves_of_a_party_s_wrong_entry_does_not_quote_it(tmp_path: Path) -> None:
+    """Its own terminal does."""
+    _, drawn = drawn_up(tmp_path)
+    (wrong,) = joinings(drawn, OF_HOSTS[0][:1], tmp_path / "keys" / "host 0", NOBODY_LISTENS)
+    wrong = dataclasses.replace(wrong, entries={**wrong.entries, "weight": "98765"})
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(ConfigurationError, match="98765"):
+        host_in_folder([wrong], folder, journal=None)
+    assert "weight must be" in (folder.path / "parties.csv").read_text(encoding="utf-8")
+    assert not [file.name for file in folder.path.iterdir() if b"98765" in file.read_bytes()]
+
+
 def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:
     with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
         sitting = journal.of("ann").sitting("0" * 32)
