@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError, SessionRules, SimulatedNoise, run_population
 from psephos.protocol.effects import Drop, Effect, Fail
 from psephos.protocol.phases import Inputs
-from psephos.protocol.population import release_tallies, run_batches, tally_places
+from psephos.protocol.population import draw_reports, release_tallies, run_batches, tally_places
 from psephos.protocol.tally import Merged, Tally
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.truth_discovery.reference import reference_run as run_truth_discovery
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.system import find_protocol, protocol_names
 from psephos.scenarios.testing import PROTOCOL_PROMISES, check_protocol
 from reference_runs import run_dpwevote, run_fair_voting, run_moral_preferences
@@ -213,6 +214,22 @@ def test_a_larger_session_gives_the_same_bits(seed: int, variant: str) -> None:
     assert wire.result is not None
     arrays = run_population(session.protocol, session.inputs, noise=session.fresh_noise(), batch_rows=7)
     assert (wire.result.outcome, wire.result.tallies) == (arrays.outcome, arrays.tallies)
+
+
+@pytest.mark.parametrize(
+    "name", ["breakfast", "moral-synthetic", "own-epsilon", "peer-grading", "private-groups", "trusted-count"]
+)
+def test_what_is_said_against_a_report_quotes_nothing_of_it(name: str) -> None:
+    """It goes into the server's log. Each number of a right report in turn is one that nobody reports."""
+    side = resolve(load_scenario(name))
+    noise = SimulatedNoise(1, session=name)
+    (phase,) = side.protocol.phases
+    report = draw_reports(phase, side.inputs, noise=noise, protocol=name, start=0)[0].tolist()
+    greatest = phase.mechanism.report_range[1] + 12_345_678_901
+    for place in range(len(report)):
+        with pytest.raises(ValueError, match=r"\w") as refused:
+            phase.check_report([*report[:place], greatest, *report[place + 1 :]], side.inputs.public[0].tolist())
+        assert str(greatest) not in str(refused.value)
 
 
 def _is_checkable(session: Session) -> bool:
