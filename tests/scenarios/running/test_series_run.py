@@ -252,8 +252,7 @@ def test_the_terminal_shows_votes_losses_and_who_had_no_budget(
 def test_a_series_is_drawn(tmp_path: Path) -> None:
     series = load_series(SHIPPED, ["transport=array"])
     finished = run_series(series, resolve_series(series), RunFolder(tmp_path / "out"), pictures=False)
-    svg, png = draw_series(series, finished, folder=tmp_path)
-    assert png.stat().st_size > 10_000
+    (svg,) = draw_series(series, finished, folder=tmp_path)
     text = svg.read_text(encoding="utf-8")
     for word in ("budget: refused above", "Dijkstra, Erdős", "in the 7 days up to each vote", "3  A shared garden"):
         assert word in text
