@@ -39,12 +39,18 @@ class Record:
             return cls(docs, {line["what"]: line for line in csv.DictReader(file)})
 
     def add(self, measured: Mapping[str, Sequence[Row]], *, day: dt.date, commit: str) -> None:
-        """Take what was measured now, and forget what its topics no longer measure."""
-        self._lines = {what: line for what, line in self._lines.items() if line["topic"] not in measured}
+        """Take what was measured now, and forget what its topics no longer measure.
+
+        A row of which a rival is missing stays as it was.
+        """
+        before = self._lines
+        self._lines = {what: line for what, line in before.items() if line["topic"] not in measured}
         for topic, rows in measured.items():
             for row in rows:
                 cells = (topic, *row.cells, day.isoformat(), commit)
-                self._lines[row.what] = dict(zip(_COLUMNS, cells, strict=True))
+                line = dict(zip(_COLUMNS, cells, strict=True))
+                is_skipped = line["met"].startswith("skipped")
+                self._lines[row.what] = before.get(row.what, line) if is_skipped else line
 
     def write(self, topics: Sequence[str]) -> None:
         """Write the file, topic by topic, and from it the page and its picture."""
