@@ -217,7 +217,7 @@ def test_a_larger_session_gives_the_same_bits(seed: int, variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["breakfast", "moral-synthetic", "own-epsilon", "peer-grading", "private-groups", "trusted-count"]
+    "name", ["moral-synthetic", "own-epsilon", "peer-grading", "private-groups", "trusted-count", "two-societies"]
 )
 def test_what_is_said_against_a_report_quotes_nothing_of_it(name: str) -> None:
     """It goes into the server's log. Each number of a right report in turn is one that nobody reports."""
