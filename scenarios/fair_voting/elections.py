@@ -19,6 +19,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
+    MaskedRankings,
     Objective,
     Parameters,
     RandomizedRankings,
@@ -28,6 +29,7 @@ from ...protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from ...protocol.fair_voting.lots import lot_of
 from ...protocol.fair_voting.reports import RankingReport
 from ...protocol.fair_voting.subsample import Subsample
+from ...protocol.fair_voting.utility_noise import share_quantiles
 from ...protocol.mechanisms import VectorLaplace, code_of_rankings
 from ...protocol.phases import Inputs
 from ...protocol.population import draw_reports
@@ -113,12 +115,14 @@ def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
     """Run all trials of a session, up to what the winner is elected by.
 
-    The vote is of any mechanism of public groups, but those that choose by qualities, for which see `choice_shares`,
-    and `masked`. Profiles are as many elections as trials, or one for all of them.
+    The vote is of any mechanism of public groups, but those that choose by qualities, for which see `choice_shares`.
+    Profiles are as many elections as trials, or one for all of them.
     """
     phase = vote.phase
     if isinstance(phase, RandomizedRankings):
         return _local(vote, phase, profiles, trials=trials, noise=noise)
+    if isinstance(phase, MaskedRankings):
+        return _masked(vote, phase, profiles, trials=trials, noise=noise)
     disclosed = vote.disclosed
     if disclosed.choice is None:
         return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
@@ -185,6 +189,17 @@ def _laplace(
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
     return _of_sums(noisy, phase.scoring, profiles)
+
+
+def _masked(
+    vote: FairVoting, phase: MaskedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
+) -> Release:
+    """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
+    sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
+    uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
+    drawn = share_quantiles(uniforms, planned=phase.share.planned, number=number)
+    drawn = np.rint(drawn * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
+    return _of_sums(sums + drawn, phase.scoring, profiles)
 
 
 def _sampled(
@@ -310,7 +325,7 @@ def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
 
 def _uniforms(
     vote: FairVoting,
-    phase: DisclosedRankings,
+    phase: DisclosedRankings | MaskedRankings,
     noise: SimulatedNoise,
     *,
     trials: int,
