@@ -10,7 +10,8 @@ The lattice holds all possible sums, or, where these are many, all but a share o
 (Hoeffding), around one of a few places, so that a chance does not depend on who else's is asked. Frequencies at which
 abs(φ) is below e^−40 whoever holds what are left out.
 
-Source: Hong (2013), who finds the law of a sum of unequal coins so.
+Source: Hong, On computing the distribution function for the Poisson binomial distribution, Computational Statistics and
+Data Analysis 2013, who finds the law of a sum of unequal coins so.
 """
 
 import contextlib

@@ -34,7 +34,7 @@ from ..privacy import local_loss
 from ..tally import Tally, TallyBlock
 from .outcome import WeightCount, WeightsOutcome
 from .two_reports import PublishedWeights, TwoReports
-from .variant import Offer, ReportSums, unit_of
+from .variant import MOST_UNITS, Offer, ReportSums, unit_of
 from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 _OPINIONS = (0, 1)
 # Splits that are tried: so many hundredths of the price go to the weight.
 _SPLITS = range(1, 100)
-_MOST_UNITS: Final = 1 << 20  # of a weight
 _MOST_KNOWN: Final = 1 << 12  # verdicts of public weights
 
 
@@ -149,7 +148,7 @@ class JointVariant(TwoReports):
         """A group's weight x in units of a lattice, the opinion o, and x·o, each times a number."""
         unit, is_public = unit_of(self._means), self._parameters.public_weights
         units = [int(mean / unit) for mean in self._means]
-        if units[-1] > _MOST_UNITS or (not is_public and isinstance(self._weight, FiniteChannel)):
+        if units[-1] > MOST_UNITS or (not is_public and isinstance(self._weight, FiniteChannel)):
             return None
         rows = self._rows(self._deciding, fraction=self._fraction)
         (no, yes), span = rows[0], units[-1] - units[0] or 1

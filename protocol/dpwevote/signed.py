@@ -35,7 +35,7 @@ from ..phases import Inputs, LeveledPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally, TallyBlock
 from .outcome import LevelCount
-from .variant import Errors, Holdings, Offer, ReportSums, Sums, Variant, unit_of
+from .variant import MOST_UNITS, Errors, Holdings, Offer, ReportSums, Sums, Variant, unit_of
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -69,9 +69,6 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
     if not issubclass(kind, SignedVariant):
         raise ValueError(f"variant {parameters.variant!r} does not report signed weights")  # noqa: TRY004  by its value
     return kind.report_of(signed_weights(parameters), parameters)
-
-
-_MOST_UNITS: Final = 1 << 20  # of an estimate
 
 
 class VotesPhase(LeveledPhase):
@@ -154,7 +151,7 @@ class SignedVariant(Variant):
         report, *others = self.reports
         apart = [estimate - report.estimates[0] for estimate in report.estimates]
         unit = unit_of(apart)
-        if others or max(map(abs, apart)) > _MOST_UNITS * unit:
+        if others or max(map(abs, apart)) > MOST_UNITS * unit:
             return None
         channel = np.array(report.mechanism.channel_matrix())[self._place_of_vote.reshape(-1)]
         times = np.array([int(own / unit) for own in apart], dtype=np.int64)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 
+MOST_UNITS: Final = 1 << 20
+"""Of which weights or estimates are multiples, where sums of reports are counted in them."""
+
+
 def unit_of(numbers: Iterable[Fraction]) -> Fraction:
     """Return the greatest number of which all of these are multiples; not all are 0."""
     exact = list(numbers)

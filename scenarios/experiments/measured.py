@@ -125,7 +125,7 @@ class MeasuredCell:
         return {name: own for name, own in found.items() if own is not None}
 
     @property
-    def told(self) -> dict[str, Summary]:
+    def best_summaries(self) -> dict[str, Summary]:
         """Each measure over the trials, refined where that is known."""
         return {**self.summaries, **self.refined}
 
@@ -186,7 +186,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_reached(self, cell: MeasuredCell) -> bool:
         """Return whether a cell has the mean so well."""
-        found = cell.told.get(self.measure)
+        found = cell.best_summaries.get(self.measure)
         return found is not None and max(found.high - found.mean, found.mean - found.low) <= self.error
 
 

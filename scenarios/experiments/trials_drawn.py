@@ -27,7 +27,7 @@ _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsi
 
 def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Picture | None:
     """Return the picture of trials, as many measures as fit, the most telling first; None if nothing was measured."""
-    told = [measure for measure in measures if any(measure.name in cell.told for cell in cells)]
+    told = [measure for measure in measures if any(measure.name in cell.best_summaries for cell in cells)]
     told.sort(key=lambda measure: measure.is_detail)
     if len(cells) == 1:
         return _picture_of_cell(cells[0], told)
@@ -61,7 +61,7 @@ def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> drawing
 
 
 def _means(cells: Sequence[MeasuredCell], measure: Measure) -> list[float]:
-    return [cell.told[measure.name].mean for cell in cells if measure.name in cell.told]
+    return [cell.best_summaries[measure.name].mean for cell in cells if measure.name in cell.best_summaries]
 
 
 def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
@@ -75,13 +75,13 @@ def _draw_cell(
     marks: dict[str, Mapping[str, Any]] = {}
     if events:
         axes = flat.pop(0)
-        summaries = [cell.told[measure.name] for measure in events]
+        summaries = [cell.best_summaries[measure.name] for measure in events]
         _draw_intervals(axes, range(len(events)), summaries)
         drawing.name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
         drawing.percent_scale(axes, "x")
         marks["share, and where it lies with 95 %"] = _INTERVAL
     for axes, measure in _panels(flat, others):
-        _draw_distribution(axes, _numbers(cell, measure), cell.told[measure.name])
+        _draw_distribution(axes, _numbers(cell, measure), cell.best_summaries[measure.name])
         drawing.clean(axes, title=title_of(measure.name), grid="y")
         drawing.percent_scale(axes)
         if measure.is_share:
@@ -152,11 +152,11 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
     }
     for axes, measure in _panels(panels.flat, measures):
         for name in names:
-            own = [cell for cell in cells if _series_of(cell, tied) == name and measure.name in cell.told]
+            own = [cell for cell in cells if _series_of(cell, tied) == name and measure.name in cell.best_summaries]
             own.sort(key=lambda cell: float(cell.settings[axis][1]))
             if own:
                 places = [float(cell.settings[axis][1]) for cell in own]
-                summaries = [cell.told[measure.name] for cell in own]
+                summaries = [cell.best_summaries[measure.name] for cell in own]
                 axes.errorbar(places, _means(own, measure), yerr=_reach(summaries), **looks[name])
         places = sorted({float(cell.settings[axis][1]) for cell in cells})
         if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
@@ -176,7 +176,11 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
 def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Marks:
     names = [drawing.fold(", ".join(value for _, value in cell.settings)) for cell in cells]
     for number, (axes, measure) in enumerate(_panels(panels.flat, measures)):
-        own = [(row, cell.told[measure.name]) for row, cell in enumerate(cells) if measure.name in cell.told]
+        own = [
+            (row, cell.best_summaries[measure.name])
+            for row, cell in enumerate(cells)
+            if measure.name in cell.best_summaries
+        ]
         _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own])
         drawing.name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
         axes.set_title(title_of(measure.name))

@@ -281,8 +281,8 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     said = measure.said or f"{title_of(measure.name)} is {{}}"
     trials = f"{number_of_trials(cells)} trials"
-    ordered = sorted(cells, key=lambda cell: cell.told[measure.name].mean)
-    least, most = (cell.told[measure.name] for cell in (ordered[0], ordered[-1]))
+    ordered = sorted(cells, key=lambda cell: cell.best_summaries[measure.name].mean)
+    least, most = (cell.best_summaries[measure.name] for cell in (ordered[0], ordered[-1]))
     if len(cells) == 1:
         if isinstance(least, Refined) and least.is_exact:
             return f"{said.format(written(least, measure))}, on average over all noise: by its exact law."
@@ -439,7 +439,7 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     rows: list[list[str]] = []
     losses = losses_of(cells)
     for cell, own in zip(cells, losses, strict=True):
-        found = [(measure, cell.told.get(measure.name)) for measure in leading]
+        found = [(measure, cell.best_summaries.get(measure.name)) for measure in leading]
         written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *map(_epsilon, own.values()), *written_])
     numbers = [*losses[0], *(title_of(measure.name) for measure in leading)]
