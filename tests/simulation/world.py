@@ -87,12 +87,12 @@ _DOWN_SECONDS: Final = 3.0
 _SILENT_SECONDS: Final = 20.0
 _PATIENCE_SECONDS: Final = 100.0
 _LONG_PATIENCE_SECONDS: Final = 2400.0
-"""More than any server is away whose faults pass, or all connections of a host are lost by chance; less than a phase
-waits that hides who takes part (`_HIDDEN_SECONDS`)."""
+"""More than any server is away whose faults pass, or all connections of a host are lost by chance."""
 _TODAY: Final = 1.8e9
 """Of a person's clock, as the world begins."""
-_HIDDEN_SECONDS: Final = 3000.0
-"""Of a phase that waits for its deadline, whose faults pass long before."""
+_HIDDEN_SECONDS: Final = 1e5
+"""Of a phase that hides who takes part, and so waits for its deadline: longer than a person looks for the server of an
+earlier session that has ended, which it does for `_LONG_PATIENCE_SECONDS`, and again after each crash."""
 
 
 class _Clock(trio.abc.Clock):
