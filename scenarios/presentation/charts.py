@@ -302,9 +302,9 @@ def _right_of(panel: Panel) -> float:
     return max(map(_width, ["", *_said(panel)])) + 3 * _GAP
 
 
-def _place(value: float, axis: Axis, start: float, end: float) -> float:
+def _place(value: float, reach: Ends, start: float, end: float) -> float:
     """Return where a value lies; what is out of sight, at an edge."""
-    low, high = axis.reach
+    low, high = reach
     part = float(value > 0) if math.isinf(value) else (value - low) / (high - low)
     return start + (end - start) * min(max(part, 0.0), 1.0)
 
@@ -340,8 +340,8 @@ class _Sheet:
 
     def _draw_panel(self, panel: Panel, box: tuple[float, float, float, float]) -> None:
         left, top, right, bottom = box
-        across = functools.partial(_place, axis=panel.x, start=left, end=right)
-        up = functools.partial(_place, axis=panel.y, start=bottom, end=top)
+        across = functools.partial(_place, reach=panel.x.reach, start=left, end=right)
+        up = functools.partial(_place, reach=panel.y.reach, start=bottom, end=top)
         most = self._most_ticks
         while sum(_width(words) + _GAP for words in panel.x.words(most).values()) > right - left and most > 1:
             most -= 1
@@ -449,4 +449,5 @@ def _mark(kind: str, x: float, y: float, half: float) -> str:
     if kind == "o":
         return f"M{x - half:.1f} {y:.1f}a{half} {half} 0 1 0 {2 * half} 0a{half} {half} 0 1 0 {-2 * half} 0Z"
     numbers = [half * float(number) for number in _CORNERS[kind].split()]
-    return "M" + "L".join(f"{x + a:.1f} {y + b:.1f}" for a, b in zip(numbers[::2], numbers[1::2], strict=True)) + "Z"
+    corners = [f"{round(x + a, 1):g} {round(y + b, 1):g}" for a, b in zip(numbers[::2], numbers[1::2], strict=True)]
+    return "M" + "L".join(corners) + "Z" * (len(corners) > 2)  # noqa: PLR2004  a line has no inside

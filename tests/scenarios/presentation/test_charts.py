@@ -171,6 +171,24 @@ def test_every_kind_of_mark_is_drawn_around_its_place(tmp_path: Path) -> None:
     )
 
 
+def test_a_scale_is_found_once_however_many_marks_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Axis] = []
+
+    def reach(axis: Axis) -> tuple[float, float]:
+        asked.append(axis)
+        return min(axis.seen, default=0.0), max(axis.seen, default=1.0)
+
+    monkeypatch.setattr(Axis, "reach", property(reach))
+    counts: list[int] = []
+    for number in (10, 1_000):
+        panel = Panel(x=Axis(), y=Axis(names=["one"]))
+        panel.line([0.001 * place for place in range(number)], [0] * number, marker="o", linestyle="none")
+        asked.clear()
+        saved(panel, tmp_path)
+        counts.append(len(asked))
+    assert counts[0] == counts[1]
+
+
 def test_pale_marks_at_one_place_are_one_and_as_dark_as_they_are_together(tmp_path: Path) -> None:
     panel = Panel(x=Axis(ends=(0.0, 1.0)), y=Axis(names=["one"]))
     panel.line([0.2, *[0.6] * 3], [0] * 4, marker="|", linestyle="none", alpha=0.5, color="#111111")

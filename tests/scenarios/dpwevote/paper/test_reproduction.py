@@ -350,7 +350,7 @@ def test_a_table_is_made_with_those_that_it_is_made_of(tmp_path: Path) -> None:
     found = again(
         tmp_path / "run", settings=["figure_4.partners=[10, 20]", "figure_4.epsilons=[1.0, 2.0]"], only=["gaps"]
     )
-    assert {path.stem for path in (tmp_path / "run").glob("*.csv")} == {"gaps", "figure-4"}
+    assert {path.stem for path in (tmp_path / "run").glob("*.csv")} == {"claims", "gaps", "figure-4"}
     assert [row["epsilon"] for row in found.gaps] == [1.0, 2.0]
     assert {row["num_partners"] for row in found.figure_4} == {10, 20}
     assert not found.table_3
