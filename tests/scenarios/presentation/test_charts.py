@@ -182,7 +182,7 @@ def test_a_scale_is_found_once_however_many_marks_there_are(tmp_path: Path, monk
     counts: list[int] = []
     for number in (10, 1_000):
         panel = Panel(x=Axis(), y=Axis(names=["one"]))
-        panel.line([0.001 * place for place in range(number)], [0] * number, marker="o", linestyle="none")
+        panel.line([place / (number - 1) for place in range(number)], [0] * number, marker="o", linestyle="none")
         asked.clear()
         saved(panel, tmp_path)
         counts.append(len(asked))
