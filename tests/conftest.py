@@ -259,7 +259,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     try:
         result = yield
         if quoted := quoting.found():
-            pytest.fail(f"nothing private may be quoted: {quoted}")
+            pytest.fail(f"what a test says and leaves may be no such thing: {quoted}")
         return result
     finally:
         if measuring is not None:

@@ -396,3 +396,16 @@ def test_an_outcome_without_a_presenter_is_told_by_its_own_fields() -> None:
         ("winner", "tea"),
         ("rounds", "3"),
     ]
+
+
+@pytest.mark.parametrize("hidden", [(), (1,), (2,), (3,), (1, 3), (1, 2, 3)])
+def test_a_series_counts_nobody_where_any_of_its_votes_hides_who_takes_part(
+    tmp_path: Path, write: Write, hidden: Sequence[int]
+) -> None:
+    votes = ("replace-one", "add-remove-one")
+    lines = "".join(f'[[votes]]\nparameters.relation = "{votes[vote in hidden]}"\n' for vote in (1, 2, 3))
+    text = (
+        f'protocol = "fair-voting"\nmade_up = true\n[parameters]\nepsilon = 1.0\nmechanism = "laplace"\n{lines}{GROUPS}'
+    )
+    (header, *_) = (left_by(write("votes.toml", text), tmp_path / "run") / "votes.csv").read_text().splitlines()
+    assert ("parties" in header.split(","), "refused_no_budget" in header.split(",")) == (not hidden,) * 2
