@@ -1,7 +1,9 @@
 """Series that are run: the same bits on every path, one ledger a person, and votes that go on without somebody."""
 
+import datetime as dt
 import errno
 import io
+import itertools
 import json
 import math
 import re
@@ -208,6 +210,19 @@ def test_no_window_of_a_series_holds_more_than_its_budget(tmp_path: Path, write:
         window = [paid for at, paid in held if at is not None and 0 <= (at - begin).days < 7]
         assert math.fsum(window) <= 2
     assert [number for number, (_, paid) in enumerate(held, start=1) if paid] == [1, 2, 5, 7, 9, 11]
+
+
+def test_a_window_is_of_time_that_passes_whatever_the_zones_of_its_votes(tmp_path: Path, write: Write) -> None:
+    """Clocks on walls are up to 26 hours apart; the second vote is within the first one's window, the third is not."""
+    first = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+    apart = dt.timedelta(), dt.timedelta(days=7, hours=-1), dt.timedelta(days=7)
+    head = "budget = 1\n" + PERIOD + 'transport = "array"\n' + HEAD.replace("}", ", m = 1}")
+    for hours in itertools.permutations((-12, 0, 14)):
+        zones = (dt.timezone(dt.timedelta(hours=each)) for each in hours)
+        times = ((first + later).astimezone(zone).isoformat() for later, zone in zip(apart, zones, strict=True))
+        votes = "".join(f"[[votes]]\nat = {at}\n" for at in times)
+        finished = hold(write("plan.toml", head + votes), tmp_path / str(hours))
+        assert [len(each.names) for each in finished.held] == [3, 0, 3], hours
 
 
 def test_a_session_that_fails_stays_paid_and_the_next_one_is_held(tmp_path: Path, write: Write) -> None:
