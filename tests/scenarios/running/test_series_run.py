@@ -16,12 +16,13 @@ import msgspec
 import pytest
 from bad_input import Psephos, Write, check_refused
 from psephos.protocol import ConfigurationError
+from psephos.protocol.errors import BudgetExceededError
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder
 from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.series import load_series
-from psephos.scenarios.running.series_run import facts_of_votes, resolve_series, run_series
+from psephos.scenarios.running.series_run import _without, facts_of_votes, resolve_series, run_series
 from psephos.scenarios.running.series_shown import draw_series, show_votes
 from psephos.scenarios.running.statements import trust_of
 from rich.console import Console
@@ -125,6 +126,22 @@ def test_the_quorum_is_of_all_who_are_there_and_not_of_those_with_budgets(tmp_pa
     assert hold(SHIPPED, tmp_path / "a", "quorum=0.57").held[2].finished is not None
     assert hold(SHIPPED, tmp_path / "b", "quorum=0.9").held[2].finished is None
     assert hold(SHIPPED, tmp_path / "c", "phases.opinions.quorum=0.9").held[2].finished is None
+
+
+@pytest.mark.parametrize("quorum", ["quorum=0.57", "quorum=0.3", "phases.opinions.quorum=0.57", "quorum=1"])
+def test_whoever_is_refused_lowers_no_quorum(quorum: str) -> None:
+    """Those who are left have to be as many as if all had room, in each phase, whoever of them leaves it later."""
+    series = load_series(SHIPPED, [quorum])
+    vote, side = series.votes[2], resolve_series(series)[2]
+    needed = {wait.name: wait.quorum for wait in side.rules.waits_of(side.protocol, num_parties=len(side.names))}
+    error = BudgetExceededError(requested=1, remaining=0, unit="vote")
+    for number in range(1, len(side.names)):
+        if len(side.names) - number < max(needed.values()):
+            break
+        rest = _without(side, vote, dict.fromkeys(side.names[:number], error))
+        waits = rest.rules.waits_of(rest.protocol, num_parties=len(rest.names))
+        assert {wait.name: wait.quorum for wait in waits} == needed
+        assert len(rest.names) == len(side.names) - number
 
 
 def test_a_masked_series_has_equal_files_on_every_path_and_goes_on_while_enough_have_budgets(
