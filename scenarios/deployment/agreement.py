@@ -48,6 +48,9 @@ class Agreement(msgspec.Struct, kw_only=True):
     losses: tuple[PrivacyLoss, ...]
     recalled: Mapping[str, Recalled] = {}
 
+    def __repr__(self) -> str:
+        return f"Agreement(terms={self.terms!r})"  # the row is nobody else's to read
+
     @property
     def cost(self) -> float:
         """ε proven of the whole session, for replace-one neighbors as a budget has it."""

@@ -33,7 +33,7 @@ class OwnFile:
     party: str
     roles: Sequence[str]
     header: Sequence[str]
-    rows: Sequence[tuple[int, Sequence[str]]]
+    rows: Sequence[tuple[int, Sequence[str]]] = dataclasses.field(repr=False)
 
     def entries(self) -> list[tuple[int, dict[str, str]]]:
         """Return each row by column, without the names, and where it stands.

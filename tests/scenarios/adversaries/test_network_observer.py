@@ -5,9 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.adversaries.network_observer import NetworkObserverRole, _told_by_sizes
 from psephos.scenarios.running.resolution import Local
 
 Stage = Callable[..., Local]
@@ -33,6 +35,21 @@ def test_numbers_as_short_as_can_be_would_tell_of_preferences(play: Play) -> Non
     assert row["bytes a number"] > 1
     assert 0.1 < row["bits if compact"] <= math.log2(12)
     assert row["right if compact"] > row["guessing"] + 0.05
+
+
+def test_numbers_that_are_sent_as_short_as_can_be_are_seen_to_tell(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is said of sizes is found from what phases send, and follows it."""
+    scene = stage("central", parties="voters={generator='normal', voters=12, records=20, features=6}").scene(seed=1)
+    (phase,) = scene.protocol.phases
+    attack, secret = NetworkObserverRole().attack(scene)
+    as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
+    assert as_sent.information == pytest.approx(0.0, abs=1e-9)
+    monkeypatch.setattr(type(phase.codec), "encode", lambda _, report: msgspec.msgpack.encode([*report]))
+    compact, _ = _told_by_sizes(scene, phase, attack, secret)
+    assert compact.information == pytest.approx(as_needed.information)
+    assert compact.success > compact.baseline + 0.05
 
 
 def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:

@@ -87,7 +87,14 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     game = 'game = "board"\nepsilon_weight = 0.5\nepsilon_opinion = 0.5\n'
     text = HEAD + game + PARTNERS.replace("SECRET", "weight")
     finished = hold(write("plan.toml", text), tmp_path / "out", f"transport={path}")
-    first, second, third = beliefs_over(wanting("weight").attack, voted_in(finished))
+    votes = voted_in(finished)
+    first, second, third = beliefs_over(wanting("weight").attack, votes)
+    for name in third.names:  # the report of the first vote in which it was there, whoever else's was new in that
+        voted = next(each for each in votes if name in each.scene.names)
+        attack, secret = wanting("weight").attack(voted.scene)
+        seen, place = voted.happened.seen(voted.scene, voted.scene.coalition(["server"])), voted.scene.names.index(name)
+        (alone,) = attack.posteriors([seen], np.array([place]), secret=secret).probabilities
+        assert of(third, name) == pytest.approx(alone), name
     assert of(first, "partner-1") == pytest.approx(of(third, "partner-1"))
     assert second.probabilities == pytest.approx(third.probabilities)
     assert [each.epsilon for each in (first, second, third)] == [0.5, 0.5, 0.5]

@@ -24,7 +24,14 @@ from psephos.protocol import ConfigurationError, Scope, SessionKind, SessionResu
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept_reports import ReceivedReports, seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
-from psephos.protocol.privacy import LedgerEntry, total_of
+from psephos.protocol.privacy import (
+    LedgerEntry,
+    NeighboringRelation,
+    PrivacyLoss,
+    RandomizedResponse,
+    TrustModel,
+    total_of,
+)
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
@@ -345,23 +352,29 @@ def test_parties_are_known_by_their_certificates_and_who_has_reported_two_weight
         game.read_kept(folder, "first", "other")
 
 
-def test_two_sessions_at_once_keep_one_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize("paid", [(False, False), (True, False), (True, True)])
+def test_two_sessions_at_once_keep_one_report(tmp_path: Path, paid: tuple[bool, bool]) -> None:
+    """Whichever of them pays: both would have drawn."""
     scope = Scope(kind="game", name="board", law=())
 
-    def drawn(report: int) -> Drawn:
+    def drawn(report: int, *, entries: Sequence[LedgerEntry]) -> Drawn:
         payload = msgspec.Raw(msgspec.msgpack.encode([report]))
         kept = Remembered(phase="weights", scope=scope, seal="")
         encoded = encode(Request(0, NIL)), encode(Report(0, payload))
-        return Drawn(step=0, request=encoded[0], report=encoded[1], entries=(), kept=kept)
+        return Drawn(step=0, request=encoded[0], report=encoded[1], entries=tuple(entries), kept=kept)
 
+    epsilon, relation, model = 0.5, NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL
+    how = {"mechanism": "k-RR", "event": RandomizedResponse(epsilon, 3), "unit": "weight", "claimed": epsilon}
+    loss = PrivacyLoss(**how, relation=relation, model=model)
+    charged = [LedgerEntry.of(loss, person="ann", session="vote", phase="weights")]
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)
         for sitting in (first, second):
             sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])
-        first.keep([drawn(1)])
+        first.keep([drawn(1, entries=charged[: paid[0]])])
         with pytest.raises(JournalError, match="has another report of phase 'weights' in game 'board'"):
-            second.keep([drawn(2)])
-        second.keep([drawn(1)])
+            second.keep([drawn(2, entries=charged[: paid[1]])])
+        second.keep([drawn(1, entries=())])
 
 
 def test_earlier_folder_that_is_none_is_refused(game: Game, psephos: Psephos) -> None:
