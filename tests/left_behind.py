@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+FILES: Final = ("run.json", "result.json", "ledger.jsonl", "events.jsonl", "losses.csv")
+"""What is held against each other."""
 _NEAR: Final = 1e-9  # of sums in floating point
 _LOSS: Final = ("phase", "mechanism", "relation", "unit", "model", "claimed", "proven")
 _OF_PEERS: Final = ("peer", "received", "missing", "asked", "reasons", "total")

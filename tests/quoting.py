@@ -30,6 +30,7 @@ from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.masking import MaskingParty
 from psephos.protocol.sides import Party
 from psephos.scenarios.deployment.agreement import Joining
+from psephos.scenarios.running import folder as run_folder
 from psephos.scenarios.running.folder import RunFolder
 
 _MOST: Final = 500  # rows, secrets and sentences that are kept of a test
@@ -48,12 +49,13 @@ _in_journals: Final[dict[bytes, str]] = {}
 _said: Final[dict[str, None]] = {}
 _refused: Final[dict[tuple[str, str, str], None]] = {}  # fields with what is allowed, and what was given
 _folders: Final[dict[Path, None]] = {}
+_written: Final[dict[Path, int]] = {}  # when each file was written by us: a test may damage it afterwards
 _journals: Final[dict[Path, None]] = {}
 
 
 def begin() -> None:
     """Forget what other tests had."""
-    for kept in (_private, _in_files, _in_journals, _said, _refused, _folders, _journals):
+    for kept in (_private, _in_files, _in_journals, _said, _refused, _folders, _written, _journals):
         kept.clear()
 
 
@@ -63,7 +65,7 @@ def found() -> str:
     if _private and (fault := next(quoted, "")):
         return fault
     for folder in _folders:
-        if fault := next(_faults_in(folder), "") or left_behind.fault_of(folder):
+        if fault := next(_faults_in(folder), "") or (_is_as_left(folder) and left_behind.fault_of(folder)):
             return fault
     return next(_faults_of_journals(), "")
 
@@ -79,10 +81,16 @@ def _faults_in(folder: Path) -> Iterator[str]:
         for own, kind in _in_files.items():
             if own in content and path.name not in _OF_TRUTHS and path.parent.name != "invitations":
                 yield f"{path.name} quotes {kind}"
-        if content and path.stat().st_mode & 0o077:
+        if path in _written and path.stat().st_mode & 0o077:
             yield f"{path.name} can be read by others"
         if is_partys and _refused:
             yield from _faults_of_reasons(path.name, content.decode(errors="replace"))
+
+
+def _is_as_left(folder: Path) -> bool:
+    """Return whether no test has changed what a run says of its privacy."""
+    files = [path for name in left_behind.FILES for path in folder.rglob(name)]
+    return all(_written.get(path) == path.stat().st_mtime_ns for path in files)
 
 
 def _faults_of_reasons(name: str, text: str) -> Iterator[str]:
@@ -120,6 +128,26 @@ def watch() -> None:
     _before(Joining, "__init__", lambda _, named: _keep_entries(named["entries"], named.get("choices", {})))
     _before(RunFolder, "__init__", lambda given, _: _folders.setdefault(given[1].absolute()))
     _before(JournalFile, "__init__", lambda given, _: _journals.setdefault(given[1]))
+    _around(RunFolder, "_open", lambda folder, name: folder.path / name)
+    _around(run_folder, "open_event_log", lambda path: path)
+
+
+def _around(owner: Any, name: str, path_of: Callable[..., Path]) -> None:
+    """Note when a file was written that is open in a block."""
+    right = getattr(owner, name)
+
+    @functools.wraps(right)
+    @contextlib.contextmanager
+    def noting(*args: Any, **given: Any) -> Iterator[Any]:
+        path = path_of(*args).absolute()
+        try:
+            with right(*args, **given) as opened:
+                yield opened
+        finally:
+            with contextlib.suppress(OSError):
+                _written[path] = path.stat().st_mtime_ns
+
+    _put(owner, name, right, noting)
 
 
 def _before(owner: Any, name: str, note: Callable[[Sequence[Any], Mapping[str, Any]], object]) -> None:
@@ -130,6 +158,10 @@ def _before(owner: Any, name: str, note: Callable[[Sequence[Any], Mapping[str, A
         note(args, given)
         return right(*args, **given)
 
+    _put(owner, name, right, noting)
+
+
+def _put(owner: Any, name: str, right: object, noting: object) -> None:
     setattr(owner, name, noting)
     for module in list(sys.modules.values()):  # what has imported it by its name
         if getattr(module, name, None) is right:

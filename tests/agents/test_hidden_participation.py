@@ -57,7 +57,8 @@ INPUTS = make_fair_inputs(HIDDEN, seed=4)
 class Observed:
     """What is seen of a session from outside: its log, its status in turn, its length, and what each voter heard.
 
-    `standings` are what those who watch the server are told, with when they were told it.
+    `standings` are what those who watch the server are told, with when they were told it; `knocks` what becomes of who
+    is nobody, and tries to come in, with when it tried.
     """
 
     log: list[Any]
@@ -67,6 +68,7 @@ class Observed:
     result: SessionResult | None
     endings: dict[str, object]
     standings: list[tuple[float, Standing]] = dataclasses.field(default_factory=list)
+    knocks: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
 
 class Silent(Deviation):
@@ -129,6 +131,31 @@ async def at_once(function: Callable[..., None], *arguments: object) -> None:
     function(*arguments)
 
 
+async def try_to_join(
+    address: str, transport: CertifiedTransport, hello: Hello, fingerprint: str, endings: dict[str, object]
+) -> None:
+    channel = await transport.connect(address, fingerprint=fingerprint)
+    await channel.send([encode(hello)])
+    answer = decode((await channel.receive())[0])
+    assert isinstance(answer, Abort)
+    endings[hello.party] = answer.reason
+
+
+async def knock(address: str, transport: CertifiedTransport, answers: list[tuple[float, str]]) -> None:
+    """Try to come in, as nobody on the roster, again and again."""
+    began = trio.current_time()
+    while True:
+        now = trio.current_time()
+        try:
+            channel = await transport.connect(address)
+            await channel.send([encode(msgspec.structs.replace(HELLO, party="mallory"))])
+            answer: object = decode((await channel.receive())[0])
+        except (OSError, trio.BrokenResourceError, trio.EndOfChannel) as error:
+            answer = type(error).__name__
+        answers.append((round(now - began, 6), repr(answer)))
+        await trio.sleep_until(now + 1.3)
+
+
 async def observe(
     present: Sequence[str],
     deviations: dict[str, Deviation] | None = None,
@@ -181,13 +208,6 @@ async def observe(
                 seen.standings.append((round(now - began, 6), rounded))
                 await trio.sleep(0.9)
 
-        async def try_to_join(address: str, hello: Hello, fingerprint: str) -> None:
-            channel = await transport.connect(address, fingerprint=fingerprint)
-            await channel.send([encode(hello)])
-            answer = decode((await channel.receive())[0])
-            assert isinstance(answer, Abort)
-            seen.endings[hello.party] = answer.reason
-
         began, began_at = trio.current_time(), time.time()
         with trio.fail_after(1000):
             async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
@@ -197,9 +217,11 @@ async def observe(
                         channel = DeviatingChannel(channel, deviations[name])
                     nursery.start_soon(take_part, name, client, channel)
                 for hello, fingerprint in strangers:
-                    nursery.start_soon(try_to_join, listening.address, hello, fingerprint)
+                    nursery.start_soon(try_to_join, listening.address, transport, hello, fingerprint, seen.endings)
                 if not skips_waiting:
                     nursery.start_soon(look_on)
+                if protocol.hides_participation and not skips_waiting:
+                    nursery.start_soon(knock, listening.address, transport, seen.knocks)
                 seen.result = await server.serve(listening, beside=[watch])
                 seen.seconds = trio.current_time() - began
                 nursery.cancel_scope.cancel()
@@ -240,7 +262,7 @@ async def test_it_looks_the_same_whoever_comes(
     assert seen.result is not None
     assert seen.endings == dict.fromkeys(present, seen.result.outcome)
     nobody = await observe(())
-    assert seen.standings == nobody.standings
+    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
     assert {standing.state.value for _, standing in seen.standings} == {"gathering", "collecting", "released"}
     _, last = seen.standings[-1]
     assert last.deadlines == {JOIN: JOINING, "rankings": JOINING + REPORTING}
@@ -267,6 +289,8 @@ async def test_it_looks_the_same_however_a_voter_behaves(
     """A fault names its sender nowhere, and who does not hang up, or may come back, keeps the server no longer."""
     seen = await observe(NAMES, {"bob": MISBEHAVES[how]}, keeps=keeps)
     assert outside(seen) == outside(EVERYBODY)
+    nobody = await observe((), keeps=keeps)
+    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
 
 
 MODE = Simulation("plans", SimulatedNoise(7, session="plans"))
