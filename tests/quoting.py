@@ -19,7 +19,7 @@ import contextlib
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,7 +138,7 @@ def _around(owner: Any, name: str, path_of: Callable[..., Path]) -> None:
 
     @functools.wraps(right)
     @contextlib.contextmanager
-    def noting(*args: Any, **given: Any) -> Iterator[Any]:
+    def noting(*args: Any, **given: Any) -> Generator[Any]:
         path = path_of(*args).absolute()
         try:
             with right(*args, **given) as opened:

@@ -4,13 +4,14 @@ import shutil
 import stat
 from pathlib import Path
 
+import platformdirs
 import pytest
 from journal_child import ABOUT, row
 from psephos.agents.journal_file import JournalFile, copy_journal, install_journal, read_own
 from psephos.agents.journal_format import About, Head, lock_file_of, read_journal
 from psephos.agents.witness import HeadFile, Witness
 from psephos.protocol.errors import ConfigurationError, JournalError
-from psephos.scenarios.deployment.journals import witness_of
+from psephos.scenarios.deployment.journals import HOST_FILE, default_journal, witness_of
 
 NAME = "journal.sqlite3"
 
@@ -219,6 +220,19 @@ def test_a_witness_that_cannot_be_is_named_with_what_helps(path: Path, tmp_path:
     for folder in (path.parent, path.parent / "within"):
         with pytest.raises(ConfigurationError, match="--witness must be another folder than the journal's"):
             witness_of(folder, path)
+
+
+@pytest.mark.parametrize("where", ["state", "state/of ann", "data", "data/of ann", "elsewhere"])
+@pytest.mark.parametrize("name", ["journal.sqlite", HOST_FILE])
+def test_wherever_a_journal_is_its_witness_is_in_no_folder_that_an_older_copy_takes_back(where: str, name: str) -> None:
+    known = {"state": platformdirs.user_state_path, "data": platformdirs.user_data_path}
+    place, _, below = where.partition("/")
+    of_user = known[place]("psephos", appauthor=False) if place in known else Path(place)
+    journal = (of_user / below / name).absolute()
+    assert (default_journal() == journal) == (where == "state" and name == "journal.sqlite")
+    told = witness_of(None, journal).folder
+    assert told.is_absolute()
+    assert not told.is_relative_to(journal.parent)
 
 
 def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a client agrees to, what it refuses before anything is drawn, and how it comes back."""
 
 import concurrent.futures
+import contextlib
 import json
 import re
 import socket
@@ -13,18 +14,19 @@ import msgspec
 import pytest
 import trio
 from deployments import ENTRIES, NOBODY_LISTENS, PATIENCE, SEED, Serving, invitations_of, report, serving, write_vote
-from psephos.agents.person_journal import PersonJournal
+from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import (
     BudgetExceededError,
     MalformedMessageError,
     PsephosError,
+    QuorumError,
     RemoteProtocolError,
     SessionAborted,
 )
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, encode
-from psephos.protocol.privacy import Budget, Ledger
+from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import (
     DEFAULT_BUDGET,
@@ -36,7 +38,7 @@ from psephos.scenarios.deployment import (
 )
 from psephos.scenarios.deployment.client import Heard
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.running.folder import RunFolder
+from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.verdicts import as_written
 from psephos.transports.addresses import format_address
 from psephos.transports.framing import encode_frames
@@ -272,6 +274,81 @@ def test_a_budget_by_periods_holds_by_the_times_in_the_journal_and_one_in_all_at
                 assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         assert journal.ledger("ann", None).spent == 2.0
+
+
+def invited(scenario: str) -> Invitation:
+    """Return ann's invitation to a simulation, with the id by which her journal knows it."""
+    charter = make_mode(Path(scenario).stem, seed=SEED).charter
+    return msgspec.structs.replace(invitation_to(scenario), session_id=charter.id)
+
+
+def break_off(scenario: str, folder: RunFolder, **kept: Any) -> None:
+    """Let ann report in the first phase of a vote in which nobody else does."""
+    with (
+        serving(scenario, "deadline_seconds=1000") as session,
+        session.connect() as bob,
+        session.connect() as cid,
+        concurrent.futures.ThreadPoolExecutor() as pool,
+    ):
+        passing = pool.submit(session.pass_deadline, "weights", num_received=1)
+        for name, peer in (("bob", bob), ("cid", cid)):
+            peer.hello(name, session=Path(scenario).stem)
+        with pytest.raises(QuorumError):
+            join_in_folder(joining_of(session.address, **kept), folder)
+        passing.result(PATIENCE)
+
+
+def test_whatever_a_party_comes_back_for_its_folder_says_what_its_journal_has(vote: str, tmp_path: Path) -> None:
+    """Of that session, and of no other; whether it hears it from the journal, or from nobody any more."""
+    scenarios = [str(tmp_path / f"vote-{number}.toml") for number in range(3)]
+    for scenario in scenarios:
+        Path(scenario).write_text(Path(vote).read_text(encoding="utf-8"), encoding="utf-8")
+    path = tmp_path / "ann.sqlite"
+    told: list[tuple[str, list[LedgerEntry]]] = []
+    with PersonJournal.open(path, now=0.0, clock=lambda: 1_900_000_000.0) as journal:
+        kept: dict[str, Any] = {"journal": journal, "budget": 5.0, "budget_period_seconds": 1e6}
+        break_off(scenarios[0], RunFolder(tmp_path / "broken"), **kept)
+        told.append(("vote-0", read_ledger(tmp_path / "broken")))
+        for number, scenario in enumerate(scenarios[1:], start=1):
+            with serving(scenario) as session:
+                others = [session.join(name) for name in ("bob", "cid")]
+                folder = RunFolder(tmp_path / f"held-{number}")
+                join_in_folder(joining_of(session.address, **kept), folder)
+                assert all(other.result(PATIENCE) for other in others)
+            told.append((f"vote-{number}", read_ledger(folder.path)))
+        for number, scenario in enumerate(scenarios):
+            again = joining_of(NOBODY_LISTENS, invitation=invited(scenario), patience_seconds=0.01, **kept)
+            folder = RunFolder(tmp_path / f"again-{number}")
+            with contextlib.nullcontext() if number else pytest.raises(OSError, match="failed"):
+                join_in_folder(again, folder)
+            told.append((f"vote-{number}", read_ledger(folder.path)))
+    sessions = read_sessions(path)[1].values()
+    entries = {each.first.session: list(each.entries) for each in sessions if each.first is not None}
+    assert {name: len(own) for name, own in entries.items()} == {"vote-0": 1, "vote-1": 2, "vote-2": 2}
+    assert told == [(name, entries[name]) for name, _ in told]
+
+
+@pytest.mark.parametrize(("in_all", "is_enough"), [(2.0, True), (1.9, False), (1.5, False)])
+def test_whoever_left_and_spent_elsewhere_comes_back_for_no_more_than_is_left(
+    vote: str, tmp_path: Path, in_all: float, *, is_enough: bool
+) -> None:
+    """A session of which a half is drawn, another one that cost 1, and now the other half: within either budget."""
+    first, second = (str(tmp_path / f"vote-{number}.toml") for number in range(2))
+    for scenario in (first, second):
+        Path(scenario).write_text(Path(vote).read_text(encoding="utf-8"), encoding="utf-8")
+    budgets = {"budget": in_all}, {"budget": 1.0, "budget_period_seconds": 60.0, "budget_in_all": in_all}
+    for number, budget in enumerate(budgets):
+        path, now = tmp_path / f"{number}.sqlite", [1_900_000_000.0]
+        with PersonJournal.open(path, now=0.0, clock=lambda now=now: now[0]) as journal:
+            break_off(first, RunFolder(tmp_path / f"broken-{number}"), journal=journal)
+            with serving(second) as session:
+                others = [session.join(name) for name in ("bob", "cid")]
+                join_as(session.address, journal=journal)
+                assert all(other.result(PATIENCE) for other in others)
+            now[0] += 100
+            again = {"invitation": invited(first), "patience_seconds": 0.01, "journal": journal, **budget}
+            with pytest.raises(OSError, match="failed") if is_enough else pytest.raises(BudgetExceededError):
+                join_as(NOBODY_LISTENS, **again)
 
 
 def test_an_invitation_is_an_agreement_to_its_price(vote: str) -> None:

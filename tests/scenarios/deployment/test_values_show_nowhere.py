@@ -216,11 +216,17 @@ def check_alike(left: Sequence[Mapping[str, str]]) -> None:
 
 
 class Vote(Held):
-    """The weighted vote of three partners."""
+    """The weighted vote of three partners, whose values the server's own copy of the scenario may have as well."""
 
-    def __init__(self, folder: Path, *settings: str) -> None:
+    def __init__(self, folder: Path, *settings: str, entries: Mapping[str, Mapping[str, str]] = ENTRIES) -> None:
         folder.mkdir()
-        super().__init__(folder, write_vote(folder), *settings)
+        rows = (f"{{partner = '{name}', {', '.join(map(' = '.join, own.items()))}}}" for name, own in entries.items())
+        path = Path(write_vote(folder))
+        text = path.read_text(encoding="utf-8").replace(
+            'partners.file = "three.csv"', f"partners = [{', '.join(rows)}]"
+        )
+        path.write_text(text, encoding="utf-8")
+        super().__init__(folder, str(path), *settings)
 
 
 WRONG: Final = {
@@ -298,9 +304,10 @@ def test_a_report_that_is_none_is_refused_without_its_numbers(
     check_alike(left)
 
 
-def of_journal(path: Path) -> list[tuple[str, str | None, int]]:
-    """Return what a journal holds but for its contents."""
-    return [(row.kind, row.key, len(row.body)) for row in read_journal(path, kind=("person", "host", "session")).rows]
+def of_journal(path: Path) -> str:
+    """Return what a journal says of itself, and what it holds but for its contents."""
+    about, rows, _ = read_journal(path, kind=("person", "host", "session"))
+    return f"{_CHANGES.sub('', repr(about))}, {sorted((row.kind, str(row.key), len(row.body)) for row in rows)}"
 
 
 HOSTED: Final[Mapping[str, Sequence[Mapping[str, str]]]] = {
@@ -316,8 +323,10 @@ def test_what_a_host_s_parties_hold_shows_in_nothing_that_is_left(tmp_path: Path
     enroll("org", tmp_path / "keys" / "org", parties=[*ENTRIES])
     left: list[dict[str, str]] = []
     for number, own in enumerate(HOSTED[changed]):
-        held = Vote(tmp_path / str(number), f"deadline_seconds={DEADLINE}")
-        left.append(hosted({name: {**each, **own} for name, each in ENTRIES.items()}, held, tmp_path / "keys"))
+        entries = {name: {**each, **own} for name, each in ENTRIES.items()}
+        known = ENTRIES if changed.startswith("what is no") else entries
+        held = Vote(tmp_path / str(number), f"deadline_seconds={DEADLINE}", entries=known)
+        left.append(hosted(entries, held, tmp_path / "keys"))
     assert ("must be" in left[0]["host/parties.csv"]) == changed.startswith("what is no")
     check_alike(left)
 
@@ -353,5 +362,5 @@ def hosted(entries: Mapping[str, Mapping[str, str]], held: Held, keys: Path) -> 
             host_in_folder(parties, RunFolder(folder / "host"), journal=journal)
         except ConfigurationError:  # nobody was let out with what is none
             held.pass_time()
-    rows = of_journal(folder / "host.sqlite"), of_journal(folder / "server.sqlite")
-    return {**held.left(), "journals": repr([sorted(own, key=repr) for own in rows])}
+    journals = {file: of_journal(folder / file) for file in ("host.sqlite", "server.sqlite")}
+    return {**held.left(), **journals}
