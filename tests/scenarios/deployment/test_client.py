@@ -346,7 +346,12 @@ def test_whoever_left_and_spent_elsewhere_comes_back_for_no_more_than_is_left(
                 join_as(session.address, journal=journal)
                 assert all(other.result(PATIENCE) for other in others)
             now[0] += 100
-            again = {"invitation": invited(first), "patience_seconds": 0.01, "journal": journal, **budget}
+            again: dict[str, Any] = {
+                "invitation": invited(first),
+                "patience_seconds": 0.01,
+                "journal": journal,
+                **budget,
+            }
             with pytest.raises(OSError, match="failed") if is_enough else pytest.raises(BudgetExceededError):
                 join_as(NOBODY_LISTENS, **again)
 
