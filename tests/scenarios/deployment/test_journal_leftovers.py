@@ -4,6 +4,7 @@ A process is killed before each of its calls that change a file, by the system o
 whole or are not (`agents/test_journal_file.py` kills within them). Then its owner does what psephos says, and no more.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -17,12 +18,14 @@ from typing import Any, Final
 import journal_care_child
 import pytest
 from journal_sessions import NOW, SESSIONS, SPENT, change_about
+from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import copy_journal
 from psephos.agents.journal_format import lock_file_of
-from psephos.agents.person_journal import PersonJournal
+from psephos.agents.person_journal import PersonJournal, Sitting
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
-from psephos.protocol.records import PhaseOpened
+from psephos.protocol.records import PhaseOpened, Reserved
+from psephos.scenarios.deployment.journal_care import back_up, restore
 from small_disks import small_disk
 from thoroughness import IS_FULL, draws
 
@@ -94,6 +97,55 @@ def test_a_journal_that_an_older_version_moved_has_a_way_on_at_both_places(
             assert psephos("journal", "leave", "nothing", "--journal", place).err.startswith(OPENED)
         with PersonJournal.open(place, now=NOW) as journal:
             assert journal.ledger("me", None).spent == (0 if is_empty else SPENT)
+
+
+SOURCES: dict[str, Callable[[Path, Path], object]] = {
+    "a backup": back_up,
+    "a copy of the file": shutil.copyfile,
+    "a copy without its lock": copy_journal,
+}
+
+
+@pytest.mark.parametrize("how", SOURCES)
+@pytest.mark.parametrize("is_hosts", [False, True])
+@pytest.mark.parametrize("times", [1, 2])
+def test_whatever_a_journal_was_restored_from_no_session_in_it_is_joined_again(
+    tmp_path: Path, how: str, times: int, *, is_hosts: bool
+) -> None:
+    """Nor after another restoration, or when new sessions have been kept: a report may have been drawn meanwhile."""
+    path, source = tmp_path / "journal.sqlite", tmp_path / "source.sqlite"
+
+    def sit(session_id: str) -> Sitting:
+        with contextlib.ExitStack() as opened:
+            if is_hosts:
+                host = opened.enter_context(HostJournal.open(path, now=NOW, clock=lambda: NOW))
+                return kept_in(host.of("ann"), session_id)
+            return kept_in(opened.enter_context(PersonJournal.open(path, now=NOW)), session_id)
+
+    def kept_in(journal: PersonJournal, session_id: str) -> Sitting:
+        sitting = journal.sitting(session_id)
+        if not sitting.records:
+            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])
+        return sitting
+
+    known = [f"session {number}" for number in range(3)]
+    for session_id in known:
+        sit(session_id)
+    for time in range(times):
+        source.unlink(missing_ok=True)
+        SOURCES[how](path, source)
+        for file in tmp_path.glob("journal.sqlite*"):
+            file.unlink()
+        restore(source, path, accepts_unknown_losses=True)
+        for session_id in known:
+            with pytest.raises(JournalError, match=f"session {session_id} may have gone on"):
+                sit(session_id)
+        for number in range(2):  # and another process
+            assert sit(f"new {time} {number}").records
+        known += [f"new {time} {number}" for number in range(2)] * (time + 1 < times)
+    for session_id in known:
+        with pytest.raises(JournalError, match="may have gone on"):
+            sit(session_id)
 
 
 def test_a_servers_journal_that_is_damaged_or_gone_is_not_to_be_restored_from_a_backup(tmp_path: Path) -> None:
