@@ -1,6 +1,7 @@
 """A journal's file under faults: nothing that was kept is lost, nothing half, and nothing is read that was not kept."""
 
 import contextlib
+import functools
 import os
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import hypothesis
 import journal_child
@@ -231,6 +233,33 @@ def test_a_synchronization_that_fails_ends_the_journal_until_it_is_opened_anew(
     rows = kept(path).rows
     assert rows == [row(number) for number in range(len(rows))]
     assert len(rows) in {2, 3}
+
+
+class Noting(sqlite3.Connection):
+    """A connection that notes, as it is closed, how it has synchronized, and how much it has changed."""
+
+    closed: ClassVar[list[tuple[int, int, int]]] = []
+
+    def close(self) -> None:
+        settings = (self.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync"))
+        self.closed.append((*settings, self.total_changes))
+        super().close()
+
+
+def test_whatever_writes_a_journal_synchronizes_each_commit(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a loss of power takes back commits whose reports have left. By SQLite 2 is FULL; 1 is now and then."""
+    monkeypatch.setattr(sqlite3, "connect", functools.partial(sqlite3.connect, factory=Noting))
+    Noting.closed.clear()
+    fill(path, 2)
+    backup, other = path.with_name("backup"), path.with_name("other")
+    copy_journal(path, backup, backup_of=1)
+    install_journal(backup, other, kind=ABOUT.kind, backup_of=0)
+    journal, _ = JournalFile.open(other, ABOUT)
+    with journal:
+        journal.append([row(2)])
+    writing = [settings for *settings, changes in Noting.closed if changes]
+    assert len(writing) >= 4
+    assert writing == [[2, 1]] * len(writing)
 
 
 @pytest.mark.few(most=1)
