@@ -343,9 +343,16 @@ def test_a_page_has_no_report_of_anybody_and_no_name_of_a_party(psephos: Psephos
     words = ("--set", f"partners={path}", "--set", "noise=secure", "--set", "made_up=false")
     ended = psephos("run", "consortium", *words, "--out", "out")
     assert (ended.status, ended.err) == (0, "")
-    page = Path("out", REPORT).read_text(encoding="utf-8")
-    assert "Zebra" not in page
-    assert "tallies" not in page
+    run, events = Path("out/run.json"), Path("out/events.jsonl")
+    left = {"event": "party_dropped", "peer": "Zebra1", "reason": "Zebra1 says something else"}
+    for told in ({}, {"parties_without_outcome": {"Zebra1": "it left", "Zebra2": "the connection was lost"}}):
+        run.write_text(json.dumps(json.loads(run.read_bytes()) | told), encoding="utf-8")
+        write_report(Path("out"))
+        page = Path("out", REPORT).read_text(encoding="utf-8")
+        assert "Zebra" not in page
+        assert "tallies" not in page
+        with events.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(left) + "\n")
     assert "<dd><bdi>secure</bdi></dd>" in page
 
 
