@@ -11,7 +11,7 @@ import pytest
 from liars import BoxThatDoesNotOpen, hold, with_liars
 from masking_dealer import PRIMITIVES, Dealer, keys_of, secret_of, total_of_rows
 from psephos.agents.masking import Cryptography
-from psephos.protocol.masking import Check, Claims, MaskingMove, MaskingParty
+from psephos.protocol.masking import Check, Claims, Deal, Keys, MaskingMove, MaskingParty
 from psephos.protocol.masking.party import mask_of, mask_of_seed
 from psephos.protocol.masking.scalars import (
     ORDER,
@@ -39,6 +39,7 @@ class Watched(Cryptography):
         self.keys: list[bytes] = []
         self.sealed: list[bytes] = []
         self.derived: dict[bytes, tuple[bytes, bytes]] = {}
+        self.asked: set[tuple[bytes, bytes]] = set()
 
     def known(self, secret: bytes) -> bytes:
         assert secret in self.secrets, "a secret that others know"
@@ -56,6 +57,8 @@ class Watched(Cryptography):
         return lambda public: self.made(agree(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
+        assert (secret, info) not in self.asked, "one secret that is made for two things"
+        self.asked.add((secret, info))
         derived = self.made(super().derive(self.known(secret), info, length))
         assert self.derived.setdefault(derived, (secret, info)) == (secret, info)
         return derived
@@ -137,12 +140,22 @@ def test_no_number_of_a_mask_is_another_one_s_however_wide_a_row_is() -> None:
 
 
 def test_no_nonce_serves_for_two_proofs() -> None:
-    """Else two responses tell the key of boxes. All runs are of the same roots, as from older copies of a journal."""
+    """Else two responses tell the key of boxes. All runs are of the same roots, as from older copies of a journal.
+
+    Nor is a nonce any other secret whose point is said: of such a one a single response tells the key.
+    """
     proofs: dict[tuple[int, bytes], bytes] = {}
     num_claims = 0
     for liar in (1, 3):
         dealer = with_liars(Dealer(len(ROWS), THRESHOLD), {liar: BoxThatDoesNotOpen})
         hold(dealer, ROWS, liars=[liar])
+        points = {
+            point
+            for said in dealer.said.values()
+            if isinstance(said, Keys | Deal)
+            for point in ((said.of_masks, said.of_boxes) if isinstance(said, Keys) else (said.blinding, said.seed))
+        }
+        assert len(points) == 4 * len(ROWS)
         for (place, move), said in dealer.said.items():
             own = [said.possession] if isinstance(said, Check) else []
             if isinstance(said, Claims):
@@ -153,4 +166,5 @@ def test_no_nonce_serves_for_two_proofs() -> None:
                 less = PRIMITIVES.times(opposite, keys_of(dealer, place).of_boxes)
                 drawn = PRIMITIVES.plus(PRIMITIVES.base(proof[SCALAR_BYTES:]), less)
                 assert proofs.setdefault((place, drawn), proof) == proof, move
+                assert drawn not in points, move
     assert num_claims >= 2

@@ -18,7 +18,9 @@ from liars import (
     ConspiratorWhoOpensNothing,
     ConspiringAboutItsKey,
     ConspiringDealer,
+    Draft,
     FalseAccuser,
+    LyingDealer,
     SilentAccuser,
     TellerOfAnotherShare,
     UnsignedConfirmation,
@@ -26,20 +28,24 @@ from liars import (
     hold,
     with_liars,
 )
-from masking_dealer import Dealer, total_of_rows
+from masking_dealer import PRIMITIVES, Dealer, check_of, keys_of, total_of_rows
 from psephos.protocol import LocalProtocolError, QuorumError, RemoteProtocolError
 from psephos.protocol.masking import (
     Circle,
+    Deal,
     Evidence,
     Excluded,
     MaskingMove,
     MaskingParty,
     MaskingState,
     Survivors,
+    deals,
     graph,
     server,
+    verdict,
 )
 from psephos.protocol.masking.evidence import NoSecret, WrongBox, WrongDeal, WrongKeys, WrongOpening, WrongShare
+from psephos.protocol.masking.scalars import _test_of, is_of_one_polynomial  # pyright: ignore[reportPrivateUsage]  as a liar would
 from thoroughness import draws
 
 NUMBER = 10
@@ -75,6 +81,48 @@ def test_who_lies_alone_is_named_and_all_others_stay(kind: type[MaskingParty], d
     named = hold(with_liars(dealer, {1: kind}), ROWS, liars=[1])
     assert {place: [*map(type, evidence)] for place, evidence in named.items()} == {1: [KIND_OF[kind]]}
     check(dealer, [1], out=[1], lost=[] if kind in TELLERS else [1])
+
+
+class KnowsTheTest(LyingDealer):
+    """Changes two values of h so that they pass a test by the word that a seed expands to."""
+
+    seed: bytes
+
+    def change(self, draft: Draft) -> None:
+        place = {number: holder for holder, number in draft.numbers.items()}
+        numbers = tuple(sorted(place))
+        word = _test_of(numbers, self._rules.needed, self.seed)
+        one, other = len(numbers) - 2, len(numbers) - 1  # none by which h(0) is found
+        draft.in_h[place[numbers[one]]][2] += word[other]
+        draft.in_h[place[numbers[other]]][2] -= word[one]
+
+
+def test_no_dealer_knows_beforehand_by_what_its_deal_is_tested(dealer: Dealer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the server's seed nor a verdict's is one that an honest deal, or the same lie before, was tested by."""
+    seeds: set[bytes] = set()
+
+    def watched(values: Mapping[int, int], needed: int, *, seed: bytes) -> bool:
+        seeds.add(seed)
+        return is_of_one_polynomial(values, needed, seed=seed)
+
+    monkeypatch.setattr(deals, "is_of_one_polynomial", watched)
+    honest = Dealer(NUMBER, 7, circle=dealer.rules.circle)
+    honest.run(ROWS)
+    place, keys = 1, {other: keys_of(honest, other) for other in range(NUMBER)}
+    deal = honest.said[place, MaskingMove.SHARES]
+    assert isinstance(deal, Deal)
+    holders = tuple((piece.place, keys[piece.place]) for piece in deal.pieces)
+    told = WrongDeal(place=place, keys=keys[place], check=check_of(honest, place), deal=deal, holders=holders)
+    assert verdict(honest.rules, told, PRIMITIVES) is None
+
+    def lie(seed: bytes) -> None:
+        lying = Dealer(NUMBER, 7, circle=dealer.rules.circle)
+        named = hold(with_liars(lying, {place: type("Knows", (KnowsTheTest,), {"seed": seed})}), ROWS, liars=[place])
+        assert [*map(type, named[place])] == [WrongDeal]
+
+    lie(bytes(32))  # by which its alpha, and all else but h, is known as well
+    for seed in (*sorted(seeds), honest.rules.digest):
+        lie(seed)
 
 
 @pytest.mark.parametrize("kind", TELLERS, ids=lambda kind: kind.__name__)
