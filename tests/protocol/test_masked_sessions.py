@@ -3,6 +3,7 @@
 Tallies are compared bit for bit with those of arrays over the same parties, of which each holds another power of two.
 """
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -256,6 +257,28 @@ def test_no_key_seals_two_roots() -> None:
     assert len(one) == len(other)
     covered = [first ^ second for first, second in zip(one, other, strict=True)]
     assert all(covered[at : at + len(apart)] != apart for at in range(len(covered)))
+
+
+def test_a_root_is_sealed_by_each_bit_of_its_owner_s_secret_and_stands_nowhere_else() -> None:
+    """Whoever has the journal and all of the secret but a bit opens nothing; nor does a record show the root."""
+    session = make_session(4)
+    own = Journaled(session)
+    _, request = asked(session, KEYS, own=own)
+    own.keep(own.receive("server", request))
+    plain = session.party("p0")
+    secrets = [
+        (int.from_bytes(plain.secret, "big") ^ 1 << bit).to_bytes(len(plain.secret), "big")
+        for bit in range(8 * len(plain.secret))
+    ]
+    assert all(session.roots[0] not in msgspec.msgpack.encode(record) for record in own.records)
+    for secret in (plain.secret, *secrets, plain.secret + b"\0"):
+        party = Party(plain.name, plain.place, plain.row, ledger=Ledger("p0"), secret=secret, sign=plain.sign)
+        made = functools.partial(ClientMachine, session.protocol, party, session.mode(), records=own.records)
+        if secret == plain.secret:
+            made()
+            continue
+        with pytest.raises(JournalError, match="cannot be read"):
+            made()
 
 
 def asks(wire: Wire, delivery: Delivery, step: int) -> bool:
