@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
+from psephos.protocol.dpwevote.central import CentralVariant
 from psephos.protocol.dpwevote.rounding import nearest_places, quotas_within
 from psephos.protocol.estimators import Verdict
 from repeated_votes import tallies_of_trials
@@ -218,3 +219,34 @@ def test_what_a_vote_can_tell_beforehand_allows_for_rounding(variant: str) -> No
     assert rounded >= exact + WITHIN / 2 * whole * (1 - 1e-4)
     fixed = [make_vote(variant, "fixed", weights_within=within).reach(inputs.public) for within in (1e-6, WITHIN)]
     assert fixed[1] == pytest.approx((fixed[0] or 0) + 40 / 0.9 - 40, rel=0.02)
+
+
+@pytest.mark.parametrize("variant", ["central", "masked"])
+def test_a_total_that_is_told_is_off_by_no_more_than_noise_and_grid_together(variant: str) -> None:
+    """Whatever everybody weighs, and of however many candidates: each has its part of the number beside the margins.
+
+    Exactly, in fractions: noise that is reached as seldom as the level says, and the weight that the grid moves most.
+    """
+    masked: dict[str, Any] = {"threshold": 40, "colluders": 5} if variant == "masked" else {}
+    for size, share, greatest in itertools.product((1, 2, 3, 7), (0.5, 0.1, 2 / 3), (3.0, 7.1, 1e6)):
+        parameters = Parameters(
+            candidates=tuple(f"c{number}" for number in range(size)),
+            weights=(1.0, 2.7, greatest),
+            variant=variant,  # pyright: ignore[reportArgumentType]  one of the names
+            quota_fraction=share,
+            weights_within=WITHIN,
+            epsilon=0.4,
+            **masked,
+        )
+        kind = parameters.kind(parameters)
+        assert isinstance(kind, CentralVariant)
+        sums, number, level = kind.central_sums, 45, 0.01
+        unit = sums.step / sums.total_share
+        off = [
+            abs(told * unit - Fraction(str(weight)))
+            for told, weight in zip(sums.totals.tolist(), parameters.weights, strict=True)
+        ]
+        bound = kind._total_within(number, level)  # pyright: ignore[reportPrivateUsage]  what verdicts allow for
+        noise = kind.reach_in_steps(number, level) * unit
+        assert float(noise + number * max(off)) <= bound * (1 + 1e-12), (size, share, greatest)
+        assert max(off) <= size * unit / 2

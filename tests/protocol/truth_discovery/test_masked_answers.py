@@ -135,24 +135,21 @@ def law_of(noise: CountNoise, size: int) -> FloatArray:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize(("planned", "number"), [(1, 2), (8, 8), (8, 11), (5, 80)])
-@pytest.mark.parametrize("scale", [0.2, 1.0, 6.0])
-@pytest.mark.parametrize("level", [0.2, 0.05, 0.001])
-def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(
-    size: int, planned: int, number: int, scale: float, level: float
-) -> None:
+def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(size: int) -> None:
     """Of all labels of a task together, whatever the counts are; one less, and they would miss more often."""
-    noise = CountNoise(scale, planned, number)
-    law, parts, true, most = law_of(noise, size), noise.parts_of(size), 5_000, 10_000
-    middle = len(law) // 2
-    told = np.arange(len(law)) - middle + parts * true
-    limits = [counted_limits(count, most, noise, num_labels=size, level=level) for count in told.tolist()]
-    missed = np.array([not low <= true <= high for low, high in limits])
-    assert size * float(law[missed].sum()) <= level
-    reach = noise.reach_of(level / 2 / size, size)
-    assert reach == 1 or 2 * size * float(law[middle + reach - 1 :].sum()) > level * (1 - 1e-6)
-    assert counted_limits(-9, 3, noise, num_labels=size, level=level).low == 0
-    assert counted_limits(50_000, 3, noise, num_labels=size, level=level) == (3, 3)
+    shares, scales, levels = [(1, 2), (8, 8), (8, 11), (5, 80)], [0.2, 1.0, 6.0], [0.2, 0.05, 0.001]
+    for (planned, number), scale, level in itertools.product(shares, scales, levels):
+        noise = CountNoise(scale, planned, number)
+        law, parts, true, most = law_of(noise, size), noise.parts_of(size), 5_000, 10_000
+        middle = len(law) // 2
+        told = np.arange(len(law)) - middle + parts * true
+        limits = [counted_limits(count, most, noise, num_labels=size, level=level) for count in told.tolist()]
+        missed = np.array([not low <= true <= high for low, high in limits])
+        assert size * float(law[missed].sum()) <= level, (planned, number, scale)
+        reach = noise.reach_of(level / 2 / size, size)
+        assert reach == 1 or 2 * size * float(law[middle + reach - 1 :].sum()) > level * (1 - 1e-6)
+        assert counted_limits(-9, 3, noise, num_labels=size, level=level).low == 0
+        assert counted_limits(50_000, 3, noise, num_labels=size, level=level) == (3, 3)
 
 
 @pytest.mark.parametrize("number", [1, 2, 7, 40])

@@ -1,16 +1,20 @@
 """Coalitions: the same lesson on every path, bounds beside what was learnt, and what cannot be asked."""
 
+import dataclasses
 import functools
 import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
+from psephos.protocol.arrays import IntArray
 from psephos.scenarios.adversaries import Lesson
 from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
+from psephos.scenarios.attacks import Attack, Evaluation, Posteriors, Seen
 from psephos.scenarios.presentation import written_lesson
 from psephos.scenarios.running.resolution import Local
 from runs import read_json
@@ -73,6 +77,33 @@ def test_a_trusted_server_knows_and_nothing_bounds_it(play: Play) -> None:
     assert "every value as it is, since this protocol trusts its server" in lesson.trust
     assert lesson.sentences[-1].startswith("No privacy loss is proven against this coalition")
     assert lesson.rows[0]["guess"] == lesson.rows[0]["truth"]
+
+
+@pytest.mark.parametrize("whose", ["made-up targets", "the session's", "nobody's"])
+def test_a_ledger_is_refuted_by_whatever_exact_evidence_passes_it(
+    whose: str, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By that of the session, and by that of targets that are tried: the one is no excuse for the other."""
+    beyond, posteriors_of = 1 + 1e-6, Attack.posteriors  # the proven loss is 1
+
+    def posteriors(self: Attack, sessions: Sequence[Seen], targets: IntArray, **given: Any) -> Posteriors:
+        found = posteriors_of(self, sessions, targets, **given)
+        ratios = np.full(len(found.log_odds_ratios), beyond if whose == "the session's" else 0.5)
+        return dataclasses.replace(found, log_odds_ratios=ratios)
+
+    def tried(*given: Any, **more: Any) -> Evaluation:
+        ratio = beyond if whose == "made-up targets" else 0.5
+        return dataclasses.replace(try_coalition(*given, **more), greatest_log_odds_ratio=ratio)
+
+    monkeypatch.setattr(Attack, "posteriors", posteriors)
+    monkeypatch.setattr(coalition_module, "try_coalition", tried)
+    for is_exact in (True, False):
+        monkeypatch.setattr(Attack, "is_exact", lambda *_given, is_exact=is_exact, **_more: is_exact)
+        (lesson,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").lessons
+        told = " ".join(lesson.sentences)
+        assert lesson.refutes_ledger is (is_exact and whose != "nobody's")
+        assert ("This ledger is refuted" in told) is lesson.refutes_ledger
+        assert ("too bold" in told) is (not is_exact and whose != "nobody's")
 
 
 def test_an_approximation_that_passes_the_proven_bound_says_that_it_is_one(play: Play) -> None:

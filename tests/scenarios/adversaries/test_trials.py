@@ -1,10 +1,12 @@
 """How good a coalition is on average: exact and tried agree, and a bound on the average holds."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
+from psephos.protocol import SimulatedNoise
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.scenarios.adversaries import Scene, trials
 from psephos.scenarios.adversaries.trials import try_coalition
@@ -101,3 +103,35 @@ def test_over_several_votes_right_guesses_are_counted(stage: Stage) -> None:
     attack, few = find_attack(scene.protocol), Coalition((0,), has_server=False)
     found = try_coalition(scene, few, attack, np.array([1]), secret=WEIGHT, votes=3, num_targets=40)
     assert found.success * 40 == pytest.approx(round(found.success * 40))
+
+
+@pytest.mark.parametrize("votes", [1, 2, 3])
+@pytest.mark.parametrize("coalition", [SERVER, Coalition((0,), has_server=False)], ids=["server", "party"])
+def test_made_up_targets_have_noise_of_their_own_in_each_session(
+    coalition: Coalition, votes: int, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of a session that the coalition has seen, nor that of another made-up one: they would not be apart."""
+    asked: list[int] = []
+
+    class Watched(Scene):
+        def noise(self, *, rerun: int = 0) -> SimulatedNoise:
+            asked.append(rerun)
+            return super().noise(rerun=rerun)
+
+    monkeypatch.setattr(trials, "session_channel", without_a_list)
+    plain = stage("dpwevote", transport="array").scene(seed=3)
+    scene = Watched(**{field.name: getattr(plain, field.name) for field in dataclasses.fields(plain)})
+    num_targets = 5
+    try_coalition(
+        scene,
+        coalition,
+        find_attack(scene.protocol),
+        np.array([1]),
+        secret=WEIGHT,
+        votes=votes,
+        num_targets=num_targets,
+    )
+    assert asked.pop(0) == 0  # by another stream, of secrets
+    sessions = votes if coalition.has_server else votes * num_targets
+    assert len(asked) == len({*asked}) == sessions
+    assert min(asked) >= votes
