@@ -3,11 +3,16 @@
 Arrays, memory and TCP give equal bits; see `psephos.scenarios.testing.check_protocol`.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
-from psephos.protocol import PhasedProtocol
+import scipy
+from psephos.protocol import PhasedProtocol, SimulatedNoise, run_population
+from psephos.protocol.dpwevote import DPWeVote
+from psephos.protocol.dpwevote import Parameters as Votes
+from psephos.protocol.dpwevote.central import CentralVariant
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as Fair
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
@@ -76,3 +81,75 @@ def test_a_masked_session_keeps_every_promise_whoever_leaves(name: str) -> None:
     promises = PROTOCOL_PROMISES if IS_FULL else [each for each in PROTOCOL_PROMISES if each.startswith("Arrays")]
     assert {loss.model for loss in protocol.losses} == {TrustModel.DISTRIBUTED}
     check_protocol(protocol, rows, promises=promises)
+
+
+_MORE: Final = 3  # parties than have to take part: with a share each, all of which are in the sum
+_N: Final = 4 + _MORE
+
+
+def _errors_of(protocol: PhasedProtocol[Any, Any], outcome: Any) -> list[tuple[float, int]]:
+    """Return each standard error of an outcome in grid steps of a sum, and of how many sums it is made."""
+    if isinstance(protocol, DPWeVote):
+        variant = protocol.parameters.kind(protocol.parameters)
+        assert isinstance(variant, CentralVariant)
+        step = float(variant.central_sums.step)
+        return [(each.margin.standard_error / step, 1) for each in outcome.candidates]
+    if isinstance(protocol, FairVoting):
+        step = protocol.phase.scoring.step  # pyright: ignore[reportAttributeAccessIssue]  of the masked one
+        told = [each.utilities for each in outcome.alternatives]
+        sizes = protocol.parameters.group_sizes
+        return [(own.standard_error * n / step, 1) for row in told for own, n in zip(row, sizes, strict=True)]
+    if isinstance(protocol, MoralPreferences):
+        return [(error * outcome.num_voters / protocol.summary.step, 1) for error in outcome.errors]
+    supports = [(len(own), own) for own in outcome.supports if own is not None]
+    return [
+        (support.standard_error * (2 if size == 2 else 1), 2 if size == 2 else 1)  # a difference and a total
+        for size, own in supports
+        for support in own.values()
+    ]
+
+
+_ERRORS: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]] = {
+    "votes": (
+        DPWeVote(Votes(candidates=("a", "b"), weights=(1, 2, 5), variant="masked", threshold=4, colluders=1)),
+        {"weight": [1, 2, 5, 1, 2, 5, 1], "a": [1, 0, 1, 0, 1, 0, 1], "b": [0] * _N},
+    ),
+    "public weights": (
+        DPWeVote(
+            Votes(
+                candidates=("a",),
+                weights=(1, 2, 5),
+                variant="masked",
+                threshold=4,
+                colluders=1,
+                public_weights=True,
+            )
+        ),
+        {"weight": [1, 2, 5, 1, 2, 5, 1], "a": [1, 0, 1, 0, 1, 0, 1]},
+    ),
+    "elections": (
+        FairVoting(Fair(**_FAIR | {"group_sizes": (4, 3)})),
+        {"group": ["left", "right"] * 3 + ["left"], "ranking": ["a>b>c", "c>b>a", "b>a>c"] * 2 + ["a>c>b"]},
+    ),
+    "preferences": (_moral(Paradigm.VLMP, "laplace"), {"records": [_SAME] * _N}),
+    "truths": (
+        _truths(threshold=4, colluders=1)[0],
+        {"tasks": [["q", "r", "s"]] * _N, "answers": [["yes", "a", "no"]] * _N},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _ERRORS)
+def test_a_stated_error_is_that_of_all_shares_in_the_sum_by_their_exact_law(name: str) -> None:
+    """Of which there are more than are planned; and of as many as are planned, where nobody else comes."""
+    protocol, table = _ERRORS[name]
+    masked = protocol.masked_phase
+    assert masked is not None
+    inputs = protocol.encode(table)
+    assert len(inputs) == _N > masked.threshold
+    outcome = run_population(protocol, inputs, noise=SimulatedNoise(3, session="s")).outcome
+    found = _errors_of(protocol, outcome)
+    assert found
+    for error, sums in found:
+        law = scipy.stats.nbinom(_N * sums / masked.share.planned, -math.expm1(-1 / masked.share.scale))
+        assert error == pytest.approx(math.sqrt(2 * law.var()), rel=1e-9)  # of the difference of two such numbers

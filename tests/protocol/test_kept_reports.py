@@ -1,11 +1,13 @@
 """Reports that outlive their session: a machine repeats its own and pays nothing, a server holds parties to theirs."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from bad_input import refuses
 from helpers import SERVER, SESSION_NAME, Session, drop_of, failure_of, hello, make_inputs, make_vote, messages_of, raw
+from makers import AddedUp
 from psephos.protocol import (
     ClientMachine,
     ConfigurationError,
@@ -25,9 +27,18 @@ from psephos.protocol.effects import Charged, Closed, Effect, Keep
 from psephos.protocol.errors import JournalError
 from psephos.protocol.kept_reports import has_changed, seal_of
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism
+from psephos.protocol.mechanisms.own_matrix import channel_of
 from psephos.protocol.messages import NIL, Acknowledgement, Charter, Report, Request
 from psephos.protocol.phases import Phase
-from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, TrustModel
+from psephos.protocol.privacy import (
+    Budget,
+    Ledger,
+    LocalRandomizer,
+    NeighboringRelation,
+    PrivacyLoss,
+    TrustModel,
+    local_loss,
+)
 from psephos.protocol.records import ClientRecord, Drawn, Reserved
 
 VOTE = make_vote(game="board")
@@ -190,6 +201,36 @@ def test_report_of_another_game_or_law_is_refused(name: str) -> None:
     session = Session(vote, make_inputs(vote, 3))
     with refuses(said=words):
         make_client(session, kept_report(), row=session.inputs.private[0].tolist())
+
+
+def test_groups_that_hold_other_weights_are_others_though_there_are_as_many() -> None:
+    """Of both a report is the place of one of two groups, by one randomizer: what it says is not the same."""
+    groups = [((1.0, 2.0), (3.0,)), ((1.0,), (2.0, 3.0))]
+    one, other = (make_vote(game="board", groups=each).phases[0].kept for each in groups)
+    assert one is not None
+    assert other is not None
+    with refuses("groups"):
+        one.check(other)
+
+
+def test_randomizers_that_differ_by_a_millionth_have_two_laws_whatever_is_stated_of_them() -> None:
+    channels = [
+        [[0.75, 0.25], [0.25, 0.75]],
+        [[0.750001, 0.249999], [0.25, 0.75]],
+        [[0.75, 0.25], [0.250001, 0.749999]],
+        [[0.25, 0.75], [0.75, 0.25]],
+    ]
+    scopes: list[Scope] = []
+    for matrix in channels:
+        channel = channel_of(tuple(map(tuple, matrix)), num_values=2, field="matrix")
+        loss = local_loss("matrix", LocalRandomizer(2.0), unit="vote", claimed=2.0)
+        game = Scope("game", "board", ())
+        kept = AddedUp("weights", columns=range(1), mechanism=channel, losses=[loss], kept=game).kept
+        scopes += [] if kept is None else [kept]
+    assert len({scope.law for scope in scopes}) == len(channels)
+    for one, other in itertools.permutations(scopes, 2):
+        with refuses("randomizer"):
+            one.check(other)
 
 
 def test_a_law_that_has_more_fields_or_fewer_is_another_one() -> None:

@@ -125,6 +125,14 @@ class Scaled(Beside):
         return Tally(tally.num_reports, np.array(draw(noise, tally.totals[:1].tolist()), dtype=np.int64))
 
 
+class Times(Sum):
+    """It draws noise of nothing, and multiplies by it: 0, whatever the sum is, or the sum itself."""
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        (noise,) = draw(self.tally_mechanism, [0])
+        return Tally(tally.num_reports, tally.totals * noise)
+
+
 class Twice(Sum):
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         totals: list[int] = tally.totals.tolist()
@@ -133,7 +141,7 @@ class Twice(Sum):
         )
 
 
-@pytest.mark.parametrize("kind", [Beside, Rows, Counts, Scaled])
+@pytest.mark.parametrize("kind", [Beside, Rows, Counts, Scaled, Times])
 def test_what_is_not_drawn_is_the_same_for_all_rows(kind: type[Sum]) -> None:
     Public().check_loss_groups(NOBODY_KNOWS)
     with pytest.raises(ConfigurationError, match="release of phase 'sum' must be noisy, or the same for all rows"):

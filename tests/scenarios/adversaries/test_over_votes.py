@@ -107,6 +107,21 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     assert beliefs[-1].surest > third.surest
 
 
+def test_of_all_that_a_party_holds_a_vote_costs_what_it_paid_there(tmp_path: Path, write: Write) -> None:
+    """A weight that a game repeats is paid once, also where weight and opinions are one secret."""
+    game = 'game = "board"\nepsilon_weight = 0.5\nepsilon_opinion = 0.25\n'
+    text = HEAD + game + PARTNERS.replace("SECRET", "weight and opinions").replace('absent = ["partner-2"]\n', "")
+    beliefs = beliefs_over(
+        wanting("weight and opinions").attack, voted_in(hold(write("plan.toml", text), tmp_path / "a"))
+    )
+    assert [each.epsilon for each in beliefs] == [0.75, 1.0, 1.25]
+    text = text.replace('game = "board"\n', "")
+    beliefs = beliefs_over(
+        wanting("weight and opinions").attack, voted_in(hold(write("plan.toml", text), tmp_path / "b"))
+    )
+    assert [each.epsilon for each in beliefs] == [0.75, 1.5, 2.25]
+
+
 def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write) -> None:
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight")
     (lesson,) = hold(write("plan.toml", text), tmp_path / "out").lessons

@@ -1,5 +1,6 @@
 """Parties drawn anew: variances between draws and within one, by hand, by brute force, and over many repetitions."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from psephos.scenarios.experiments.redrawing import in_draws, spread_of
 from psephos.scenarios.experiments.summaries import summary_of_draws
 from thoroughness import draws
@@ -113,6 +115,22 @@ def test_intervals_of_shares_hold_where_events_come_in_draws(first: float, secon
         summary = summary_of_draws("own", table.tolist(), limits=(0.0, 1.0))
         missed += not summary.low <= mean <= summary.high
     assert missed / number < 0.07 + 4.5 * math.sqrt(0.07 * 0.93 / number)
+
+
+@pytest.mark.parametrize("count", [3, 5, 40])
+@pytest.mark.parametrize("size", [2, 30])
+def test_an_interval_of_a_share_is_that_of_as_many_trials_as_so_few_draws_are_worth(count: int, size: int) -> None:
+    """As published: as many as have the same error, times the ratio of Student's quantiles, squared; then exactly."""
+    table = [[float((draw * 7 + trial * (1 + draw % 3)) % 4 == 0) for trial in range(size)] for draw in range(count)]
+    means, student = np.mean(table, axis=1), functools.partial(scipy.stats.t.ppf, 0.975)
+    share, trials = float(means.mean()), count * size
+    error = float(means.std(ddof=1)) / math.sqrt(count)
+    assert 0 < share < 1
+    worth = min(share * (1 - share) / error**2, trials) * (student(trials - 1) / student(count - 1)) ** 2
+    low = scipy.stats.beta.ppf(0.025, share * worth, (1 - share) * worth + 1)
+    high = scipy.stats.beta.ppf(0.975, share * worth + 1, (1 - share) * worth)
+    found = summary_of_draws("own", table, limits=(0.0, 1.0))
+    assert (found.low, found.high) == (pytest.approx(low, rel=1e-9), pytest.approx(high, rel=1e-9))
 
 
 def test_quantiles_are_those_of_one_trial_of_each_draw() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from bad_input import Psephos
 from psephos.protocol import Tally
 from psephos.protocol.arrays import FloatArray
@@ -101,6 +102,22 @@ def test_an_interval_by_a_control_holds_as_often_as_it_says() -> None:
         worth.append(found.worth or 0.0)
     assert 0.931 * 4_000 < held < 0.969 * 4_000
     assert 1.8 < np.median(worth) / count < 2.3
+
+
+@pytest.mark.parametrize("off", [0.0, 0.4, 3.0])
+def test_an_error_by_a_control_is_that_of_a_line_s_height_where_the_control_is_zero(off: float) -> None:
+    """By ordinary least squares, of controls whose mean happens to be off: what the slope is wrong by counts too."""
+    rng, count = np.random.default_rng(8), 150
+    controls = rng.normal(off, 1.0, count)
+    numbers = 5 + 2 * controls + rng.normal(0, 0.5, count)
+    found = refined_by_control(summary_of("m", numbers), numbers.tolist(), controls.tolist(), limits=LIMITS)
+    assert found is not None
+    design = np.stack([np.ones(count), controls], axis=1)
+    line, rest, *_ = np.linalg.lstsq(design, numbers)
+    error = math.sqrt(float(rest[0]) / (count - 2) * np.linalg.inv(design.T @ design)[0, 0])
+    assert found.mean == pytest.approx(float(line[0]), rel=1e-9)
+    assert found.standard_error == pytest.approx(error, rel=1e-9)
+    assert found.high - found.mean == pytest.approx(scipy.stats.t.ppf(0.975, count - 2) * error, rel=1e-9)
 
 
 def test_a_control_that_explains_nothing_or_of_few_trials_refines_nothing() -> None:

@@ -1,5 +1,6 @@
 """Trust and prices are said as they were resolved, and never as a scenario's own words have them."""
 
+import itertools
 import math
 import re
 from typing import Any
@@ -14,6 +15,7 @@ from psephos.protocol.privacy import (
 )
 from psephos.scenarios.running.config import load_scenario, shipped_scenarios
 from psephos.scenarios.running.resolution import resolve
+from psephos.scenarios.running.session_facts import prices_of
 from psephos.scenarios.running.statements import certainty_of, meaning_of, setting_of, trust_in, up_to, warning_of
 
 # What only the resolved run can say: who is trusted, who randomizes, and how much ε is.
@@ -27,6 +29,22 @@ def loss(epsilon: float, *, unit: str = "vote", **options: Any) -> PrivacyLoss:
     """Return a loss in the local model."""
     given: dict[str, Any] = {"relation": NeighboringRelation.REPLACE_ONE, "model": TrustModel.LOCAL, **options}
     return PrivacyLoss(mechanism="m", event=PureMechanism(epsilon), unit=unit, claimed=epsilon, **given)
+
+
+def test_prices_of_several_persons_are_those_of_who_pays_most_in_whatever_order() -> None:
+    """Of each price by itself: who pays most in all need not be who pays most for a part, or for being there."""
+    hidden = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE, "model": TrustModel.CENTRAL}
+    part = PartLoss(unit="answer", claimed=0.1, proven=0.1)
+    persons = [[loss(1.0)], [loss(0.5), loss(0.75, part=part)], [loss(0.25, **hidden)], [loss(0.6, unit="weight")]]
+    for order in itertools.permutations(persons):
+        found = prices_of(*order)
+        assert (found.replaced, found.participation) == (1.25, 0.25)
+        assert found.finest == ((1.0, ("one vote",)), (0.6, ("one weight",)), (0.1, ("one answer",)))
+    for person in persons:
+        alone = prices_of(person)
+        assert alone.replaced is not None
+        assert alone.replaced <= 1.25
+        assert not alone.participation or person == persons[2]
 
 
 @pytest.mark.parametrize("name", sorted(shipped_scenarios()))
