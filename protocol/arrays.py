@@ -14,6 +14,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 _MAX_INT64 = 2**63 - 1
+_MOST_EXACT = 2**53  # up to which floats are all integers
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
 _ROWS_COUNTED = 1 << 17
 ROWS_AT_A_TIME = 1 << 13
@@ -61,18 +62,22 @@ class ExactSums:
             number.numerator * (self._denominator // number.denominator) for number in exact
         )
 
-    def numerators(self, counts: IntArray) -> list[int]:
+    def numerators(self, counts: IntArray) -> NDArray[Any]:
         """Return the sums of many rows of counts, int64 of shape (rows, numbers), as multiples of one small number.
 
-        Their signs are those of the sums.
+        Their signs are those of the sums. They are int64 where floats hold them all, and else Python's integers.
         """
         used: list[int] = np.flatnonzero(counts.any(axis=0)).tolist()  # who is absent from a vote is nobody in trials
         constant, numerators = self._constant, [self._numerators[place] for place in used]
-        return [sum(map(operator.mul, row, numerators), constant) for row in counts[:, used].tolist()]
+        greatest = max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
+        if max(greatest * sum(map(abs, numerators)) + abs(constant), self._denominator) <= _MOST_EXACT:
+            return counts[:, used] @ np.array(numerators, dtype=np.int64) + constant
+        sums = [sum(map(operator.mul, row, numerators), constant) for row in counts[:, used].tolist()]
+        return np.array(sums, dtype=object)
 
     def rounded(self, counts: IntArray) -> FloatArray:
         """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large."""
-        return np.array([own / self._denominator for own in self.numerators(counts)], dtype=np.float64)
+        return (self.numerators(counts) / self._denominator).astype(np.float64)
 
 
 def counts_of_rows(rows: IntArray, size: int) -> IntArray:

@@ -250,22 +250,18 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         unit, units = self._variant.lattice
         weights, share = [unit * own for own in units], self.parameters.exact_fraction
         fixed = Fraction(str(self.parameters.quota or 0))
-        places = holdings.places.reshape(number, -1)
-        counts, size = counts_of_rows(places, len(weights)), len(weights)
-        says_yes = holdings.opinions.reshape(number, -1, len(self.parameters.candidates)) > 0
-        yes = [counts_of_rows(np.where(own, places, size), size + 1)[:, :size] for own in np.moveaxis(says_yes, 2, 0)]
+        size = len(weights)
+        held = holdings.places[:, None] + size * holdings.opinions
+        pairs = [counts_of_rows(own.reshape(number, -1), 2 * size) for own in held.T]
+        yes, counts = [own[:, size:] for own in pairs], pairs[0][:, :size] + pairs[0][:, size:]
         ahead = ExactSums([*weights, *(-share * own for own in weights)], -fixed)
-        is_at_least = self.parameters.passes == "at_least"
-        passing = [
-            [own > 0 or (is_at_least and not own) for own in ahead.numerators(np.concatenate([of_yes, counts], axis=1))]
-            for of_yes in yes
-        ]
+        margins = np.stack([ahead.numerators(np.concatenate([own, counts], axis=1)) for own in yes], axis=1)
         support = ExactSums(weights)
         return VoteTruths(
             supports=np.stack([support.rounded(own) for own in yes], axis=1),
             totals=support.rounded(counts),
             quotas=ExactSums([share * own for own in weights], fixed).rounded(counts),
-            should_pass=np.array(passing, dtype=np.bool_).T,
+            should_pass=(margins >= 0 if self.parameters.passes == "at_least" else margins > 0).astype(np.bool_),
         )
 
     def reach(self, public: IntArray) -> float | None:

@@ -1,6 +1,6 @@
 """A paper as data: what of it is run again and how it is told, from the files of its package.
 
-- `page.toml`: the page's words, the grids that are run, tables and figures (`Page`).
+- `page.toml`: the page's words, the grids that are run, what laws say, tables and figures (`Page`).
 - `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how
   rows decide it (`comparing`); where no rows do, a law does, by the key.
 - `additions.csv`: what is claimed beside the paper, in the same way.
@@ -71,6 +71,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         axes: what fields are called that tell rows apart.
         needs: the tables of whose rows another one's are made.
         grids: what is run; the paper's own code says what it has to be.
+        laws: what is said of claims that laws judge, by key: fields of a `findings.BoundedFinding`.
         words: what values of fields are called, by field.
         colors: of values, by field.
         sheets, figures: in the order in which they are read.
@@ -84,6 +85,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     axes: Mapping[str, str]
     needs: Mapping[str, Sequence[str]] = {}
     grids: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    laws: Mapping[str, Mapping[str, Any]] = {}
     words: Mapping[str, Mapping[str, str]] = {}
     colors: Mapping[str, Mapping[str, str]] = {}
     sheets: Sequence[Sheet] = ()

@@ -223,22 +223,31 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the lines of `claims.csv` in a module's package, by the keys of what judges them.
+    """Return what a module's package says of claims that laws judge, by the keys of what judges them.
 
-    Each is a sentence of the paper: where it stands, some of its own words, and the claim.
+    Each is a sentence of the paper in `claims.csv`: where it stands, some of its own words, and the claim; the rest is
+    in `page.toml`.
     """
-    from .paper_files import rows_beside  # noqa: PLC0415  a run has no claims
+    from .paper_files import rows_beside, text_beside  # noqa: PLC0415  a run has no claims
 
-    told = ("place", "words", "claim")
+    told, laws = ("place", "words", "claim"), msgspec.toml.decode(text_beside(module, "page.toml"))["laws"]
     rows = rows_beside(module, "claims.csv")
-    return {key: {name: row[name] for name in told} for row in rows for key in row["keys"].split()}
+    return {key: {**{name: row[name] for name in told}, **laws[key]} for row in rows for key in row["keys"].split()}
 
 
 def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
-    """Return what makes findings on a paper's claims: they are given their key, and all but what the table has."""
+    """Return what makes findings on a paper's claims: of their keys, what was found, and what the paper's files lack.
 
-    def find(*, key: str, **given: Any) -> BoundedFinding:
-        return BoundedFinding(paper=paper, key=key, **_claims_of(module)[key], **given)
+    That is the number that the paper claims, where it follows from others, and numbers that its words have in braces.
+    """
+
+    def find(key: str, found: float, claimed: float | None = None, **given: float | str) -> BoundedFinding:
+        numbers = {"key": key, "found": float(found), "claimed": claimed}
+        words = {
+            name: value.format(**given) if isinstance(value, str) else value
+            for name, value in _claims_of(module)[key].items()
+        }
+        return msgspec.convert({"paper": paper, **numbers, **words}, BoundedFinding)
 
     return find
 

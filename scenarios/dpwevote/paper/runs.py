@@ -126,8 +126,10 @@ class Cells:
             measures = VoteMeasures(vote, Inputs(rows.private[first], public), gold={})
 
             def block(start: int, stop: int) -> Mapping[str, Any]:
-                pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
-                inputs = InputBlock(rows.private[pairs], public)
+                inputs = measures.block
+                if workload.is_drawn:
+                    pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
+                    inputs = InputBlock(np.take(rows.private, pairs, axis=0), public)
                 decisions, tallies = decide_sessions(vote, inputs, noise.of_rounds(range(start, stop)))
                 assert isinstance(decisions, VoteDecisions)  # noqa: S101  what this protocol decides
                 return {**measures.of_block(inputs, decisions, tallies), "passed": decisions.leans_yes[:, 0]}

@@ -66,8 +66,8 @@ class Workload:
             one = np.repeat(np.arange(len(self.shares), dtype=np.int64), self.numbers(num_partners))
             return np.tile(one, (stop - start, 1))
         uniforms = philox_rows(key, start=start, stop=stop, slots=num_partners)
-        ends = np.cumsum(np.array(self.shares))[:-1]
-        return np.searchsorted(ends, uniforms, side="right").astype(np.int64)
+        # A tenth of a search.
+        return sum((uniforms >= end for end in np.cumsum(np.array(self.shares))[:-1]), np.zeros(1, dtype=np.int64))
 
 
 def votes_of(name: str, yes: float) -> Workload:
