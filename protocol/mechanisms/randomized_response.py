@@ -115,10 +115,13 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         if self.num_choices == 2:  # noqa: PLR2004  whose only lie is the other one
             return values ^ (uniforms[:, 0] >= self.keep_probability)
         place = uniforms[:, 0] - self.keep_probability
-        lies = (place / self.lie_probability).astype(np.int64)
-        np.minimum(lies, self.num_choices - 2, out=lies)
-        lies += lies >= values  # the lies are the choices without the value itself
-        return np.where(place < 0, values, lies)
+        keeps = place < 0
+        place /= self.lie_probability
+        reports = place.astype(np.int64)
+        np.minimum(reports, self.num_choices - 2, out=reports)
+        reports += reports >= values  # the lies are the choices without the value itself
+        np.copyto(reports, values, where=keeps)
+        return reports
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         if not 0 <= value < self.num_choices:

@@ -66,8 +66,10 @@ class Workload:
             one = np.repeat(np.arange(len(self.shares), dtype=np.int64), self.numbers(num_partners))
             return np.tile(one, (stop - start, 1))
         uniforms = philox_rows(key, start=start, stop=stop, slots=num_partners)
-        # A tenth of a search.
-        return sum((uniforms >= end for end in np.cumsum(np.array(self.shares))[:-1]), np.zeros(1, dtype=np.int64))
+        pairs = np.zeros(uniforms.shape, dtype=np.int8)
+        for end in np.cumsum(np.array(self.shares))[:-1]:  # a tenth of a search
+            pairs += uniforms >= end
+        return pairs.astype(np.int64)
 
 
 def votes_of(name: str, yes: float) -> Workload:
