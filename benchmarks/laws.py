@@ -184,7 +184,7 @@ def _main() -> None:
     )
     options = parser.parse_args()
     cells: list[_Cell] = []
-    for crowd, layout in load_layouts(options.folder, GRIDS.compared)[0].items():
+    for crowd, layout in load_layouts(options.folder, GRIDS["compared"])[0].items():
         start = time.perf_counter()
         cells += _cells(crowd, layout, options.trials)
         print(f"{crowd}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)

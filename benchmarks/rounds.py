@@ -45,7 +45,7 @@ _Codes = tuple[Any, Any, Any]
 
 def _crowds(folder: str) -> Iterator[tuple[str, _Codes, Any]]:
     """Yield a name, the codes of tasks, workers and labels, and the truths."""
-    for name, layout in load_layouts(folder, GRIDS.compared)[0].items():
+    for name, layout in load_layouts(folder, GRIDS["compared"])[0].items():
         answers = layout.crowd.answers
         for epsilon in _EPSILONS:
             labels, title = answers.labels, f"{name}, as answered"

@@ -9,10 +9,9 @@
 Python is left what draws, and the laws.
 """
 
-import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -27,8 +26,6 @@ from .findings import BoundedFinding, Finding, sentences
 from .paper_files import rows_beside, text_beside
 from .reproductions import Asked, Experiments, PaperReproduction, Part
 from .sheets import listing, pivoting
-
-GridsT = TypeVar("GridsT")
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -70,7 +67,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         tables: of rows, by name, and what each is of; in the order of their files.
         axes: what fields are called that tell rows apart.
         needs: the tables of whose rows another one's are made.
-        grids: what is run; the paper's own code says what it has to be.
+        grids: what is run.
+        limits: of what can be set in their place, by the last part of a key that is here: all words, or the least and
+            perhaps the greatest number.
         laws: what is said of claims that laws judge, by key: fields of a `findings.BoundedFinding`.
         words: what values of fields are called, by field.
         colors: of values, by field.
@@ -85,6 +84,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     axes: Mapping[str, str]
     needs: Mapping[str, Sequence[str]] = {}
     grids: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    limits: Mapping[str, Sequence[Any]] = {}
     laws: Mapping[str, Mapping[str, Any]] = {}
     words: Mapping[str, Mapping[str, str]] = {}
     colors: Mapping[str, Mapping[str, str]] = {}
@@ -102,7 +102,6 @@ def experiments_of(
     *,
     parts: Callable[[Asked], Iterable[Part]],
     laws: Callable[[], Iterable[BoundedFinding]],
-    grids: type[Any] | None = None,
     steps: int = 0,
     data: str = "",
     claims: str = "claims.csv",
@@ -113,7 +112,6 @@ def experiments_of(
         module: whose package it is.
         parts: makes the rows, of the tables that the page names.
         laws: finds what laws say of the paper's claims.
-        grids: the type of what `parts` are asked for; where values of them can be set.
         steps: as `Experiments` has it.
         data: the page's file where all is somebody's own data, on which laws say nothing.
         claims: the file of those that are judged first.
@@ -138,7 +136,7 @@ def experiments_of(
         parts=parts,
         steps=steps,
         needs=page.needs,
-        grids=None if grids is None else functools.partial(grids_of, module, grids),
+        grids=functools.partial(grids_of, module) if page.grids else None,
         on_paper=judged(claims),
         additions=None if data else judged("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
@@ -160,24 +158,36 @@ def page_of(module: str, file: str = "page.toml") -> Page:
     return msgspec.toml.decode(text_beside(module, file), type=Page)
 
 
-def grids_of(module: str, kind: type[GridsT], settings: Sequence[str] = ()) -> GridsT:
+def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     """Return which experiments are run, at which places of their axes: a paper's own, but for settings.
 
     What can be set is a number, a word, or a list of these.
 
     Raises:
-        ConfigurationError: a setting has no such key, or a value that the type does not allow.
+        ConfigurationError: a setting has no such key, or a value that the page's limits do not allow.
     """
-    grids: dict[str, Any] = copy.deepcopy(page_of(module).grids)
-    tables = dict(_leaves_of(grids))
+    page = page_of(module)
+    tables = dict(_leaves_of(page.grids))
     for key, value in read_settings(settings):
         require(key in tables, "--set", key, one_of(list(tables), key))
-        tables[key][key.rpartition(".")[2]] = value
+        table, (*_, name) = tables[key], (parts := key.split("."))
+        limits = next((page.limits[part] for part in reversed(parts) if part in page.limits), ())
         try:
-            convert(grids, kind, "")
+            table[name] = convert(value, _kind_of(table[name], limits), "")
         except ConfigurationError as error:
             raise ConfigurationError(field=key, value=value, allowed=error.allowed) from None
-    return convert(grids, kind, "")
+    return page.grids
+
+
+def _kind_of(own: Any, limits: Sequence[Any]) -> Any:
+    """Return the type of what can stand in place of a value: one of some words, or a number between limits."""
+    annotated, literal = cast("Any", Annotated), cast("Any", Literal)
+    if isinstance(own, list):
+        kind = _kind_of(next(iter(cast("list[Any]", own)), ""), limits)
+        return annotated[Sequence[kind], msgspec.Meta(min_length=min(len(own), 1))]
+    if isinstance(own, str):
+        return literal[*limits] if limits else str
+    return annotated[type(own), msgspec.Meta(**dict(zip(("ge", "le"), limits, strict=False)))]
 
 
 def _leaves_of(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:

@@ -98,6 +98,8 @@ class Asked(NamedTuple):
     """Somebody's own files, and what is said of them, by the names of the options."""
     grids: Any = None
     """Which experiments are run, where the paper has grids that can be set."""
+    tables: Mapping[str, Sequence[Any]] = {}
+    """The rows that are made so far."""
 
 
 class Part(NamedTuple):
@@ -239,7 +241,7 @@ def reproduce(
     tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     try:
-        for part in experiments.parts(Asked(trials, seed, data, workers, tell, own, grids)):
+        for part in experiments.parts(Asked(trials, seed, data, workers, tell, own, grids, tables)):
             chosen = {name: rows for name, rows in part.rows.items() if name in wanted}
             if part.told and len(chosen) == len(part.rows):
                 tell(part.told)

@@ -3,16 +3,13 @@
 `page.toml` says what is run, what each table of rows holds, and how it is told.
 """
 
-import collections
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import correlation
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from ....protocol.blocks import decide_sessions, sessions_at_once
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
@@ -51,51 +48,6 @@ _SPLITS: Final = tuple(part / 100 for part in range(1, 100))
 # Signed weights ±1, ±2, ±3 are twice what a vote for the majority adds to the margin.
 _SQUARED_UNIT: Final = 4
 _HALF: Final = 0.5 - 1e-9
-
-
-_Variants: TypeAlias = Annotated[
-    Sequence[Literal["printed", "joint", "laplace", "two_point", "signed_rr", "optimal"]], Meta(min_length=1)
-]
-_Numbers: TypeAlias = Annotated[Sequence[Annotated[int, Meta(ge=1, le=10_000)]], Meta(min_length=1)]
-_Percentages: TypeAlias = Annotated[Sequence[Annotated[int, Meta(ge=0, le=100)]], Meta(min_length=1)]
-_Prices: TypeAlias = Annotated[Sequence[Annotated[float, Meta(gt=0, le=1_000)]], Meta(min_length=1)]
-
-
-class _Curves(msgspec.Struct, frozen=True):
-    variants: _Variants
-    partners: _Numbers
-    epsilons: Annotated[Sequence[Annotated[float, Meta(ge=0.001, le=30)]], Meta(min_length=1)]
-
-    @property
-    def number(self) -> int:
-        """Of cells."""
-        return len(self.variants) * len(self.partners) * len(self.epsilons)
-
-
-class _Costs(msgspec.Struct, frozen=True):
-    prices: _Prices
-    candidates: Annotated[Sequence[Annotated[int, Meta(ge=1, le=1_000)]], Meta(min_length=1)]
-
-
-class _Prototype(msgspec.Struct, frozen=True):
-    epsilon: float
-    second_moment: float  # of the optimal mechanism
-    optimal: float | None = None  # its accuracy
-    printed: float | None = None  # the printed rule's
-
-
-class _Yes(msgspec.Struct, frozen=True):
-    even: _Percentages  # where weights are alike often
-    threes: _Percentages  # where all are 3
-
-
-class _Grids(msgspec.Struct, frozen=True):
-    figure_4: _Curves
-    skewed: _Curves
-    power: _Curves
-    yes: _Yes
-    costs: _Costs
-    prototypes: Sequence[_Prototype]
 
 
 class Cells:
@@ -157,26 +109,22 @@ class Cells:
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
     cells, grids = Cells(trials=asked.trials, seed=asked.seed), asked.grids
-    tables = collections.defaultdict[str, list[Row]](list)
+    figure_4, skewed = (
+        [*itertools.product(workloads, *grids[name].values())]
+        for name, workloads in (("figure_4", [UNIFORM]), ("skewed", FIXED))
+    )
     for table, told, number, rows in (
         ("table_3", "Table 3", 60, published_table("3", cells, asked.trials)),
         ("table_4", "Table 4", 60, published_table("4", cells, asked.trials)),
-        ("figure_4", "Figure 4", grids.figure_4.number, _curves(cells, [UNIFORM], grids.figure_4)),
-        ("skewed", "skewed votes", len(FIXED) * grids.skewed.number, _curves(cells, FIXED, grids.skewed)),
-        ("gaps", "", 0, _gaps(grids, tables)),
+        ("figure_4", "Figure 4", len(figure_4), _curves(cells, figure_4)),
+        ("skewed", "skewed votes", len(skewed), _curves(cells, skewed)),
+        ("gaps", "", 0, _gaps(asked)),
         ("power", "power against the true margin", 0, _power(cells, grids)),
-        ("facts", "", 0, _facts(grids, tables)),
-        ("mechanisms", "better mechanisms", 7 * len(grids.prototypes), _mechanisms(cells, grids)),
-        ("costs", "prices", 0, _costs(grids)),
+        ("facts", "", 0, _facts(asked)),
+        ("mechanisms", "better mechanisms", 7 * len(grids["prototypes"]), _mechanisms(cells, grids["prototypes"])),
+        ("costs", "prices", 0, _costs(grids["costs"])),
     ):
-        yield Part(told, {table: _kept(rows, tables[table])}, number=number)
-
-
-def _kept(rows: Iterable[Row], found: list[Row]) -> Iterator[Row]:
-    """Yield rows, and keep them for the tables that are made of them."""
-    for row in rows:
-        found.append(row)
-        yield row
+        yield Part(told, {table: rows}, number=number)
 
 
 def runs_behind(shares: Sequence[float]) -> int:
@@ -222,40 +170,38 @@ def published_table(number: str, cells: Cells, trials: int) -> Iterator[Row]:
             }
 
 
-def _curves(cells: Cells, workloads: Sequence[Workload], curves: _Curves) -> Iterator[Row]:
-    for workload, variant, num_partners, epsilon in itertools.product(
-        workloads, curves.variants, curves.partners, curves.epsilons
-    ):
+def _curves(cells: Cells, places: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
+    for workload, variant, num_partners, epsilon in places:
         yield cells.measure(variant, workload, num_partners=num_partners, epsilon=epsilon)
 
 
-def _gaps(grids: _Grids, tables: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    few, many = min(grids.figure_4.partners), max(grids.figure_4.partners)
-    rows = (select(tables, f"figure_4 variant=printed num_partners={number}") for number in (few, many))
+def _gaps(asked: Asked) -> Iterator[Row]:
+    numbers = asked.grids["figure_4"]["partners"]
+    few, many = min(numbers), max(numbers)
+    rows = (select(asked.tables, f"figure_4 variant=printed num_partners={number}") for number in (few, many))
     for one, other in zip(*rows, strict=True) if few < many else ():
         errors = ("mse_w", "mse_q", "mse_phi")
         yield {"epsilon": one["epsilon"], **{name: difference(one[name], other[name]) for name in errors}}
 
 
-def _facts(grids: _Grids, tables: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+def _facts(asked: Asked) -> Iterator[Row]:
     """Yield how straight the curve of accuracies is, how alike two of errors are, and where a vote is in balance."""
-    rows = select(tables, "figure_4 variant=printed num_partners=100")
+    rows = select(asked.tables, "figure_4 variant=printed num_partners=100")
     epsilons, accuracies = ([row[name] for row in rows] for name in ("epsilon", "normal_law"))
     errors = ([math.log(row[name].value) for row in rows] for name in ("mse_q", "mse_phi"))
     if len(rows) > 1:
         yield {"what": "share of the variation that a line explains", "found": correlation(epsilons, accuracies) ** 2}
         yield {"what": "correlation of the errors' logarithms", "found": correlation(*errors)}
-    for variant in grids.power.variants:
-        points = select(tables, f"power workload=threes variant={variant}")
+    for variant in asked.grids["power"]["variants"]:
+        points = select(asked.tables, f"power workload=threes variant={variant}")
         passing = [point["true_margin"] for point in points if point["normal_law"] >= _HALF]
         yield {"what": f"margin in balance, {variant}", "found": min(passing, default=math.inf)}
 
 
-def _power(cells: Cells, grids: _Grids) -> Iterator[Row]:
+def _power(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the chance to pass; margins are a partner's, w·(φ − ½) on average."""
-    curves = grids.power
     for (name, shares), variant, num_partners, epsilon in itertools.product(
-        msgspec.structs.asdict(grids.yes).items(), curves.variants, curves.partners, curves.epsilons
+        grids["yes"].items(), *grids["power"].values()
     ):
         vote = make_vote(variant, epsilon=epsilon)
         law = law_of(vote)
@@ -274,9 +220,9 @@ def _power(cells: Cells, grids: _Grids) -> Iterator[Row]:
             }
 
 
-def _mechanisms(cells: Cells, grids: _Grids) -> Iterator[Row]:
-    for prototype in grids.prototypes:
-        epsilon = prototype.epsilon
+def _mechanisms(cells: Cells, prototypes: Iterable[Mapping[str, float]]) -> Iterator[Row]:
+    for prototype in prototypes:
+        epsilon = prototype["epsilon"]
         votes = {
             "printed": make_vote("printed", epsilon=epsilon),
             "joint": make_vote("joint", epsilon=epsilon),
@@ -287,8 +233,8 @@ def _mechanisms(cells: Cells, grids: _Grids) -> Iterator[Row]:
             "optimal, uniform prior": make_vote("optimal", epsilon=epsilon, prior="uniform"),
         }
         known = {
-            "printed": (None, prototype.printed),
-            "optimal, uniform prior": (prototype.second_moment, prototype.optimal),
+            "printed": (None, prototype.get("printed")),
+            "optimal, uniform prior": (prototype["second_moment"], prototype.get("optimal")),
         }
         for name, vote in votes.items():
             law, number = law_of(vote), _MECHANISM_PARTNERS
@@ -329,9 +275,9 @@ def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
     return _SQUARED_UNIT * bound, max(objective / bound - 1, 0.0)
 
 
-def _costs(grids: _Grids) -> Iterator[Row]:
+def _costs(places: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield what each variant offers to some candidates at one price of the whole session."""
-    for price, number in itertools.product(grids.costs.prices, grids.costs.candidates):
+    for price, number in itertools.product(*places.values()):
         names = tuple(f"candidate-{place}" for place in range(1, number + 1))
         offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
         variances = {offer.variant: offer.worst_variance for offer in offers}
@@ -363,4 +309,4 @@ def _partners_until_worse(law: Law, variance: float) -> float:
     return max(min(((variance - own) / bias for own, bias in pairs if bias > 0), default=math.inf), 0.0)
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_dpwevote, grids=_Grids, steps=8)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_dpwevote, steps=8)

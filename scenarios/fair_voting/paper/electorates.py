@@ -3,17 +3,17 @@
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Final
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
 from ....protocol.arrays import FloatArray
 from ....protocol.fair_voting import FairVoting
 from ....protocol.randomness import philox_rows, stream_key
 from ...experiments.declared import grids_of
 from ...experiments.paper_files import rows_beside
+from ...reading.conversion import convert
 from ..data.mallows import draw_mallows, mallows_probabilities
 from ..profiles import Profiles
 
@@ -29,34 +29,8 @@ class Society(msgspec.Struct, frozen=True):
     max_disparity: float  # t of objective "constrained" there: it admits more than the least ΔW, and not all
 
 
-_Prices: TypeAlias = Annotated[Sequence[Annotated[float, Meta(gt=0, le=1_000)]], Meta(min_length=1)]
-
-
-class Variances(msgspec.Struct, frozen=True):
-    """Where local mechanisms are compared."""
-
-    alternatives: Annotated[Sequence[Annotated[int, Meta(ge=2, le=100)]], Meta(min_length=1)]
-    epsilons: _Prices
-
-
-class Grids(msgspec.Struct, frozen=True):
-    """What is run."""
-
-    societies: Sequence[Society]
-    algorithms: Sequence[Mapping[str, Any]]  # of Table 1: a name, and parameters
-    # That are compared at equal proven loss.
-    mechanisms: Sequence[Literal["permute_and_flip", "exponential", "laplace", "local", "sampling"]]
-    prices: _Prices
-    noise_prices: _Prices
-    # Among which Algorithm 2 has the one that suits it best.
-    gammas: Annotated[Sequence[Annotated[float, Meta(ge=0, lt=1)]], Meta(min_length=1)]
-    variances: Variances
-    profiles: Sequence[Mapping[str, Any]]
-    profile_prices: _Prices
-
-
-GRIDS: Final = grids_of(__name__, Grids)
-FITTED, READ = GRIDS.societies
+GRIDS: Final = grids_of(__name__)
+FITTED, READ = convert(GRIDS["societies"], list[Society], "")
 PUBLISHED: Final[Mapping[tuple[tuple[int, ...], str, float], Mapping[str, str]]] = {
     ((int(row["n_1"]), int(row["n_2"])), row["mechanism"], float(row["epsilon"])): row
     for row in rows_beside(__name__, "published.csv")

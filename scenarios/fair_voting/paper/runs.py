@@ -19,7 +19,7 @@ from ...experiments.reproductions import Asked, Part
 from . import PAPER
 from .cells import OBJECTIVES, Cells, electorate, proven_of, samples_for, with_objective
 from .claims import findings_on_fair_voting
-from .electorates import EPSILONS, GRIDS, PUBLISHED, SIZES, Grids
+from .electorates import EPSILONS, FITTED, GRIDS, PUBLISHED, READ, SIZES
 from .profiles import Loaded, load_own_profile, load_profiles
 
 _RUNS: Final = 1000
@@ -31,16 +31,16 @@ _PILOT: Final = 20
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    grids: Grids = asked.grids
-    loaded, missing = load_profiles(asked.data, grids.profiles)
-    for society, sizes in itertools.product(grids.societies, SIZES):
+    grids = asked.grids
+    loaded, missing = load_profiles(asked.data, grids["profiles"])
+    for society, sizes in itertools.product((FITTED, READ), SIZES):
         cells = electorate(society, sizes, trials=asked.trials, seed=asked.seed)
         told = f"{society.name}, {cells.columns['sizes']} voters"
         yield Part(f"Table 1: {told}", {"table_1": table_1(cells, grids)}, missing)
         if sizes == SIZES[0]:
-            rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids.prices, grids)}
+            rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids["prices"], grids)}
             yield Part(f"all mechanisms at equal proven loss: {told}", rows)
-    yield Part(rows={"variances": _variances(grids)})
+    yield Part(rows={"variances": _variances(grids["variances"])})
     for own in loaded:
         yield _on_profile(own, asked, grids)
 
@@ -50,16 +50,16 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     yield _on_profile(load_own_profile(asked.own["rankings"]), asked, GRIDS)
 
 
-def _on_profile(own: Loaded, asked: Asked, grids: Grids) -> Part:
+def _on_profile(own: Loaded, asked: Asked, grids: Mapping[str, Any]) -> Part:
     name = own.columns["profile"]
     cells = Cells(name=name, trials=asked.trials, seed=asked.seed, **own._asdict())
-    rows = at_equal_loss(cells, grids.profile_prices, grids)
+    rows = at_equal_loss(cells, grids["profile_prices"], grids)
     return Part(f"fairness, welfare and proven loss: {name}", {"profiles": rows})
 
 
-def table_1(cells: Cells, grids: Grids = GRIDS) -> Iterator[Row]:
+def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
     """Yield the paper's cells of one electorate: ΔW and W, published and ours; and by line 17 as it is printed."""
-    for algorithm, epsilon in itertools.product(grids.algorithms, EPSILONS):
+    for algorithm, epsilon in itertools.product(grids["algorithms"], EPSILONS):
         given = {**algorithm}
         name = given.pop("name")
         parameters = cells.parameters(epsilon=epsilon, **given)
@@ -84,24 +84,24 @@ def table_1(cells: Cells, grids: Grids = GRIDS) -> Iterator[Row]:
             }
 
 
-def _noises(cells: Cells, grids: Grids) -> Iterator[Row]:
+def _noises(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what Algorithm 1's noise is where a voter is added or removed, as printed and about the middle."""
     relation = NeighboringRelation.ADD_OR_REMOVE_ONE
-    for price, calibration in itertools.product(grids.noise_prices, ("printed", "tight")):
+    for price, calibration in itertools.product(grids["noise_prices"], ("printed", "tight")):
         once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
         parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
         found = cells.measure(parameters, ("parity",))["parity"]
         yield {**cells.columns, "calibration": calibration, "epsilon_proven": price, **found}
 
 
-def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Grids) -> Iterator[Row]:
+def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what there is without privacy, and what each mechanism gives for a proven ε, by objective."""
     clean = {name: cells.measure_clean(name) for name in (*OBJECTIVES, "welfare")}
     ends = {f"{what}_of_{name}": clean[name][what].value for name in ("parity", "welfare") for what in _MEASURES}
     for name, found in clean.items():
         yield {**cells.columns, "objective": name, "mechanism": "none", "epsilon_proven": None, **found}
-    for price, mechanism in itertools.product(prices, grids.mechanisms):
-        for name, (parameters, found) in _at_price(cells, mechanism, price, grids.gammas).items():
+    for price, mechanism in itertools.product(prices, grids["mechanisms"]):
+        for name, (parameters, found) in _at_price(cells, mechanism, price, grids["gammas"]).items():
             yield {
                 **cells.columns,
                 "objective": name,
@@ -137,9 +137,9 @@ def _at_price(
     return told
 
 
-def _variances(grids: Grids) -> Iterator[Row]:
+def _variances(places: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield the variance of one voter's estimated utilities, averaged over the alternatives, by local mechanism."""
-    for size, epsilon in itertools.product(grids.variances.alternatives, grids.variances.epsilons):
+    for size, epsilon in itertools.product(*places.values()):
         reports = possible_reports(Scoring(make_scores("borda", size)), epsilon)
         least = min(report.mean_variance for report in reports)
         for report in reports:
@@ -148,7 +148,7 @@ def _variances(grids: Grids) -> Iterator[Row]:
             yield {"alternatives": size, "epsilon": epsilon, "mechanism": report.name, **told}
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, grids=Grids, steps=12)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, steps=12)
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_fair_voting, data="own.toml", claims="additions.csv"
 )

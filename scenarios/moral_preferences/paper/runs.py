@@ -7,11 +7,9 @@ Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
@@ -25,43 +23,34 @@ from .trials import Cell, measure_all, protocol_of
 
 _MOST_VOTERS: Final = 200  # Section 5.2: N
 _OF_GROUPS: Final = ("conservative", "epsilon_conservative", "epsilon_moderate")
-_Axes: TypeAlias = Mapping[str, Annotated[Sequence[Any], Meta(min_length=1)]]
+_Axes: TypeAlias = Mapping[str, Sequence[Any]]
 """The cells at all places of these axes, by the names of a cell's fields."""
-
-
-class _Grids(msgspec.Struct, frozen=True):
-    epsilons: Annotated[Sequence[float], Meta(min_length=1)]  # where axes name none
-    curves: Mapping[str, Mapping[str, _Axes]]  # by table and panel
-
-    def __post_init__(self) -> None:
-        for axes in (axes for panels in self.curves.values() for axes in panels.values()):
-            list(_cells(self, axes))  # there are such cells
 
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
-    return _parts(asked, asked.grids)
+    return _parts(asked, asked.grids["curves"], asked.grids["epsilons"])
 
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
     kind, number = own_kind(asked.own["responses"])
-    most, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__, _Grids)
+    most, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
     curves = {
         table: {
             panel: {**axes, "society": [kind], "voters": [most * own // _MOST_VOTERS for own in axes["voters"]]}
-            for panel, axes in grids.curves[table].items()
+            for panel, axes in grids["curves"][table].items()
             if MACHINE_LIKE in str(axes.get("society"))
         }
         for table in ("figure_8", "figure_9", "figure_10")
     }
-    return _parts(asked, _Grids(grids.epsilons, curves))
+    return _parts(asked, curves, grids["epsilons"])
 
 
-def _parts(asked: Asked, grids: _Grids) -> Iterator[Part]:
+def _parts(asked: Asked, curves: Mapping[str, Mapping[str, _Axes]], epsilons: Sequence[float]) -> Iterator[Part]:
     found: dict[Cell, list[float]] = {}
-    for table, panels in grids.curves.items():
-        cells = [(panel, cell) for panel, axes in panels.items() for cell in _cells(grids, axes)]
+    for table, panels in curves.items():
+        cells = [(panel, cell) for panel, axes in panels.items() for cell in _cells(epsilons, axes)]
         yield Part(table.replace("_", " "), {table: _rows(asked, cells, found)})
 
 
@@ -73,9 +62,9 @@ def _rows(asked: Asked, planned: Sequence[tuple[str, Cell]], found: dict[Cell, l
         yield {"panel": panel, **_row(cell, found[cell], found[cell.without_noise])}
 
 
-def _cells(grids: _Grids, axes: _Axes) -> Iterator[Cell]:
+def _cells(epsilons: Sequence[float], axes: _Axes) -> Iterator[Cell]:
     """Yield the cells at all places of some axes, of which the last varies first."""
-    every = axes if "groups" in axes else {**axes, "epsilon": axes.get("epsilon", grids.epsilons)}
+    every = axes if "groups" in axes else {**axes, "epsilon": axes.get("epsilon", epsilons)}
     for places in itertools.product(*every.values()):
         yield convert(dict(zip(every, places, strict=True)), Cell, "")
 
@@ -101,7 +90,7 @@ def _row(cell: Cell, ours: Sequence[float], clean: Sequence[float]) -> Row:
     }
 
 
-EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_moral_preferences, grids=_Grids, steps=11)
+EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_moral_preferences, steps=11)
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_moral_preferences, data="own.toml"
 )

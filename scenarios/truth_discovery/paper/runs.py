@@ -5,21 +5,18 @@ Without a folder of data sets there is what can be made without one: the stand-i
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import correlation
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from ....protocol.arrays import FloatArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.estimators.truth_inference import AnswerBlock, truth_discovery
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.truth_discovery import Noise, TruthDiscovery, informativeness
-from ....protocol.truth_discovery.estimators import EstimatorName
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
@@ -59,31 +56,13 @@ _COMPARED: Final = (5, 100)
 _OTHERS: Final = (120, 10)
 
 
-class Figure1(msgspec.Struct, frozen=True):
-    """The curves of Figure 1."""
-
-    highs: Annotated[Sequence[Annotated[float, Meta(ge=0.01, le=1)]], Meta(min_length=1)]  # b
-    numbers: Annotated[Sequence[Annotated[int, Meta(ge=1, le=20)]], Meta(min_length=1)]  # n
-
-
-class Grids(msgspec.Struct, frozen=True):
-    """What is run, and where on its axes; `page.toml` says what each is."""
-
-    compared: Sequence[str]
-    prices: Mapping[str, Annotated[Sequence[Annotated[float, Meta(gt=0, le=1_000)]], Meta(min_length=1)]]
-    estimators: Mapping[str, Sequence[EstimatorName | Literal["auto"]]]
-    weight_epsilon: Annotated[float, Meta(ge=0, le=30)]
-    num_weights: Annotated[int, Meta(ge=1)]
-    figure_1: Figure1
-
-
-GRIDS: Final = grids_of(__name__, Grids)
+GRIDS: Final = grids_of(__name__)
 
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
-    grids: Grids = asked.grids
-    layouts, missing = load_layouts(asked.data, grids.compared)
+    grids = asked.grids
+    layouts, missing = load_layouts(asked.data, grids["compared"])
     cells = Cells(layouts, seed=asked.seed)
     crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
     yield Part("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
@@ -156,10 +135,10 @@ def _losses(noise: Noise, layout: Layout) -> Mapping[str, float]:
     return {"epsilon_answer": loss.finest.proven, "epsilon_worker": loss.proven}
 
 
-def _weights(crowd: str, layout: Layout, asked: Asked, grids: Grids) -> Part:
+def _weights(crowd: str, layout: Layout, asked: Asked, grids: Mapping[str, Any]) -> Part:
     """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
     answers = layout.crowd.answers
-    noise = noise_at(layout, "two_layer", unit="claimed", price=grids.weight_epsilon)
+    noise = noise_at(layout, "two_layer", unit="claimed", price=grids["weight_epsilon"])
     hyper = noise.hyper
     assert hyper is not None  # noqa: S101  of two layers
     source = SimulatedNoise(asked.seed, session=session_of(crowd, noise))
@@ -179,7 +158,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked, grids: Grids) -> Part:
     def figure_2() -> Iterator[Row]:
         (flips,), (reported,) = draw(0, 1)
         errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
-        drawn = np.argsort(-counts, kind="stable")[: grids.num_weights].tolist()
+        drawn = np.argsort(-counts, kind="stable")[: grids["num_weights"]].tolist()
         for worker in present.tolist():
             yield {
                 "crowd": crowd,
@@ -210,9 +189,9 @@ def _correlation(one: FloatArray, other: FloatArray) -> float:
     return correlation(one.tolist(), other.tolist()) if min(np.ptp(one), np.ptp(other)) > 0 else 0.0
 
 
-def _figure_1(grids: Grids) -> Iterator[Row]:
+def _figure_1(grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the points of Figure 1's curves."""
-    highs, numbers = grids.figure_1.highs, grids.figure_1.numbers
+    highs, numbers = grids["figure_1"].values()
     panels = {
         "a": [ProductOfUniforms(high, numbers[0]) for high in highs],
         "b": [ProductOfUniforms(highs[-1], number) for number in numbers],
@@ -232,10 +211,10 @@ def _figure_1(grids: Grids) -> Iterator[Row]:
                 }
 
 
-def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Row]:
+def _compare(cells: Cells, crowd: str, grids: Mapping[str, Any], trials: int) -> Iterator[Row]:
     """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
     layout = cells.layouts[crowd]
-    for unit, price in ((unit, price) for unit, own in grids.prices.items() for price in own):
+    for unit, price in ((unit, price) for unit, own in grids["prices"].items() for price in own):
         noises = {"one_layer": noise_at(layout, "one_layer", unit=unit, price=price)}
         with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
             noises["two_layer"] = noise_at(layout, "two_layer", unit=unit, price=price)
@@ -246,7 +225,7 @@ def _compare(cells: Cells, crowd: str, grids: Grids, trials: int) -> Iterator[Ro
         one: Mapping[str, Sample] = {}
         for mechanism, noise in noises.items():
             found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=_part(trials, *_COMPARED))
-            found |= cells.accuracies(crowd, noise, grids.estimators[unit], trials=_part(trials, *_OTHERS))
+            found |= cells.accuracies(crowd, noise, grids["estimators"][unit], trials=_part(trials, *_OTHERS))
             for estimator, accuracy in found.items():
                 yield {
                     "crowd": crowd,
@@ -269,7 +248,7 @@ def _part(trials: int, part: int, least: int) -> int:
 
 
 EXPERIMENTS: Final = experiments_of(
-    __name__, parts=parts, laws=findings_on_truth_discovery, grids=Grids, steps=len(GRIDS.compared) + 8
+    __name__, parts=parts, laws=findings_on_truth_discovery, steps=len(GRIDS["compared"]) + 8
 )
 ON_OWN_DATA: Final = experiments_of(
     __name__, parts=parts_on_own_data, laws=findings_on_truth_discovery, data="own.toml"

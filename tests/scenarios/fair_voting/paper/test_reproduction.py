@@ -22,7 +22,6 @@ from psephos.scenarios.fair_voting.paper.electorates import (
     PUBLISHED,
     READ,
     SIZES,
-    Grids,
     Society,
     expected_utilities,
 )
@@ -60,13 +59,13 @@ def made_up_profile() -> Loaded:
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A small reproduction with a made-up profile for a published one, its folder, and what it said as it went on."""
-    few = msgspec.structs.replace(GRIDS, prices=(0.05, 0.5, 2.0), profile_prices=(0.5, 2.0, 8.0), gammas=(0.1, 0.7))
+    few = GRIDS | {"prices": [0.05, 0.5, 2.0], "profile_prices": [0.5, 2.0, 8.0], "gammas": [0.1, 0.7]}
 
     def load(folder: str, profiles: object) -> tuple[list[Loaded], dict[str, str]]:
         del folder, profiles
         return [made_up_profile()], {"zurich": "not in the folder of data sets"}
 
-    def grids(_: object) -> Grids:
+    def grids(_: object) -> dict[str, Any]:
         return few
 
     with pytest.MonkeyPatch.context() as patch:
@@ -80,7 +79,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
     check_folder(PAPER, reproduced, TABLES)
     told = reproduced[2]
     assert told[0][0] == "Table 1: fitted, 1,000 and 500 voters"
-    assert len(told) == EXPERIMENTS.steps - len(GRIDS.profiles)  # of three profiles there is one; no pictures
+    assert len(told) == EXPERIMENTS.steps - len(GRIDS["profiles"])  # of three profiles there is one; no pictures
 
 
 @REPRODUCES
@@ -217,8 +216,11 @@ def test_pictures_are_drawn(reproduction: Any, tmp_path: Path) -> None:
 
 def test_without_data_sets_the_reasons_are_told(tmp_path: Path) -> None:
     names = ["breakfast", "zurich", "podlesie"]
-    assert load_profiles("", GRIDS.profiles) == ([], dict.fromkeys(names, "no folder of data sets was named"))
-    assert load_profiles(str(tmp_path), GRIDS.profiles) == ([], dict.fromkeys(names, "not in the folder of data sets"))
+    assert load_profiles("", GRIDS["profiles"]) == ([], dict.fromkeys(names, "no folder of data sets was named"))
+    assert load_profiles(str(tmp_path), GRIDS["profiles"]) == (
+        [],
+        dict.fromkeys(names, "not in the folder of data sets"),
+    )
     assert FairVoting.name == "fair-voting"
 
 

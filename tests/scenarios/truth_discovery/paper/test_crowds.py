@@ -101,7 +101,7 @@ def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
 
 def test_an_estimator_sees_the_same_reports_alone_and_beside_others(layout: Layout) -> None:
     noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=1.0))
-    names = (*OF_PAPER, *GRIDS.estimators["claimed"][2:], "auto")
+    names = (*OF_PAPER, *GRIDS["estimators"]["claimed"][2:], "auto")
     together = accuracies(layout, noise, *names)
     assert together == [accuracies(layout, noise, name)[0] for name in names]
     assert accuracies(layout, noise, *names[::-1]) == together[::-1]

@@ -74,9 +74,9 @@ def write_sets(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def small() -> Iterator[None]:
     """A smaller class in the stand-in's place, and fewer crowds and prices at which they are compared."""
-    few = grids_of(runs.__name__, runs.Grids, FEW)
+    few = grids_of(runs.__name__, FEW)
 
-    def grids(_: object) -> runs.Grids:
+    def grids(_: object) -> dict[str, Any]:
         return few
 
     with pytest.MonkeyPatch.context() as patch:
@@ -105,7 +105,7 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
     assert found.missing == {"rte": "not in the folder of data sets"}
     told = list(dict.fromkeys(lines))
     assert told[:4] == ["crowds", "Table 2", "Table 3", "weights: peer-grading"]
-    assert len(told) + 1 == EXPERIMENTS.steps - len(GRIDS.compared) + 2  # of nine crowds two; no pictures
+    assert len(told) + 1 == EXPERIMENTS.steps - len(GRIDS["compared"]) + 2  # of nine crowds two; no pictures
     assert lines.count("Table 3") == 1 + 52
 
 
@@ -196,7 +196,7 @@ def test_each_price_has_the_estimators_that_are_asked_for(reproduction: Any) -> 
         found.setdefault(place_of(row)[:-1], []).append(row["estimator"])
     assert {tuple(place[1:2]) for place in found} == {("claimed",), ("all answers",), ("one answer",)}
     for (_, unit, *_), estimators in found.items():
-        assert estimators == ["truth_discovery", *GRIDS.estimators[unit]]
+        assert estimators == ["truth_discovery", *GRIDS["estimators"][unit]]
 
 
 def test_the_mechanism_that_is_taken_is_autos_and_at_a_claimed_price_the_papers(
