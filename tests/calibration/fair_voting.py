@@ -15,9 +15,8 @@ from psephos.protocol import Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.fair_voting import FairVoting, Outcome, Parameters
-from psephos.protocol.fair_voting.assurance import CONFIRMED
 from psephos.protocol.fair_voting.choices import ExponentialChoice
-from psephos.protocol.fair_voting.confirmation import p_value_of
+from psephos.protocol.fair_voting.confirmation import Confirming
 from psephos.protocol.fair_voting.joint_reports import JointReport
 from psephos.protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings
@@ -28,6 +27,7 @@ from psephos.protocol.fair_voting.utility_noise import UtilityNoise, share_quant
 from psephos.protocol.mechanisms import PolyaShare, VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
+from psephos.protocol.tally import TallyBlock
 
 _LEAVING: Final = 10  # of so many voters one may leave a masked vote, and one be with its server
 _MOST_SCALE: Final = 1 << 10
@@ -248,21 +248,15 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
     sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote, profile)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
-    found: list[NDArray[np.bool_]] = []
+    given = {"num_alternatives": case["alternatives"], "level": vote.parameters.level}
+    confirming, found = Confirming(noise, objective, sizes, **given), list[NDArray[np.bool_]]()
     for start in range(0, sessions, most):
         estimates = estimates_of(vote, profile, min(most, sessions - start), generator)
-        merits = merits_of(estimates, objective, sizes)
-        winners = merits.argmax(axis=1)
-        suspects = np.flatnonzero(~np.isin(winners, best))
-        p_value = functools.partial(p_value_of, noise=noise, objective=objective, sizes=sizes)
-        confirmed = np.zeros(len(winners), dtype=np.bool_)
-        ordered = np.sort(merits, axis=1)
-        order = suspects[np.argsort(-(ordered[suspects, -1] - ordered[suspects, -2]), kind="stable")]
-        for place in order.tolist():
-            confirmed[place] = p_value(estimates[place], int(winners[place])) <= vote.parameters.level
-            if not confirmed[place] and objective.name in {"parity", "penalized"}:
-                break  # the smaller a lead, the greater its p-value
-        found.append(confirmed)
+        winners = merits_of(estimates, objective, sizes).argmax(axis=1)
+        wrong = ~np.isin(winners, best)
+        suspects = estimates[wrong]
+        wrong[wrong] = confirming.are_confirmed(suspects, winners[wrong], suspects.__getitem__)
+        found.append(wrong)
     return Held(np.full(sessions, vote.parameters.level), np.concatenate(found).astype(np.float64))
 
 
@@ -281,11 +275,11 @@ def _hold_pairs(case: Case, sessions: int, generator: np.random.Generator) -> He
     tables -= tables.swapaxes(1, 2)
     # Whoever is confirmed seems to beat all others: of the rest nobody is, and no outcome is needed.
     beats_all = (tables > 0).sum(axis=2) == len(names) - 1
+    suspects = np.delete(beats_all, best, axis=1).any(axis=1)
     wrong = np.zeros(sessions)
-    for place in np.flatnonzero(np.delete(beats_all, best, axis=1).any(axis=1)).tolist():
-        outcome = vote.outcome([Tally(number, drawn[place][None])])
-        is_best = names.index(outcome.winner) in best
-        wrong[place] = outcome.assurance.verdict == CONFIRMED and not is_best
+    if suspects.any():
+        held = vote.decisions([TallyBlock(number, drawn[suspects][:, None])])
+        wrong[suspects] = held.kinds[:, 1] * ~np.isin(held.winners, best)
     return Held(np.full(sessions, vote.parameters.level), wrong)
 
 

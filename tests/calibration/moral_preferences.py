@@ -6,6 +6,7 @@ All voters of a society hold its preferences, so that the release without noise 
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -65,6 +66,7 @@ SOCIETIES: Final[dict[str, Callable[[FloatArray, float], FloatArray]]] = {
     "single": lambda point, _norm: np.where(np.arange(len(point)) == 0, 0.5, 0.0),
 }
 """From a point that is uniform in the ball of radius 1, and its norm there, to the society, in the same ball."""
+_AT_ONCE: Final = 16  # sessions
 _SESSIONS: Final[Axes] = {
     "way": _ADDITIVE,
     "features": (1, 2, 3, 5, 8, 10, 23),
@@ -155,48 +157,70 @@ def _row_of(protocol: MoralPreferences, society: FloatArray) -> IntArray:
     return np.rint(coefficients / summary.step).astype(np.int64)
 
 
-def _releases(
-    protocol: MoralPreferences, rows: IntArray, public: IntArray, sessions: int, generator: np.random.Generator
-) -> Iterator[Outcome]:
-    """Yield what sessions of voters release; public are their society and level of ε, where there are several."""
-    phase = protocol.phase
+def _draws(
+    protocol: MoralPreferences, row: IntArray, public: IntArray, generator: np.random.Generator
+) -> Iterator[list[FloatArray]]:
+    """Yield what sessions are drawn by, one after another: numbers for each mechanism of voters, or of the server.
+
+    Public are voters' society and level of ε, where there are several; each has a row as wide as this one.
+    """
+    phase, shapes = protocol.phase, list[tuple[int, int]]()
     if isinstance(phase, DisclosedPhase):
-        clear, slots = phase.tally(rows, earlier=[], public=public), list[int]()
 
         def count(mechanism: RowMechanism, sums: Sequence[int]) -> Sequence[int]:
-            slots.append(mechanism.slots_of(len(sums)))
+            shapes.append((1, mechanism.slots_of(len(sums))))
             return sums
 
-        phase.randomize_tally(clear, count)  # a draw for each society
-        uniforms = generator.random((sessions, sum(slots)))
-        parts = iter(np.split(uniforms, np.cumsum(slots)[:-1], axis=1))
-        block = TallyBlock.of([clear]).broadcast(sessions)
-        tallies = phase.randomize_tallies(block, lambda mechanism, held: mechanism.randomize_rows(held, next(parts)))
+        rows = np.tile(row, (len(public), 1))
+        phase.randomize_tally(phase.tally(rows, earlier=[], public=public), count)  # a draw for each society
     else:
-        groups = list(phase.mechanism_groups(public))
-        slots = [mechanism.slots_of(rows.shape[1]) for mechanism, _ in groups]
-        held = [rows[places] for _, places in groups]
-        drawn = [
-            [generator.random((len(own), number)) for own, number in zip(held, slots, strict=True)]
-            for _ in range(sessions)
-        ]
-        reports = np.empty((sessions, len(rows), phase.num_reported), dtype=np.int64)
-        for (mechanism, places), own, uniforms in zip(groups, held, zip(*drawn, strict=True), strict=True):
-            of_all = mechanism.randomize_rows(np.tile(own, (sessions, 1)), np.concatenate(uniforms))
-            reports[:, places] = of_all.reshape(sessions, len(own), -1)
+        shapes += [(len(public[at]), mechanism.slots_of(len(row))) for mechanism, at in phase.mechanism_groups(public)]
+    while True:
+        yield [generator.random(shape) for shape in shapes]
+
+
+def _releases(
+    protocol: MoralPreferences, rows: IntArray, public: IntArray, drawn: Sequence[Sequence[FloatArray]]
+) -> Iterator[Outcome]:
+    """Yield what sessions release.
+
+    Args:
+        rows: the voters' rows in each session, or in all of them, shape (sessions or 1, voters, numbers).
+        public: the voters' public rows.
+        drawn: of `_draws`, for each session.
+    """
+    phase, sessions = protocol.phase, len(drawn)
+    uniforms = [np.concatenate(own) for own in zip(*drawn, strict=True)]
+    if isinstance(phase, DisclosedPhase):
+        clear = TallyBlock.of([phase.tally(own, earlier=[], public=public) for own in rows]).broadcast(sessions)
+        parts = iter(uniforms)
+        tallies = phase.randomize_tallies(clear, lambda mechanism, held: mechanism.randomize_rows(held, next(parts)))
+    else:
+        rows = np.broadcast_to(rows, (sessions, *rows.shape[1:]))
+        reports = np.empty((*rows.shape[:2], phase.num_reported), dtype=np.int64)
+        for (mechanism, places), own in zip(phase.mechanism_groups(public), uniforms, strict=True):
+            held = rows[:, places]
+            told = mechanism.randomize_rows(held.reshape(-1, held.shape[2]), own)
+            reports[:, places] = told.reshape(*held.shape[:2], -1)
         tallies = phase.tally_block(reports, earlier=[], public=public)
     yield from (protocol.outcome([tallies.tally(number)]) for number in range(sessions))
+
+
+def _public_of(protocol: MoralPreferences, case: Case) -> IntArray:
+    """Return the voters' levels of ε, where there are several."""
+    voters = case["voters"]
+    own = [place % 2 if case.get("levels") == "two" else int(place == 0) for place in range(voters)]
+    levels = np.array(own, dtype=np.int64)
+    return levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
 
 
 def _sessions(
     protocol: MoralPreferences, society: FloatArray, case: Case, sessions: int, generator: np.random.Generator
 ) -> Iterator[Outcome]:
     """Yield what sessions release in which all voters hold the same."""
-    voters = case["voters"]
-    own = [place % 2 if case.get("levels") == "two" else int(place == 0) for place in range(voters)]
-    levels = np.array(own, dtype=np.int64)
-    public = levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
-    return _releases(protocol, np.tile(_row_of(protocol, society), (voters, 1)), public, sessions, generator)
+    row, public = _row_of(protocol, society), _public_of(protocol, case)
+    drawn = [*itertools.islice(_draws(protocol, row, public, generator), sessions)]
+    return _releases(protocol, np.tile(row, (1, case["voters"], 1)), public, drawn)
 
 
 def _pair(protocol: MoralPreferences, change: FloatArray) -> dict[str, float]:
@@ -236,15 +260,25 @@ def _hold_certainties(case: Case, sessions: int, generator: np.random.Generator)
     protocol = protocol_of(case)
     if protocol is None:
         return None
-    stated, wrong = np.empty(sessions), np.empty(sessions)
-    for session in range(sessions):
+    public = _public_of(protocol, case)
+    draws = _draws(protocol, _row_of(protocol, np.zeros(protocol.parameters.num_features)), public, generator)
+
+    def drawn() -> tuple[FloatArray, list[FloatArray], FloatArray]:
         society = society_of(protocol, case["society"], generator)
-        (outcome,) = _sessions(protocol, society, case, 1, generator)
-        change: FloatArray = generator.normal(size=protocol.parameters.num_features)
-        decision = decide(outcome, _pair(protocol, change), {}, prior=case["society"])
-        stated[session] = 1 - (decision.certainty or 0.0)
-        wrong[session] = (decision.choice == "first") != _prefers_first(society, change)
-    return Held(stated, wrong)
+        return society, next(draws), generator.normal(size=protocol.parameters.num_features)
+
+    stated, wrong = list[float](), list[bool]()
+    for start in range(0, sessions, _AT_ONCE):
+        societies, uniforms, changes = zip(
+            *(drawn() for _ in range(start, min(start + _AT_ONCE, sessions))), strict=True
+        )
+        rows = np.stack([np.tile(_row_of(protocol, society), (case["voters"], 1)) for society in societies])
+        outcomes = _releases(protocol, rows, public, uniforms)
+        for society, change, outcome in zip(societies, changes, outcomes, strict=True):
+            decision = decide(outcome, _pair(protocol, change), {}, prior=case["society"])
+            stated.append(1 - (decision.certainty or 0.0))
+            wrong.append((decision.choice == "first") != _prefers_first(society, change))
+    return Held(np.array(stated), np.array(wrong, dtype=np.float64))
 
 
 def _hold_differences(case: Case, sessions: int, generator: np.random.Generator, *, of_intervals: bool) -> Held | None:
@@ -260,8 +294,9 @@ def _hold_differences(case: Case, sessions: int, generator: np.random.Generator,
     clean = {name: _clean(protocol, row) for name, row in zip(_NAMES, rows, strict=True)}
     public = np.repeat(np.arange(len(_NAMES)), case["sizes"])[:, None]
     held = np.stack([_row_of(protocol, row) for row in rows])[public[:, 0]]
+    drawn = [*itertools.islice(_draws(protocol, held[0], public, generator), sessions)]
     wrong = np.zeros(sessions)
-    for session, outcome in enumerate(_releases(protocol, held, public, sessions, generator)):
+    for session, outcome in enumerate(_releases(protocol, held[None], public, drawn)):
         for each in compare_societies(outcome, level=case["level"]):
             true = clean[each.more][each.feature] - clean[each.less][each.feature]
             if of_intervals:

@@ -5,7 +5,9 @@ import pytest
 from calibration import fair_voting as calibration
 from calibration.engine import Case, hold
 from calibration.fair_voting import CALIBRATION
+from numpy.typing import NDArray
 from psephos.protocol import Tally
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import protocol
 from psephos.protocol.fair_voting.kinds import JOINT, LOCAL
 from psephos.protocol.fair_voting.phases import DisclosedRankings
@@ -54,10 +56,10 @@ def test_estimates_are_those_of_the_protocol(mechanism: str, scores: str) -> Non
 
 
 def test_a_winner_that_is_confirmed_without_a_test_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def bold(*_given: object, **_named: object) -> float:
-        return 0.0
+    def bold(_self: object, _utilities: object, winners: IntArray, _exactly: object) -> NDArray[np.bool_]:
+        return np.ones(len(winners), dtype=np.bool_)
 
-    monkeypatch.setattr(calibration, "p_value_of", bold)
+    monkeypatch.setattr(calibration.Confirming, "are_confirmed", bold)
     cell = hold("fair-voting", STATEMENTS["confirmed winner: laplace"], PLAIN, 40, np.random.default_rng(6))
     assert cell is not None
     assert not cell.holds

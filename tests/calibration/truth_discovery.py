@@ -7,6 +7,7 @@ Made-up crowds, whose workers err independently, take no part.
 """
 
 import dataclasses
+import functools
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,8 +126,12 @@ def _held_by(case: Case) -> list[IntArray]:
 
 def _parts(case: Case, parameters: Parameters, counts: Sequence[int]) -> list[LevelCounts]:
     """Return a label's reports at each level, of how many, by which flip probability."""
-    flips = [make_noise(each).flip_probabilities[0] for each in parameters.by_level]
-    return list(map(LevelCounts, counts, map(len, _held_by(case)), flips))
+    return list(map(LevelCounts, counts, map(len, _held_by(case)), _flips_of(parameters)))
+
+
+@functools.lru_cache(maxsize=1)
+def _flips_of(parameters: Parameters) -> list[float]:
+    return [make_noise(each).flip_probabilities[0] for each in parameters.by_level]
 
 
 def _reported(
