@@ -16,14 +16,11 @@ from .arrays import IntArray
 from .mechanisms import RowMechanism
 from .phases import DrawBlock, InputBlock, Phase, PhasedProtocol
 from .plugin_checks import check_reports
-from .population import BATCH_ROWS, discloses, draw_for_release, randomized, release_streams, released_tally
+from .population import BATCH_ROWS, KEPT_BYTES, discloses, draw_for_release, randomized, release_streams, released_tally
 from .randomness import SimulatedRounds
 from .tally import Decisions, TallyBlock
 
 _MOST_SESSIONS: Final = 512
-_KEPT: Final = 1 << 24
-"""Bytes that are allocated and freed once, untouched: of arrays up to the greatest that it has freed, glibc keeps the
-memory for the next ones, which else the system clears each time."""
 _MOST_UNIFORMS: Final = 1 << 16  # of one phase: they stay in the cache
 
 
@@ -51,7 +48,7 @@ def sessions_at_once(protocol: PhasedProtocol[Any, Any], public: IntArray, *, ar
         public: the parties' public rows.
         are_alike: whether the parties hold the same in all sessions; what they disclose is then looked at once.
     """
-    np.empty(_KEPT, dtype=np.int8)
+    np.empty(KEPT_BYTES, dtype=np.uint8)
     drawn = [phase for phase in protocol.phases if not (are_alike and discloses(phase, public))]
     rows = max(len(public), 1)
     uniforms = max((rows * phase.mechanism.slots_of(phase.num_values) for phase in drawn), default=1)

@@ -29,7 +29,7 @@ OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 BATCH_ROWS = 1 << 15
 # Having freed so much at once, glibc keeps up to twice as much of what is freed later: a batch's arrays are not given
 # back to the system and asked of it again, page by page, which is a tenth of the time of a vote from files.
-_KEPT_BYTES = 1 << 24
+KEPT_BYTES = 1 << 24
 
 
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
@@ -206,7 +206,7 @@ def tally_batches(
     _check_nothing_kept(protocol)
     merged = [Merged() for _ in protocol.phases]
     num_parties = first
-    np.empty(_KEPT_BYTES, dtype=np.uint8)
+    np.empty(KEPT_BYTES, dtype=np.uint8)
     for inputs in batches:
         if not len(inputs):
             continue

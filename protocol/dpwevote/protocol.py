@@ -132,8 +132,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             except ConfigurationError:
                 return self._encoded(table)  # which says in which row
             if whole is None:
-                whole = Inputs(*(np.empty((number, own.shape[1]), np.int64) for own in (part.private, part.public)))
-            whole.private[some], whole.public[some] = part.private, part.public
+                whole = Inputs(*(np.zeros((number, own.shape[1]), np.int64) for own in (part.private, part.public)))
+            for rows, own in ((whole.private, part.private), (whole.public, part.public)):
+                if own.any():  # what is never written takes no memory
+                    rows[some] = own
         assert whole is not None  # noqa: S101  there are rows
         return whole
 
@@ -143,7 +145,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
-        holdings = Holdings(places, np.stack(opinions).T)
+        holdings = Holdings(places, np.stack(opinions).T if len(opinions) > 1 else opinions[0][:, None])
         rows = self._variant.encode(holdings)
         levels = self._own_levels.encode(table, num_parties=len(places))
         return Inputs(rows.private, np.hstack([rows.public, levels])) if levels.shape[1] else rows
@@ -366,7 +368,8 @@ def _places(
         wrong = np.flatnonzero(~(np.abs(numbers - choices[places]) <= within * choices[places]))
     elif len(choices) <= 2:  # noqa: PLR2004  yes and no, or one weight: a tenth of a search
         is_last = numbers == choices[-1]
-        wrong = np.flatnonzero(~(is_last | (numbers == choices[0])))
+        is_known = is_last | (numbers == choices[0])
+        wrong = np.flatnonzero(~is_known) if not is_known.all() else np.empty(0)
         places = is_last * np.int64(len(choices) - 1)
     else:
         places = np.minimum(np.searchsorted(choices, numbers), len(choices) - 1)

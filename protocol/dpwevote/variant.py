@@ -222,7 +222,8 @@ class Variant(abc.ABC):
             public = np.zeros((2, len(holdings.places)), dtype=np.int64).T
             if len(self._parameters.weights) > 1:  # of one weight nothing is to be looked up
                 public[:, 0], public[:, 1] = self.groups_of(holdings.places), holdings.places
-            return Inputs(holdings.opinions * self.greatest_opinion, public)
+            times = self.greatest_opinion
+            return Inputs(holdings.opinions * times if times > 1 else holdings.opinions, public)
         return Inputs(self.private_rows(holdings), np.empty((len(holdings.places), 0), dtype=np.int64))
 
     @abc.abstractmethod

@@ -33,7 +33,7 @@ _ARROW: Final = (".arrow", ".feather", ".ipc")
 _CSV: Final = (".csv", ".csv.gz", ".txt", ".tsv")
 _FORMS: Final = (_PARQUET, *_ARROW, *_CSV)
 _NUMBER, _TEXT, _TRUTH, _ENTRY, _BYTES = "a number", "a text", "true or false", "an entry of a CSV", "bytes"
-_ROWS: Final = 1 << 16
+_ROWS: Final = 1 << 17
 _WILD: Final = frozenset("*?[")
 _MOST_DISTINCT: Final = 100_000
 
@@ -433,6 +433,9 @@ def _kind_of(kind: Any) -> str:
 
 def _entries(column: Any, kind: str) -> Entries:
     """Return a column: numbers as they are, and of texts each distinct one once; a missing one is an empty text."""
+    if kind == _TRUTH and not column.null_count and type(column).__name__ == "BooleanArray":
+        bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)  # unpacked at once, which no cast does
+        return np.unpackbits(bits, count=column.offset + len(column), bitorder="little")[column.offset :].view(np.int8)
     arrow: Any = importlib.import_module("pyarrow")
     types: Any = importlib.import_module("pyarrow.types")
     if kind == _NUMBER and column.null_count:
@@ -440,11 +443,8 @@ def _entries(column: Any, kind: str) -> Entries:
     if kind == _NUMBER:
         is_flat = not (types.is_dictionary(column.type) or types.is_decimal(column.type))
         return column.to_numpy() if is_flat else column.to_pylist()
-    if kind == _TRUTH and not column.null_count and types.is_dictionary(column.type):
+    if kind == _TRUTH and not column.null_count:  # of a dictionary
         return column.cast(arrow.int8()).to_numpy()
-    if kind == _TRUTH and not column.null_count:
-        bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)  # unpacked at once, which no cast does
-        return np.unpackbits(bits, count=column.offset + len(column), bitorder="little")[column.offset :].view(np.int8)
     coded = column
     if column.null_count or not types.is_dictionary(column.type):
         own, missing = (arrow.binary(), b"") if kind == _BYTES else (arrow.string(), "")
