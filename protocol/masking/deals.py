@@ -128,6 +128,7 @@ class KnownDeal:
     Attributes:
         alpha: what its polynomials are combined by.
         entries: the digests of its entries, by their holders' places, in order.
+        numbers: at which its polynomials are held, likewise.
         pieces: by their holders' places.
         digest: of all of it.
     """
@@ -137,6 +138,7 @@ class KnownDeal:
         points = {"blinding": deal.blinding, "seed": deal.seed}
         self.alpha = alpha_of(rules, dealer, self._keys, **points, leaves=(piece.leaves for piece in deal.pieces))
         self.pieces = {piece.place: piece for piece in deal.pieces}
+        self.numbers = {holder: rules.graph.number_of(dealer, holder) for holder in self.pieces}
         self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
         pairs = tuple(self.entries.items())
         self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
@@ -158,8 +160,8 @@ class KnownDeal:
         Args:
             seed: as `is_of_one_polynomial` takes it.
         """
-        rules, deal, number_of = self._rules, self.deal, self._rules.graph.number_of
-        values = {number_of(self._dealer, piece.place): scalar_from(piece.combined) for piece in deal.pieces}
+        rules, deal = self._rules, self.deal
+        values = {self.numbers[piece.place]: scalar_from(piece.combined) for piece in deal.pieces}
         known = {number: value for number, value in values.items() if value is not None}
         if len(known) < len(values) or not is_of_one_polynomial(known, rules.needed, seed=seed):
             return False

@@ -15,6 +15,8 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 """ℓ."""
 SCALAR_BYTES: Final = 32
@@ -23,6 +25,7 @@ ENTROPY_BYTES: Final = 48
 _FIELD: Final = 2**255 - 19  # of the points' coordinates
 _EIGHTH: Final = pow(8, -1, ORDER)
 _SLOT: Final = 512  # bits of a polynomial's value, while several are computed as one integer
+_ROWS: Final = 64  # of differences, at once
 
 
 def scalars_of(entropy: bytes) -> list[int]:
@@ -97,8 +100,8 @@ def _product(factors: Sequence[int], values: Mapping[int, int], numbers: Sequenc
 @functools.lru_cache(maxsize=4096)
 def _factors_at_zero(numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j."""
-    above = math.prod(numbers)
-    below = [number * math.prod(other - number for other in numbers if other != number) % ORDER for number in numbers]
+    above = math.prod(numbers) % ORDER
+    below = [number * product % ORDER for number, product in zip(numbers, _differences(numbers), strict=True)]
     return tuple(above * inverse % ORDER for inverse in _inverses(below, ORDER))
 
 
@@ -113,8 +116,18 @@ def _test_of(numbers: tuple[int, ...], needed: int, seed: bytes) -> tuple[int, .
 
 @functools.lru_cache(maxsize=64)
 def _dual_weights(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    below = [math.prod(number - other for other in numbers if other != number) % ORDER for number in numbers]
-    return tuple(_inverses(below, ORDER))
+    sign = (-1) ** (len(numbers) - 1)
+    return tuple(_inverses([sign * product % ORDER for product in _differences(numbers)], ORDER))
+
+
+def _differences(numbers: Sequence[int]) -> Iterator[int]:
+    """Yield for each number x the product of y − x over all others y: what fits 63 bits by arrays."""
+    columns, fitting = np.array(numbers, dtype=np.int64), 63 // max(numbers).bit_length()
+    starts = np.arange(0, len(numbers), fitting)
+    for first in range(0, len(numbers), _ROWS):
+        rows = columns - columns[first : first + _ROWS, np.newaxis]
+        np.fill_diagonal(rows[:, first:], 1)
+        yield from map(math.prod, np.multiply.reduceat(rows, starts, axis=1).tolist())
 
 
 def _inverses(values: Sequence[int], modulus: int) -> list[int]:

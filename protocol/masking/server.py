@@ -84,6 +84,7 @@ class MaskingServer:
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
         self._rules, self._primitives = rules, primitives
         self._neighbors = functools.cache(rules.graph.neighbors_of)
+        self._near = functools.cache(self._find_near)
         self._position = Position(MASKING, MaskingState.NEW)
         self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
         self.step: MaskingMove | None = MaskingMove.KEYS
@@ -225,7 +226,7 @@ class MaskingServer:
                 told[place] = liars
         return told
 
-    def _near(self, place: int) -> list[int]:
+    def _find_near(self, place: int) -> list[int]:
         """Return the places of all whose shares a party may hold, itself among them, in order."""
         return sorted((place, *self._neighbors(place)))
 
@@ -243,7 +244,8 @@ class MaskingServer:
 
     def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
-        return sorted({holder, *self._dealers(holder)}.difference(doubted))
+        right, gone = self._right_deals, {*doubted}
+        return [near for near in self._near(holder) if (near in right or near == holder) and near not in gone]
 
     def _wrong_of(self, place: int, said: Said) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
@@ -268,7 +270,7 @@ class MaskingServer:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
                 if said.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
-                held = (self._deals[dealer].held_by(place) for dealer in self._held_by(place, doubted))
+                held = [self._deals[dealer].held_by(place) for dealer in self._held_by(place, doubted)]
                 if said.held != held_digest(rules, place, held):
                     return "has signed that it holds something else than what it was told"
                 public, about = self._keys(place).of_boxes, rules.about("possession", place)
@@ -409,7 +411,7 @@ class MaskingServer:
             return secret
         # Where the first ones tell the secret, the others alone are looked at.
         right = dict[int, bytes]()
-        ordered = sorted(shares, key=lambda holder: rules.graph.number_of(dealer, holder))
+        ordered = sorted(shares, key=deal.numbers.__getitem__)
         for holder in ordered[rules.needed * is_right :]:
             leaves, share = deal.pieces[holder].leaves, shares[holder]
             if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
@@ -461,9 +463,8 @@ class MaskingServer:
         Raises:
             QuorumError: they are too few.
         """
-        rules = self._rules
-        number_of = rules.graph.number_of
-        known = {number_of(dealer, holder): scalar_from(value) or 0 for holder, value in values.items()}
+        rules, numbers = self._rules, self._deals[dealer].numbers
+        known = {numbers[holder]: scalar_from(value) or 0 for holder, value in values.items()}
         if len(known) < rules.needed:
             holders = {*self._near(dealer)}.intersection(self._deals).difference(self._excluded)
             step = f"{MaskingMove.UNMASK.value} of {rules.names[dealer]}"

@@ -76,6 +76,20 @@ def test_as_many_as_are_needed_tell_the_secret(terms: list[int], numbers: set[in
     assert value_at_zero(some, len(terms)) == value_at_zero(values, len(terms)) == terms[-1] == plain_at_zero(some)
 
 
+@pytest.mark.parametrize("size", [1, 2, 9, 63, 64, 65, 128, 130])
+@pytest.mark.parametrize("most", [150, 1_000, 2**16, 2**31 - 1, 2**31])
+def test_shares_at_however_many_numbers_of_any_length_tell_the_secret(size: int, most: int) -> None:
+    draw = random.Random(size * most)
+    numbers = [most, *draw.sample(range(1, most), size - 1)]
+    for needed in {1, size // 2 or 1, size}:
+        terms = [draw.randrange(ORDER) for _ in range(needed)]
+        values = {number: value for number, (value,) in zip(numbers, values_at(numbers, [terms]), strict=True)}
+        assert value_at_zero(values, needed) == terms[-1]
+        assert is_of_one_polynomial(values, needed, seed=b"a seed of one")
+        values[most] ^= 1
+        assert is_of_one_polynomial(values, needed, seed=b"a seed of one") == (needed == size)
+
+
 def test_too_few_shares_are_refused_and_one_less_fits_each_secret() -> None:
     with pytest.raises(ValueError, match="3 shares are needed, got 2"):
         value_at_zero({1: 5, 2: 6}, 3)
