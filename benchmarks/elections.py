@@ -15,8 +15,7 @@ from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
-from psephos.scenarios.fair_voting.paper.cells import electorate
-from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
+from psephos.scenarios.fair_voting.paper.cells import FITTED, SIZES, electorate
 from psephos.scenarios.fair_voting.paper.runs import table_1
 from table import Row, at_most
 from trials import interleave, timed

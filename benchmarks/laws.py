@@ -46,8 +46,7 @@ from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.tables import Table, markdown_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
-from psephos.scenarios.truth_discovery.paper.crowds import load_layouts
-from psephos.scenarios.truth_discovery.paper.runs import GRIDS
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS, load_layouts
 from table import rewrite_between_marks
 
 __all__: list[str] = []

@@ -18,8 +18,8 @@ from psephos.scenarios.dpwevote.paper import PAPER
 from psephos.scenarios.dpwevote.paper.runs import Cells, published_table
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
-from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
-from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
+from psephos.scenarios.truth_discovery.paper.runs import DUCHENNE
+from psephos.scenarios.truth_discovery.paper.runs import Cells as CrowdCells
 from psephos.scenarios.truth_discovery.paper.runs import published_table as published_crowd_table
 from table import Row, at_most, skipped
 from trials import timed

@@ -21,8 +21,7 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
 from psephos.scenarios.truth_discovery.data.estimators import DawidSkene, OneCoinDawidSkene
-from psephos.scenarios.truth_discovery.paper.crowds import load_layouts, noise_at
-from psephos.scenarios.truth_discovery.paper.runs import GRIDS
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS, load_layouts, noise_at
 from rivals import open_rival
 
 __all__: list[str] = []

@@ -179,14 +179,23 @@ def check_part(
 
 
 @contextlib.contextmanager
-def as_option(option: str, field: str) -> Generator[None]:
-    """Let errors name an option where a scenario would name a field, or a part of it."""
+def as_option(**options: str) -> Generator[None]:
+    """Let errors name an option where a scenario would name a field, or a part of it, by the first of these names."""
     try:
         yield
     except ConfigurationError as error:
-        if error.field.partition(".")[0] != field:
+        option = next((options[part] for part in error.field.split(".") if part in options), "")
+        if not option:
             raise
         raise ConfigurationError(field=option, value=error.value, allowed=error.allowed) from None
+
+
+def missing_in(folder: str, data_sets: Mapping[str, str]) -> dict[str, str]:
+    """Return why data sets are not there, by their names, of which each is called otherwise in the folder of all."""
+    if not folder:
+        return dict.fromkeys(data_sets, "no folder of data sets was named")
+    lacking = [name for name, own in data_sets.items() if not (Path(folder) / own).is_dir()]
+    return dict.fromkeys(lacking, "not in the folder of data sets")
 
 
 def reproduce(

@@ -13,16 +13,16 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ....protocol import Tally
-from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.dpwevote import DPWeVote, WeightsOutcome
+from ....protocol.arrays import FloatArray
+from ....protocol.dpwevote import DPWeVote
 from ....protocol.dpwevote.laplace import LaplaceGrids
 from ....protocol.elementary import exp, square
 from ....protocol.mechanisms import FiniteMechanism
-from ....protocol.phases import Phase
 from ...experiments.measurements import normal_probability
 from .workloads import SIGNED_WEIGHTS, Workload, inputs_of_pairs
 
@@ -102,26 +102,6 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
     return min(max(normal_probability(-far) + skewed, 0.0), 1.0)
 
 
-def quota_of_reports(vote: DPWeVote, reports: IntArray) -> FloatArray:
-    """Return what each report of a weight adds to the estimated quota, in a variant that tells it.
-
-    The quota is a sum over reports, so the protocol is asked for that of a single one; on the Laplace baseline's grid
-    for two of them, between which it is linear.
-    """
-    phase = vote.phases[0]
-    if not vote.parameters.kind.has_finite_reports:
-        at_least, a_step_above = (_quota_of(phase, [report, report**2]) for report in (0, 1))
-        return at_least + (a_step_above - at_least) * reports.astype(np.float64)
-    units = np.eye(phase.mechanism.report_range[1] + 1, dtype=np.int64).tolist()
-    return np.array([_quota_of(phase, unit) for unit in units])[reports]
-
-
-def _quota_of(phase: Phase, totals: Sequence[int]) -> float:
-    outcome = phase.outcome([Tally(1, np.array(totals, dtype=np.int64))])
-    assert isinstance(outcome, WeightsOutcome)  # noqa: S101  that is what a weights phase publishes
-    return outcome.quota.value
-
-
 def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
     """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²]."""
     weights = [int(weight) for weight in vote.parameters.weights]
@@ -142,13 +122,15 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
 
 def _quota_variances(vote: DPWeVote) -> list[float]:
     """Return the variance of what one partner adds to the estimated quota, for each weight."""
-    mechanism = vote.phases[0].mechanism
-    if not isinstance(mechanism, FiniteMechanism):
+    phase = vote.phases[0]
+    if not isinstance(mechanism := phase.mechanism, FiniteMechanism):
         grids = LaplaceGrids(vote.parameters)
         step = vote.parameters.fraction * grids.weight_step
         return [grids.weight.noise_variance * square(step)] * len(vote.parameters.weights)
     channel = np.array(mechanism.channel_matrix())
-    added = quota_of_reports(vote, np.arange(channel.shape[1], dtype=np.int64))
+    # The quota is a sum over reports, so the protocol is asked for that of a single one.
+    outcomes: list[Any] = [phase.outcome([Tally(1, own)]) for own in np.eye(channel.shape[1], dtype=np.int64)]
+    added = np.array([each.quota.value for each in outcomes])
     means = channel @ added
     variances: list[float] = (channel @ np.square(added) - np.square(means)).tolist()
     return variances

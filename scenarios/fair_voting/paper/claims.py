@@ -20,8 +20,7 @@ from ...experiments.findings import BoundedFinding, found_in
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from ..audit.winner_laws import Ties, loss_between
-from .cells import GAMMA
-from .electorates import EPSILONS, PUBLISHED, READ, expected_utilities
+from .cells import EPSILONS, GAMMA, PUBLISHED, READ, expected_utilities
 
 _ALTERNATIVES: Final = ("a", "b", "c", "d")
 _DELTA: Final = 1e-3

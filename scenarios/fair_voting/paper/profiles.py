@@ -14,7 +14,7 @@ from ....protocol.errors import refuse
 from ....protocol.fair_voting import FairVoting, Rankings, positions_of_orders
 from ....protocol.randomness import philox_rows, stream_key
 from ...datasets import load_data_set
-from ...experiments.reproductions import as_option
+from ...experiments.reproductions import as_option, missing_in
 from ...plugins import ARRAY
 from ...running.config import Scenario
 from ...running.resolution import resolve
@@ -39,13 +39,7 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
     Raises:
         ConfigurationError: a data set is not what it should be.
     """
-    if not folder:
-        return [], {given["name"]: "no folder of data sets was named" for given in profiles}
-    missing = {
-        given["name"]: "not in the folder of data sets"
-        for given in profiles
-        if not (Path(folder) / given["options"]["data"]).is_dir()
-    }
+    missing = missing_in(folder, {given["name"]: given["options"]["data"] for given in profiles})
     return [_load(given, folder) for given in profiles if given["name"] not in missing], missing
 
 
@@ -64,7 +58,7 @@ def load_own_profile(path: str) -> Loaded:
     """
     name = Path(path).name
     given = {"epsilon": 1.0, "objective": "welfare"}  # which counts nowhere here, and refuses no number of groups
-    with as_option("--rankings", "voters"):
+    with as_option(voters="--rankings"):
         resolved = resolve(
             Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=given, transport=ARRAY)
         )

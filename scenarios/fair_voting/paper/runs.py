@@ -17,9 +17,21 @@ from ...experiments.declared import experiments_of
 from ...experiments.measurements import as_published
 from ...experiments.reproductions import Asked, Part
 from . import PAPER
-from .cells import OBJECTIVES, Cells, electorate, proven_of, samples_for, with_objective
+from .cells import (
+    EPSILONS,
+    FITTED,
+    GRIDS,
+    OBJECTIVES,
+    PUBLISHED,
+    READ,
+    SIZES,
+    Cells,
+    electorate,
+    proven_of,
+    samples_for,
+    with_objective,
+)
 from .claims import findings_on_fair_voting
-from .electorates import EPSILONS, FITTED, GRIDS, PUBLISHED, READ, SIZES
 from .profiles import Loaded, load_own_profile, load_profiles
 
 _RUNS: Final = 1000

@@ -150,7 +150,7 @@ def _read_own_records(path: str, num_records: int) -> tuple[FloatArray, FloatArr
 
 @functools.lru_cache(maxsize=1)
 def _records_in(path: str) -> tuple[Records, Sequence[str]]:
-    with as_option("--responses", "voters"):
+    with as_option(voters="--responses"):
         table = load_voters(path)
     return cast("Records", table.table["records"]), table.parameters["features"]
 

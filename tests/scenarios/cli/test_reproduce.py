@@ -7,7 +7,7 @@ import pytest
 from bad_input import Psephos
 from psephos.scenarios.experiments import reproductions
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
-from psephos.scenarios.truth_discovery.paper import crowds
+from psephos.scenarios.truth_discovery.paper import runs
 
 # Trials by default, what else there is to ask for, and how many trials there may be.
 PAPERS: dict[str, tuple[int, dict[str, Any], str]] = {
@@ -77,7 +77,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Pseph
 @pytest.mark.full("a reproduction more")
 def test_without_data_sets_the_rest_is_made_and_says_why(psephos: Psephos, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
-    monkeypatch.setattr(crowds, "PEER_GRADING_STAND_IN", PeerGrading(groups=4, students=4, grades=2, quality=(0.8, 0)))
+    monkeypatch.setattr(runs, "PEER_GRADING_STAND_IN", PeerGrading(groups=4, students=4, grades=2, quality=(0.8, 0)))
     fewer = ("--set", "prices.claimed=[2.0]", "--set", "prices.all answers=[2.0]", "--set", "prices.one answer=[2.0]")
     ended = psephos("reproduce", "truth-discovery", "--trials", 10, "--no-pictures", "--out", "out", *fewer)
     assert ended.status == 0

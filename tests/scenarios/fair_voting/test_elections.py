@@ -19,8 +19,17 @@ from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.binomials import draw_binomials
 from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, has_quick_law, release
-from psephos.scenarios.fair_voting.paper.cells import OBJECTIVES, Cells, electorate, parameters_of, with_objective
-from psephos.scenarios.fair_voting.paper.electorates import FITTED, READ, Society, draw_profiles
+from psephos.scenarios.fair_voting.paper.cells import (
+    FITTED,
+    OBJECTIVES,
+    READ,
+    Cells,
+    Society,
+    draw_profiles,
+    electorate,
+    parameters_of,
+    with_objective,
+)
 from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
 from thoroughness import draws
 

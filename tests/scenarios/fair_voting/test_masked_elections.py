@@ -10,8 +10,7 @@ import math
 from typing import Any, Final
 
 import pytest
-from psephos.scenarios.fair_voting.paper.cells import Cells, electorate
-from psephos.scenarios.fair_voting.paper.electorates import READ
+from psephos.scenarios.fair_voting.paper.cells import READ, Cells, electorate
 
 TRIALS: Final = {(100, 50): 4_000, (1_000, 500): 400}
 TRIED: Final = {(100, 50): (0.607, 0.585, 0.715), (1_000, 500): (0.915, 0.904, 0.945)}

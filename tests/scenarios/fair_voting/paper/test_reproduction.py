@@ -14,9 +14,7 @@ from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.scenarios.experiments.comparing import Row
 from psephos.scenarios.experiments.findings import Finding, sentences
 from psephos.scenarios.fair_voting.paper import PAPER, cells, runs
-from psephos.scenarios.fair_voting.paper.cells import parameters_of, proven_of, samples_for
-from psephos.scenarios.fair_voting.paper.claims import findings_on_fair_voting
-from psephos.scenarios.fair_voting.paper.electorates import (
+from psephos.scenarios.fair_voting.paper.cells import (
     FITTED,
     GRIDS,
     PUBLISHED,
@@ -24,7 +22,11 @@ from psephos.scenarios.fair_voting.paper.electorates import (
     SIZES,
     Society,
     expected_utilities,
+    parameters_of,
+    proven_of,
+    samples_for,
 )
+from psephos.scenarios.fair_voting.paper.claims import findings_on_fair_voting
 from psephos.scenarios.fair_voting.paper.profiles import Loaded, load_profiles
 from psephos.scenarios.fair_voting.paper.runs import EXPERIMENTS
 from psephos.scenarios.fair_voting.profiles import fixed_profile

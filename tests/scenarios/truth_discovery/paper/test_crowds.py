@@ -15,8 +15,9 @@ from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
-from psephos.scenarios.truth_discovery.paper import crowds as module
-from psephos.scenarios.truth_discovery.paper.crowds import (
+from psephos.scenarios.truth_discovery.paper import runs as module
+from psephos.scenarios.truth_discovery.paper.runs import (
+    GRIDS,
     OF_PAPER,
     Cells,
     clean_accuracy,
@@ -24,7 +25,6 @@ from psephos.scenarios.truth_discovery.paper.crowds import (
     session_of,
     with_estimator,
 )
-from psephos.scenarios.truth_discovery.paper.runs import GRIDS
 
 SEED, CELL = 5, "a cell"
 TRIALS = 5

@@ -15,10 +15,9 @@ from psephos.scenarios.experiments.findings import Finding, sentences
 from psephos.scenarios.experiments.paper_files import rows_beside
 from psephos.scenarios.experiments.reproductions import page_of
 from psephos.scenarios.truth_discovery.data.synthetic import PeerGrading
-from psephos.scenarios.truth_discovery.paper import PAPER, crowds, runs
+from psephos.scenarios.truth_discovery.paper import PAPER, runs
 from psephos.scenarios.truth_discovery.paper.claims import findings_on_truth_discovery
-from psephos.scenarios.truth_discovery.paper.crowds import OF_PAPER, noise_at
-from psephos.scenarios.truth_discovery.paper.runs import EXPERIMENTS, GRIDS
+from psephos.scenarios.truth_discovery.paper.runs import EXPERIMENTS, GRIDS, OF_PAPER, noise_at
 from psephos.scenarios.truth_discovery.paper.theory import ProductOfUniforms
 from psephos.scenarios.verdicts import Judgement
 from rerun_papers import (
@@ -80,7 +79,7 @@ def small() -> Iterator[None]:
         return few
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crowds, "PEER_GRADING_STAND_IN", SMALL_CLASS)
+        patch.setattr(runs, "PEER_GRADING_STAND_IN", SMALL_CLASS)
         patch.setattr(runs, "EXPERIMENTS", dataclasses.replace(EXPERIMENTS, grids=grids))
         yield
 
@@ -203,7 +202,7 @@ def test_the_mechanism_that_is_taken_is_autos_and_at_a_claimed_price_the_papers(
     reproduction: Any, tmp_path: Path
 ) -> None:
     write_sets(tmp_path)
-    layouts, _ = crowds.load_layouts(str(tmp_path), ["bluebird"])
+    layouts, _ = runs.load_layouts(str(tmp_path), ["bluebird"])
     taken = {place_of(row)[:3]: row["mechanism"] for row in reproduction.comparisons if row["is_taken"]}
     for (crowd, unit, price), mechanism in taken.items():
         if crowd == "bluebird":
