@@ -140,7 +140,8 @@ def _of_result(
     stated, about = (result.get("privacy") or {}).get("person"), run.get("about") or {}
     if stated is None or not about.get("prices") or "votes" in run:
         return
-    if _differ(stated["proven"], about["proven"] or math.inf) or stated["relation"] != about["relation"]:
+    proven = math.inf if about["proven"] is None else about["proven"]
+    if _differ(stated["proven"], proven) or stated["relation"] != about["relation"]:
         yield f"result.json has ε = {stated['proven']}, and run.json {about['proven']}"
     replaced = about["prices"]["replaced"]
     if _differ(stated["certainty"], _certainty(math.inf if replaced is None else replaced)):
