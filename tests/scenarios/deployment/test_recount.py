@@ -137,6 +137,62 @@ def test_a_wrong_row_is_named(change: Callable[[list[Report]], list[Report]], fi
         recount(side_of("consortium"), read_reports("r.csv"))
 
 
+def are_in_order(rows: Sequence[Report], phases: Sequence[str]) -> bool:
+    """Return whether parties come in the order of places, each with its phases from the first on, none twice."""
+    places = [int(str(place)) for place, _, _ in rows]
+    own = {place: [phase for each, phase, _ in rows if each == place] for place in dict.fromkeys(places)}
+    return places == sorted(places) and all(told == [*phases[: len(told)]] for told in own.values())
+
+
+FEW: dict[str, Sequence[str]] = {
+    "consortium": ["count=5"],
+    "crowd": ["workers.workers=5", "workers.tasks=4", "workers.answers_per_task=2"],
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_whatever_is_repeated_moved_or_left_out_is_refused_and_nothing_else_is(name: str) -> None:
+    rows, _ = session_of(name, *FEW[name])
+    side = side_of(name, *FEW[name], "quorum=1")
+    phases, last = [phase.name for phase in side.protocol.phases], len(rows) - 1
+    changed = [
+        *([*rows[: at + 1], *rows[at:]] for at in range(len(rows))),
+        *([*rows[:at], *rows[at + 1 :]] for at in range(len(rows))),
+        *([*rows[:at], rows[at + 1], rows[at], *rows[at + 2 :]] for at in range(last)),
+        [*rows, rows[0]],
+        [*rows, *rows],
+        rows,
+    ]
+    taken = 0
+    for each in changed:
+        Path("r.csv").unlink(missing_ok=True)
+        write(Path("r.csv"), each)
+        if are_in_order(each, phases):
+            taken += 1
+            assert sum(recount(side, read_reports("r.csv")).num_received) == len(each)
+        else:
+            with pytest.raises(ConfigurationError, match="each once, and none left out"):
+                recount(side, read_reports("r.csv"))
+    assert 1 < taken < len(changed) / 2
+
+
+@pytest.mark.parametrize(
+    ("quorum", "least"),
+    [("", 6), ("quorum=1", 1), ("quorum=4", 4), ("quorum=0.5", 3), ("quorum=0.51", 4), ("phases.opinions.quorum=2", 6)],
+)
+def test_a_recount_has_the_quorum_of_its_session(quorum: str, least: int) -> None:
+    settings = ("count=6", *filter(None, [quorum]))
+    rows, _ = session_of("consortium", *settings)
+    for number in range(1, 7):
+        Path("r.csv").unlink(missing_ok=True)
+        write(Path("r.csv"), [row for row in rows if int(str(row[0])) < number])
+        if number >= least:
+            assert recount(side_of("consortium", *settings), read_reports("r.csv")).num_received == (number, number)
+        else:
+            with pytest.raises(QuorumError, match=str(number)):
+                recount(side_of("consortium", *settings), read_reports("r.csv"))
+
+
 def test_an_answer_to_a_task_that_was_not_asked_is_named() -> None:
     rows, _ = session_of("crowd")
     side = side_of("crowd")
