@@ -34,6 +34,7 @@ from psephos.protocol.messages import (
     Message,
     Release,
     Report,
+    Welcome,
     decode,
     encode,
 )
@@ -131,6 +132,14 @@ async def at_once(function: Callable[..., None], *arguments: object) -> None:
     function(*arguments)
 
 
+async def visit(address: str, transport: CertifiedTransport, name: str) -> None:
+    """Join as a voter whose connection is then lost."""
+    channel = await transport.connect(address, fingerprint=OWN[name])
+    await channel.send([encode(msgspec.structs.replace(HELLO, party=name))])
+    assert isinstance(decode((await channel.receive())[0]), Welcome)
+    await channel.aclose()
+
+
 async def try_to_join(
     address: str, transport: CertifiedTransport, hello: Hello, fingerprint: str, endings: dict[str, object]
 ) -> None:
@@ -164,6 +173,7 @@ async def observe(
     protocol: FairVoting = HIDDEN,
     strangers: Sequence[tuple[Hello, str]] = (),
     skips_waiting: bool = False,
+    returning: Sequence[str] = (),
 ) -> Observed:
     """Hold a session over memory to which these voters come."""
     mode = Simulation("plans", SimulatedNoise(7, session="plans"))
@@ -191,6 +201,8 @@ async def observe(
 
         async def take_part(name: str, client: Client, channel: Channel) -> None:
             try:
+                if name in returning:
+                    await visit(listening.address, transport, name)
                 seen.endings[name] = await client.take_part(channel)
             except PsephosError as error:
                 seen.endings[name] = error
@@ -289,6 +301,22 @@ async def test_it_looks_the_same_however_a_voter_behaves(
     """A fault names its sender nowhere, and who does not hang up, or may come back, keeps the server no longer."""
     seen = await observe(NAMES, {"bob": MISBEHAVES[how]}, keeps=keeps)
     assert outside(seen) == outside(EVERYBODY)
+    nobody = await observe((), keeps=keeps)
+    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
+
+
+@pytest.mark.parametrize("returning", [NAMES[:1], NAMES[2:4], NAMES], ids=len)
+@pytest.mark.parametrize("keeps", [False, True])
+async def test_it_looks_the_same_whoever_is_lost_and_comes_back(
+    returning: tuple[str, ...],
+    autojump_clock: trio.testing.MockClock,  # noqa: ARG001  it is waited on
+    *,
+    keeps: bool,
+) -> None:
+    seen = await observe(NAMES, keeps=keeps, returning=returning)
+    assert outside(seen) == outside(EVERYBODY)
+    assert seen.result is not None
+    assert seen.endings == dict.fromkeys(NAMES, seen.result.outcome)
     nobody = await observe((), keeps=keeps)
     assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
 
