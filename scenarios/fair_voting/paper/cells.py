@@ -47,6 +47,18 @@ PUBLISHED: Final[Mapping[tuple[tuple[int, ...], str, float], Mapping[str, str]]]
 """Table 1: ΔW ("N/A" in some cells) and W, by (n₁, n₂), mechanism and ε."""
 SIZES: Final = tuple(dict.fromkeys(sizes for sizes, _, _ in PUBLISHED))
 EPSILONS: Final = tuple(dict.fromkeys(epsilon for _, _, epsilon in PUBLISHED))
+GAMMA: Final = 0.05
+"""Of Algorithm 2; the paper has no value (reading F4)."""
+DELTA: Final = 1e-5
+"""Of its n_s; any of reading F2 has the published N/A cells, and this one comes nearest to the others."""
+OBJECTIVES: Final = ("parity", "constrained", "penalized")
+FAIRNESS_WEIGHTS: Final[Mapping[str, float]] = {"constrained": 8.0}
+"""λ, by objective, elsewhere 1. Where qualities are chosen by, "constrained" pays it for each unit of ΔW above t:
+enough that no alternative beyond t is worth it here."""
+_SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
+"""Tried n_s, up to some 36,000."""
+_MOST_SAMPLES_OF_MANY: Final = 2_500
+"""Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
 
 
 def draw_profiles(society: Society, sizes: tuple[int, ...], *, trials: int, seed: int) -> Profiles:
@@ -85,20 +97,6 @@ def expected_utilities(society: Society) -> FloatArray:
         chances = mallows_probabilities(positions, center=center, dispersion=dispersion)
         rows.append([math.fsum((chances * column).tolist()) for column in points.T])
     return np.array(rows)
-
-
-GAMMA: Final = 0.05
-"""Of Algorithm 2; the paper has no value (reading F4)."""
-DELTA: Final = 1e-5
-"""Of its n_s; any of reading F2 has the published N/A cells, and this one comes nearest to the others."""
-OBJECTIVES: Final = ("parity", "constrained", "penalized")
-FAIRNESS_WEIGHTS: Final[Mapping[str, float]] = {"constrained": 8.0}
-"""λ, by objective, elsewhere 1. Where qualities are chosen by, "constrained" pays it for each unit of ΔW above t:
-enough that no alternative beyond t is worth it here."""
-_SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
-"""Tried n_s, up to some 36,000."""
-_MOST_SAMPLES_OF_MANY: Final = 2_500
-"""Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -42,6 +42,19 @@ TRIALS_AT_A_TIME: Final = 16
 _ROUNDS_OF_THE_PAPER: Final = 10
 """Reading T2; the paper says "until convergence"."""
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
+_RUNS: Final = 100
+"""Section 7.1.4: the mean of 100 independent trials."""
+_PUBLISHED: Final = rows_beside(__name__, "published.csv")
+_NUM_POINTS: Final = 200
+# Of fewer a correlation says nothing.
+_FEWEST_WORKERS: Final = 4
+# What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost the most.
+# Which part of the trials, and how many at the least.
+_COMPARED: Final = (5, 100)
+_OTHERS: Final = (120, 10)
+
+
+GRIDS: Final = grids_of(__name__)
 
 
 def load_layouts(folder: str, names: Sequence[str]) -> tuple[dict[str, Layout], dict[str, str]]:
@@ -161,21 +174,6 @@ def _share_right(layout: Layout, truths: IntArray) -> FloatArray:
     """Return the share of right truths of each trial, shape (trials,), from those of shape (trials, tasks)."""
     is_right = truths[:, layout.is_gold] == layout.crowd.truth[layout.is_gold]
     return is_right.sum(axis=1) / is_right.shape[1]
-
-
-_RUNS: Final = 100
-"""Section 7.1.4: the mean of 100 independent trials."""
-_PUBLISHED: Final = rows_beside(__name__, "published.csv")
-_NUM_POINTS: Final = 200
-# Of fewer a correlation says nothing.
-_FEWEST_WORKERS: Final = 4
-# What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost the most.
-# Which part of the trials, and how many at the least.
-_COMPARED: Final = (5, 100)
-_OTHERS: Final = (120, 10)
-
-
-GRIDS: Final = grids_of(__name__)
 
 
 def parts(asked: Asked) -> Iterator[Part]:
