@@ -206,6 +206,19 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
     )
 
 
+@pytest.mark.parametrize("order", [(1.0, 2.0, 4.0), (4.0, 2.0, 1.0), (2.0, 4.0, 1.0)])
+def test_of_what_a_hosts_parties_have_reserved_and_lost_the_most_is_said(
+    psephos: Psephos, tmp_path: Path, order: tuple[float, ...]
+) -> None:
+    with HostJournal.open(tmp_path / "host.sqlite", now=NOW, clock=lambda: NOW) as journal:
+        for party, held in zip(("ann", "bob", "cid"), order, strict=True):
+            records = session_of("under-way", held / 4, held, num_drawn=1, party=party)
+            journal.of(party).sitting("id-under-way").keep(records)
+    said = psephos("ledger", tmp_path / "host.sqlite").out
+    assert "reserved by sessions under way: ε = 4 of each party at most" in said
+    assert "each of 3 at most: ε proven = 1" in said
+
+
 def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     psephos: Psephos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

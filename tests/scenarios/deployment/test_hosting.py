@@ -49,6 +49,7 @@ from psephos.transports.carrier import GREETING, Carrier
 from psephos.transports.keys import Identity, read_certificate
 from psephos.transports.tls import TLSTransport
 from runs import read_json
+from surveyed import CHOSEN_PLANS, GROUPS, OWN_EPSILONS, RANKINGS
 from thoroughness import draws
 
 Psephos = Callable[..., Any]
@@ -385,6 +386,22 @@ def test_a_host_that_comes_back_too_late_says_which_phase_closed_without_its_par
         assert "Late: phase 'opinions' closed without 2 of 2 parties, see parties.csv" in ended.out
         rows = (tmp_path / "again" / "parties.csv").read_text(encoding="utf-8").splitlines()
         assert rows[1:] == ["ann,1,opinions,", "bob,1,opinions,"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_host_is_told_the_price_of_its_dearest_party(tmp_path: Path, psephos: Psephos, order: int) -> None:
+    scenario, names = CHOSEN_PLANS.write(tmp_path), list(CHOSEN_PLANS.names)[::order]
+    rows = "".join(f"{name},{GROUPS[name]},{RANKINGS[name]}\n" for name in names)
+    (tmp_path / "mine.csv").write_text(f"voter,group,ranking\n{rows}", encoding="utf-8")
+    levels = "".join(f"{name},{OWN_EPSILONS[name]}\n" for name in names)
+    (tmp_path / "levels.csv").write_text(f"voter,epsilon\n{levels}", encoding="utf-8")
+    enroll("org", tmp_path / "keys" / "org", parties=names)
+    assert psephos("roster", scenario, "--enrolled", "keys", "--out", "drawn").status == 0
+    stopped = ConfigurationError(field="the host's key", value="in use", allowed="one of no other process")
+    words = ("--key", "keys/org", "--set", "epsilon=levels.csv", "--journal", "host.sqlite")
+    with mock.patch.object(hosting_module, "host_in_folder", side_effect=stopped):
+        ended = psephos("join", "drawn/invitations", "--parties", "mine.csv", *words)
+    assert f"costs epsilon = {max(OWN_EPSILONS.values())} in all" in " ".join(ended.out.split())
 
 
 def test_what_a_host_shows_is_of_a_party_that_was_not_late() -> None:

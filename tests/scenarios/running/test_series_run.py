@@ -215,6 +215,16 @@ def test_a_budget_over_all_votes_is_spent_once(tmp_path: Path, write: Write) -> 
     assert list(finished.held[2].refused) == ["ann"]
 
 
+def test_below_a_series_pictures_stands_the_most_that_one_person_paid_over_all_votes(
+    tmp_path: Path, write: Write
+) -> None:
+    for number, plan in enumerate((HEAD + PLAN, "budget = 3\n" + HEAD + PLAN, "budget = 2\n" + HEAD + PLAN)):
+        finished = hold(write("plan.toml", plan), tmp_path / str(number))
+        most = max(paid_by(finished.accounts.entries).values())
+        (said,) = re.findall(r"at most ε = ([0-9.]+) proven for one partner over all votes", finished.setting)
+        assert float(said) == most
+
+
 def test_no_window_of_a_series_holds_more_than_its_budget(tmp_path: Path, write: Write) -> None:
     head = "".join(f"[[votes]]\nat = 2026-03-{day:02}\n" for day in (1, 3, 4, 7, 8, 9, 11, 14, 15, 16, 23))
     text = BUDGET + PERIOD + 'transport = "array"\n' + HEAD.replace("weight = 1}", "weight = 1, m = 1}").replace(
