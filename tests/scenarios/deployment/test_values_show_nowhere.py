@@ -25,11 +25,13 @@ from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_format import read_journal
 from psephos.agents.modes import draw_session_id
 from psephos.agents.noise import SecureNoise
+from psephos.agents.person_journal import read_sessions
 from psephos.protocol import SessionKind
 from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.mechanisms import Disclosure, RowMechanism
 from psephos.protocol.messages import Charter
 from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.records import Acknowledged
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, join_in_folder
 from psephos.scenarios.deployment import server as server_module
@@ -366,3 +368,17 @@ def hosted(entries: Mapping[str, Mapping[str, str]], held: Held, keys: Path) -> 
             held.pass_time()
     journals = {file: of_journal(folder / file) for file in ("host.sqlite", "server.sqlite")}
     return {**held.left(), **journals}
+
+
+def test_each_word_of_a_server_is_one_that_its_key_alone_can_give(tmp_path: Path) -> None:
+    """By it the server finds its own older copy: none is empty, and no two are alike, in one session or in another."""
+    enroll("org", tmp_path / "keys" / "org", parties=[*ENTRIES])
+    receipts: list[bytes] = []
+    for number in range(2):
+        held = Vote(tmp_path / str(number), f"deadline_seconds={DEADLINE}")
+        hosted(ENTRIES, held, tmp_path / "keys")
+        _, sessions = read_sessions(held.folder / "host.sqlite", kind="host")
+        records = [record for session in sessions.values() for record in session.records]
+        receipts += [record.receipt for record in records if isinstance(record, Acknowledged)]
+    assert len({*receipts}) == len(receipts) == 2 * 2 * len(ENTRIES)
+    assert min(map(len, receipts)) >= 16
