@@ -190,7 +190,10 @@ def _of_series(
     )
     if _differ(stated["proven"], worst) or _differ(stated["certainty"], _certainty(replaced)):
         yield f"result.json has {stated} of a ledger with {worst}, and {replaced} for replace-one neighbors"
-    in_all = result["privacy"].get("budget", {}).get("in_all", math.inf)
+    budget = result["privacy"].get("budget", {})
+    in_all = budget.get("in_all", math.inf if "period_seconds" in budget else budget.get("epsilon", math.inf))
+    if not budget.get("delta") and replaced > in_all * (1 + _NEAR):
+        yield f"ledger.jsonl has {replaced} of one person, whose budget is {in_all}"
     with contextlib.suppress(OSError), (folder / "losses.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             name, *_ = row.values()

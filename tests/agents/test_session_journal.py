@@ -7,12 +7,22 @@ import pytest
 from psephos.agents.journals import Journal
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import ConfigurationError, JournalError
-from psephos.protocol.records import Accepted, Acknowledged, Broken, KeptTally, PhaseClosed, PhaseOpened, ServerRecord
+from psephos.protocol.records import (
+    Accepted,
+    Acknowledged,
+    Broken,
+    Chosen,
+    KeptTally,
+    PhaseClosed,
+    PhaseOpened,
+    ServerRecord,
+)
 from psephos.protocol.tally import Tally
 
 CONFIGURATION = {"wire": "7", "protocol": "dpwevote", "parameters": "ab12", "roster": "cd34"}
 TALLY = KeptTally.of(Tally(3, np.array([[1, -(2**62)], [3, 4]]), np.array([[5, 6]])))
 RECORDS: tuple[ServerRecord, ...] = (
+    Chosen(2, (5,)),
     PhaseOpened(0, (0, 1, 2)),
     Accepted(0, 2, b"\x00\xff"),
     Accepted(0, 0, b""),
@@ -36,7 +46,7 @@ def test_a_session_goes_on_with_the_same_records(path: Path) -> None:
             keeper: Journal = journal
             keeper.keep(RECORDS[place : place + 2])
             assert journal.records == RECORDS[: place + 2]
-    closed = RECORDS[6]
+    closed = RECORDS[7]
     assert isinstance(closed, PhaseClosed)
     assert closed.tally is not None
     assert closed.tally.restore() == TALLY.restore()
@@ -66,7 +76,15 @@ def test_another_configuration_is_refused_by_its_first_field(
 
 @pytest.mark.parametrize(
     "again",
-    [Accepted(0, 2, b"another"), Accepted(0, 2, b"\x00\xff"), PhaseOpened(0, ()), PhaseClosed(0, (1,)), RECORDS[-1]],
+    [
+        Accepted(0, 2, b"another"),
+        Accepted(0, 2, b"\x00\xff"),
+        Chosen(2, (5,)),
+        Chosen(2, (6,)),
+        PhaseOpened(0, ()),
+        PhaseClosed(0, (1,)),
+        RECORDS[-1],
+    ],
 )
 def test_what_there_is_once_is_kept_once(path: Path, again: ServerRecord) -> None:
     with SessionJournal.open(path, configuration=CONFIGURATION) as journal:

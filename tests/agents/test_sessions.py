@@ -197,12 +197,13 @@ async def test_a_party_whose_budget_is_too_small_leaves_and_the_quorum_decides(
                 assert error.missing == ending.failure.missing
 
 
-async def test_every_charge_is_one_event_with_these_keys_and_numbers() -> None:
+@pytest.mark.parametrize("budget", [3.0, 3.5, 4.0, 100.0])
+async def test_every_charge_is_one_event_with_these_keys_and_numbers(budget: float) -> None:
     mode = simulation()
     log = structlog.get_logger()
     with structlog.testing.capture_logs() as events:
         clients = make_clients(mode, log=log)
-        clients["bob"] = make_clients(mode, log=log, ledger=Ledger("bob", budget=Budget(epsilon=4.0)))["bob"]
+        clients["bob"] = make_clients(mode, log=log, ledger=Ledger("bob", budget=Budget(epsilon=budget)))["bob"]
         await run(make_server(mode, told=Observers(log=log)), clients, MemoryTransport())
     charges = [event for event in events if event["event"] == "privacy_loss"]
     assert {frozenset(event) for event in charges} == {frozenset(PRIVACY_LOSS_KEYS)}
@@ -215,7 +216,7 @@ async def test_every_charge_is_one_event_with_these_keys_and_numbers() -> None:
         assert {event["session"] for event in of_party} == {"council"}
         assert [event["total"] for event in of_party] == pytest.approx([1.0, 2.0, 3.0])
         remaining = [event["remaining"] for event in of_party]
-        assert remaining == (pytest.approx([3.0, 2.0, 1.0]) if name == "bob" else [None] * 3)
+        assert remaining == (pytest.approx([budget - 1, budget - 2, budget - 3]) if name == "bob" else [None] * 3)
     assert {event["relation"] for event in charges} == {"replace-one"}
     assert {event["model"] for event in charges} == {"local"}
 

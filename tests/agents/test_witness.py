@@ -235,6 +235,19 @@ def test_wherever_a_journal_is_its_witness_is_in_no_folder_that_an_older_copy_ta
     assert not told.is_relative_to(journal.parent)
 
 
+def test_what_is_restored_changes_nothing_that_is_told_of_others(path: Path, witness: Witness, tmp_path: Path) -> None:
+    others = [tmp_path / name / NAME for name in ("first", "second")]
+    for number, other in enumerate(others):
+        journal, _ = JournalFile.open(other, About(kind=ABOUT.kind), witness=witness)
+        with journal:
+            journal.append([row(100 + number)])
+    add(path, 2, witness)
+    told = {other: witness.file_of(other).read_bytes() for other in others}
+    copy_journal(path, tmp_path / "backup", backup_of=1)
+    install_journal(tmp_path / "backup", tmp_path / "elsewhere" / NAME, kind=ABOUT.kind, witness=witness, backup_of=0)
+    assert {other: witness.file_of(other).read_bytes() for other in others} == told
+
+
 def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path: Path) -> None:
     other = tmp_path / "other" / NAME
     journal, _ = JournalFile.open(other, About(kind=ABOUT.kind), witness=witness)
