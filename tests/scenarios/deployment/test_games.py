@@ -337,6 +337,17 @@ def test_parties_are_known_by_their_certificates_and_who_has_reported_two_weight
     side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
     renamed = msgspec.structs.replace(side, names=("anna", *side.names[1:]))
     assert {*read_kept(renamed, [first], kind=SessionKind.DEPLOYMENT)["weights"]} == {*renamed.names}
+    alone = read_kept(side, [first], kind=SessionKind.DEPLOYMENT)
+    known = side.fingerprints or ()
+    for host, other in (
+        (0, 1),
+        (1, 0),
+        (1, 2),
+        (2, 0),
+    ):  # by now of a host, whose parties are told apart by their names
+        shared = [known[host] if place == other else each for place, each in enumerate(known)]
+        hosts = msgspec.structs.replace(side, fingerprints=shared)
+        assert read_kept(hosts, [first], kind=SessionKind.DEPLOYMENT) == alone
     journal = read_journal(first / JOURNAL_FILE, kind=SESSION)
     shutil.copytree(first, game.folder / "other", ignore=shutil.ignore_patterns(f"{JOURNAL_FILE}*"))
     codec = side.protocol.phases[0].codec
