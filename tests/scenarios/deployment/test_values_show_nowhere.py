@@ -25,7 +25,7 @@ from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_format import read_journal
 from psephos.agents.modes import draw_session_id
 from psephos.agents.noise import SecureNoise
-from psephos.agents.person_journal import read_sessions
+from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.protocol import SessionKind
 from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.mechanisms import Disclosure, RowMechanism
@@ -37,7 +37,7 @@ from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, j
 from psephos.scenarios.deployment import server as server_module
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import host_in_folder
-from psephos.scenarios.deployment.invitations import Drawn
+from psephos.scenarios.deployment.invitations import Drawn, Invitation
 from psephos.scenarios.deployment.keys import enroll, read_enrollments
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.deployment.server import serve_in_folder
@@ -104,7 +104,7 @@ class Held:
 
     def serve_drawn(self, drawn: Drawn) -> None:
         """Let it be served over TLS, with a journal."""
-        side = msgspec.structs.replace(self.side, fingerprints=drawn.roster.fingerprints)
+        side = msgspec.structs.replace(self.side, fingerprints=drawn.roster.fingerprints, keys=drawn.roster.keys)
         peers = [read_certificate(each)[0] for each in drawn.certificates]
         self._serving = dataclasses.replace(
             self._serving,
@@ -123,6 +123,7 @@ class Held:
             out, beside = RunFolder(self.folder / "server"), (page.serve, self._watch)
             options: dict[str, Any] = {"pictures": False, "on_listening": listening.set_result, "beside": beside}
             ending = pool.submit(serve_in_folder, self._serving, out, **options)
+            ending.add_done_callback(lambda _: listening.cancel())
             self.address = listening.result(PATIENCE)
             yield pool
             with contextlib.suppress(PsephosError):
@@ -335,17 +336,55 @@ def test_what_a_host_s_parties_hold_shows_in_nothing_that_is_left(tmp_path: Path
     check_alike(left)
 
 
+def draw_up(held: Held, keys: Path) -> Drawn:
+    """Draw a deployment up of those who have enrolled, to be served over TLS with a journal."""
+    side = held.side
+    known, kind = read_enrollments(keys), SessionKind.DEPLOYMENT
+    drawn = draw_session(side.protocol, side.roster, session=side.scenario.name, kind=kind, enrolled=known)
+    held.serve_drawn(drawn)
+    return drawn
+
+
+@pytest.mark.parametrize("column", ["weight", "merger"])
+def test_what_a_party_puts_under_a_mask_shows_in_nothing_that_is_left(tmp_path: Path, column: str) -> None:
+    for name in ENTRIES:
+        enroll(name, tmp_path / "keys" / name)
+    left: list[dict[str, str]] = []
+    for number, value in enumerate({"weight": "132", "merger": "01"}[column]):
+        entries = {name: {**own, column: value} if name == "bob" else own for name, own in ENTRIES.items()}
+        settings = (f"deadline_seconds={DEADLINE}", "trust=distributed", "threshold=2", "colluders=0")
+        held = Vote(tmp_path / str(number), *settings, entries=entries)
+        drawn = draw_up(held, tmp_path / "keys")
+        with held.serving() as pool:
+            joining = [
+                pool.submit(join_masked, held, each, entries[each.party], tmp_path / "keys" / each.party)
+                for each in drawn.invitations
+            ]
+            for each in concurrent.futures.as_completed(joining, timeout=PATIENCE):
+                each.result()
+        left.append({**held.left(), **{name: of_journal(held.folder / f"{name}.sqlite") for name in ENTRIES}})
+    assert "server/result.json" in left[0]
+    check_alike(left)
+
+
+def join_masked(held: Held, invitation: Invitation, entries: Mapping[str, str], key: Path) -> None:
+    party, folder = invitation.party, held.folder
+    with PersonJournal.open(folder / f"{party}.sqlite", now=time.time(), clock=time.time) as journal:
+        joining = Joining(
+            address=held.address,
+            party=party,
+            entries=entries,
+            seed=None,
+            invitation=invitation,
+            keys=invitation.find_keys([key]),
+            journal=journal,
+        )
+        join_in_folder(joining, RunFolder(folder / f"as-{party}"))
+
+
 def hosted(entries: Mapping[str, Mapping[str, str]], held: Held, keys: Path) -> dict[str, str]:
     """Hold a deployment of a host's parties, with journals, and return what it leaves."""
-    side, folder = held.side, held.folder
-    drawn = draw_session(
-        side.protocol,
-        side.roster,
-        session=side.scenario.name,
-        kind=SessionKind.DEPLOYMENT,
-        enrolled=read_enrollments(keys),
-    )
-    held.serve_drawn(drawn)
+    folder, drawn = held.folder, draw_up(held, keys)
     with (
         held.serving(),
         HostJournal.open(folder / "host.sqlite", now=time.time(), clock=time.time) as journal,
