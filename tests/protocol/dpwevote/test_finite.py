@@ -219,6 +219,17 @@ def test_the_mean_squared_standard_error_is_the_exact_variance(
         check(lambda outcome, place=place: outcome.weight_counts[place].count)
 
 
+@pytest.mark.parametrize("variant", ["joint", "printed"])
+def test_who_reports_a_weight_alone_adds_the_error_of_its_share_of_the_quota(variant: str) -> None:
+    """Exactly, over all reports: where the quota is no half, a share and its square are not alike."""
+    partners = (Partner(1, 1), Partner(3, 0, absent=True), Partner(2, 0, absent=True))
+    for fraction in (0.25, 1.0):
+        vote = make_vote(variant=variant, quota_fraction=fraction)
+        _, variance = mean_and_variance(all_outcomes(vote, partners), lambda outcome: first(outcome).margin.value)
+        expected = first(at_expected_counts(vote, partners)).margin.standard_error
+        assert expected**2 / COPIES == pytest.approx(variance, rel=1e-9)
+
+
 @parties
 def test_the_printed_margin_less_its_bias_is_the_unbiased_one_and_has_its_verdict(
     partners: tuple[Partner, ...],

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import example, given
 from hypothesis import strategies as st
 from makers import as_usual, vote_of
@@ -454,6 +455,22 @@ def test_noise_in_votes_of_public_weights_reaches_their_reach_no_more_often_than
     assert tail(reach) <= vote.parameters.level < tail(reach / 2)
     assert variant.reach([0, 4]) > 1.5 * variant.reach([0, 1]) > 3 * variant.reach([1, 0])
     assert variant.reach([0, 0]) == math.inf
+
+
+@pytest.mark.parametrize("level", [0.2, 0.05, 0.001])
+def test_noise_of_some_partners_of_one_public_weight_reaches_its_reach_no_more_often_than_the_level(
+    level: float,
+) -> None:
+    """On the grid that it is on, of which each point has a mass: exactly, by adding its law up."""
+    vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, public_weights=True, level=level)
+    variant, grids = variant_of(vote), LaplaceGrids(vote.parameters)
+    noise, law = law_of(grids.opinion, scales=25)
+    sums, masses = noise, law
+    for number in (1, 2, 3):
+        for weight, numbers in ((1, [number, 0]), (3, [0, number])):
+            reach = variant.reach(numbers) / (weight * grids.opinion_step)
+            assert float(masses[sums >= reach].sum()) <= level < float(masses[sums >= 0.9 * reach].sum())
+        sums, masses = np.arange(sums[0] + noise[0], sums[-1] + noise[-1] + 1), scipy.signal.fftconvolve(masses, law)
 
 
 def test_who_reports_a_weight_alone_adds_the_noise_of_its_share_of_the_quota() -> None:

@@ -12,6 +12,7 @@ from makers import as_usual, vote_of
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote.variant import unit_of
+from psephos.protocol.estimators import Verdict
 from psephos.protocol.population import draw_reports
 
 CASES: list[dict[str, Any]] = [
@@ -132,3 +133,41 @@ def test_several_verdicts_are_wrong_at_most_as_often_as_all_their_levels_togethe
     vote = make_vote(level=0.01)
     inputs = vote.encode(rows(5))
     assert run_population(vote, inputs, noise=SimulatedNoise(5, session="s")).outcome.joint_level == 0.03
+
+
+@every_case
+def test_each_side_of_a_margin_has_a_reach_of_its_own_by_each_key(case: dict[str, Any]) -> None:
+    """Whichever is asked for first: reports may be skewed, and sessions of many keys are judged at once."""
+    parameters = make_vote(**case).parameters
+    variant = parameters.kind(parameters)
+    more = variant.bias_bound(10) + variant.rounding_bound(10)
+    reaches = {("a", 1.0): 5.0, ("a", -1.0): 2.0, ("b", 1.0): 1.0, ("b", -1.0): 7.0}
+    for order in itertools.permutations(reaches):
+        margins = np.array([sign * (reaches[key, sign] + more + off) for key, sign in order for off in (-0.5, 0.5)])
+        keys = [key for key, _ in order for _ in range(2)]
+        found = variant.judged(margins, keys, lambda key, sign: reaches[key, sign], num_partners=10)
+        sure = {1.0: Verdict.PASSES, -1.0: Verdict.FAILS}
+        assert found == [verdict for _, sign in order for verdict in (Verdict.TOO_CLOSE, sure[sign])]
+
+
+@every_case
+@pytest.mark.parametrize("quota", QUOTAS, ids=str)
+def test_nothing_true_is_outside_of_what_is_said_to_be_possible(case: dict[str, Any], quota: dict[str, Any]) -> None:
+    """Of the votes that are farthest, and all weights alike: each end is reached where all weigh most, or least."""
+    vote = make_vote(**case, **quota)
+    supports: list[float] = []
+    for weight, opinion in itertools.product(WEIGHTS, (0, 1)):
+        inputs = vote.encode({"weight": [weight] * 20, **dict.fromkeys("abc", [opinion] * 20)})
+        possible = run_population(vote, inputs, noise=SimulatedNoise(1, session="s")).outcome.possible
+        true = vote.truth(inputs)
+        told = {
+            "support": true["a"],
+            "total_weight": true["total weight"],
+            "quota": true["quota"],
+            "margin": true["a"] - true["quota"],
+        }
+        for name, number in told.items():
+            low, high = getattr(possible, name)
+            assert low - 1e-9 <= number <= high + 1e-9, (name, weight, opinion)
+        supports.append(possible.support[1])
+    assert max(supports) == pytest.approx(20 * WEIGHTS[-1])

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import operator
 
 import hypothesis
 import numpy as np
@@ -218,3 +219,32 @@ def test_the_less_often_reports_lie_the_sooner_a_sum_decides(estimates: tuple[fl
         reaches.append(decisive_reach([Alike(estimates, channel, number)], 0.05))
     assert reaches == sorted(reaches, reverse=True)
     assert reaches[-1] < 0.2 * (estimates[-1] - estimates[0])  # one lie, which 5 % allow for, is as far off
+
+
+def test_a_sum_of_few_reports_reaches_nothing_more_often_than_is_said() -> None:
+    """By enumeration: of contributions on both sides of nothing, or on one, each deviation, for each truth."""
+    kinds: list[tuple[list[float], list[list[float]]]] = [
+        ([-1.0, 1.0], [[0.999, 0.001], [0.4, 0.6]]),
+        ([-3.0, 0.5, 2.0], [[0.01, 0.98, 0.01], [0.2, 0.2, 0.6]]),
+        ([5.0, 6.0], [[0.9, 0.1], [0.1, 0.9]]),
+    ]
+    for contributions, channel in kinds:
+        for number in (1, 2, 3):
+            for truth in itertools.combinations_with_replacement(channel, number):
+                mean = sum(sum(map(operator.mul, law, contributions)) for law in truth)
+                sums = list(itertools.product(range(len(contributions)), repeat=number))
+                chances = {own: math.prod(law[place] for law, place in zip(truth, own, strict=True)) for own in sums}
+                off = {own: sum(contributions[place] for place in own) - mean for own in sums}
+                for reach in {round(each, 9) for each in off.values() if each > 1e-6}:
+                    exact = math.fsum(chance for own, chance in chances.items() if off[own] >= reach - 1e-9)
+                    (bound,) = tails_of_sums([Alike(contributions, channel, number)], reach - 1e-9).tolist()
+                    assert bound >= min(exact, 0.5) * (1 - 1e-9), (contributions, truth, reach)  # no more is said
+
+
+@pytest.mark.parametrize("chance", [0.3, 0.05, 0.001])
+def test_a_reach_by_moments_is_beyond_what_happens_more_often_than_the_level(chance: float) -> None:
+    """Of a number that is far off with this chance, which is hardly above the level: Markov's bound is nearly tight."""
+    other = chance / (1 - chance)
+    moments = [1.0, 0.0, *(chance + (1 - chance) * other**power for power in range(2, 17))]
+    assert reach_of_products(moments, 1, chance * (1 - 1e-3)) > 1
+    assert reach_of_products(moments, 1, min(8 * chance, 0.49)) < 1

@@ -14,7 +14,9 @@ from psephos.protocol.fair_voting import Scoring, make_scores
 from psephos.protocol.fair_voting.joint_reports import JointReport, make_joint_report, possible_joint_reports
 from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.fair_voting.rankings import cells_of_members
+from psephos.protocol.fair_voting.report_laws import ReportSums
 from psephos.protocol.fair_voting.reports import best_report
+from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.mechanisms import JointPair, JointScores
 
 SCORES = ["borda", "plurality", (5.0, 3.0, 1.0, -1.0), (2.0, 1.25, 1.25, 0.0)]
@@ -158,14 +160,29 @@ def test_a_quiet_report_has_a_sign_for_every_group_and_a_loud_one_for_its_own() 
         assert mechanism.num_signs == number
 
 
-def test_who_has_not_reported_is_of_an_unknown_group() -> None:
-    """The error is the larger one of those that are possible."""
-    vote = make_fair_vote(30, 70, num_alternatives=4, mechanism="joint_ranking", epsilon=6.0)
-    report = make_joint_report(vote.parameters)
-    for count in (1, 50, 99):
-        inside = range(max(count - 70, 0), min(30, count) + 1)
-        errors = [math.sqrt(number * report.own + (count - number) * report.other) / 30 for number in inside]
-        assert report.error_of(0, count) == pytest.approx(max(errors))
+@pytest.mark.parametrize("epsilon", [0.5, 6.0, 20.0])
+def test_who_has_not_reported_is_of_an_unknown_group(epsilon: float) -> None:
+    """The error is the larger one of those that are possible, and tests are by all who may be there."""
+    sizes = (2, 4, 3)
+    for report in possible_joint_reports(Scoring(make_scores("borda", 3)), epsilon, sizes):
+        laws = [law for group in range(len(sizes)) if (law := report.law(group)) is not None]
+        for count in range(1, sum(sizes) + 1):
+            splits = [own for own in itertools.product(*(range(size + 1) for size in sizes)) if sum(own) == count]
+            for group, size in enumerate(sizes):
+                inside = {own[group] for own in splits}
+                errors = [math.sqrt(own * report.own + (count - own) * report.other) / size for own in inside]
+                assert report.error_of(group, count) == pytest.approx(max(errors))
+            sums = UtilityNoise.of_joint_reports(report, count).sums
+            if not isinstance(sums, ReportSums):
+                continue
+            chances = [{tuple(row) for row in law.channel.tolist()} for law in sums.laws]
+            own = [{tuple(row) for row in law.channel.tolist()} for law in laws]
+            assert len(own) == len(sizes)
+            assert all(np.array_equal(law.values, laws[0].values) for law in sums.laws)
+            if count == sum(sizes):
+                assert (chances, sums.numbers) == (own, sizes)
+            else:
+                assert (chances, sums.numbers) == ([set.union(*own)], (count,))
 
 
 def test_without_reports_everybody_is_indifferent() -> None:

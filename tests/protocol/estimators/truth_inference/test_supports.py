@@ -5,7 +5,12 @@ import math
 
 import pytest
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.estimators.truth_inference import estimate_support, support_limits
+from psephos.protocol.estimators.truth_inference import (
+    LevelCounts,
+    estimate_support,
+    support_limits,
+    support_limits_by_level,
+)
 
 CHANNELS = [(2, 0.27), (2, 0.02), (2, 0.7), (4, 0.5), (4, 0.1), (3, 0.9)]
 """Numbers of labels and flip probabilities; two of them speak against their labels."""
@@ -93,3 +98,35 @@ def test_limits_grow_with_the_level_that_is_asked() -> None:
     widths = [high - low for low, high in found]
     assert widths == sorted(widths)
     assert widths[0] < widths[-1]
+
+
+@pytest.mark.parametrize(("size", "flip"), CHANNELS)
+def test_no_estimate_says_that_it_is_surer_than_any_answers_make_it(size: int, flip: float) -> None:
+    """Whatever is reported, also where it is below all or above all that there can be: an error is never nothing."""
+    lie = flip / (size - 1)
+    least = min(flip * (1 - flip), lie * (1 - lie)) / (1 - flip - lie) ** 2
+    for number in (1, 2, 7, 100):
+        for reports in range(number + 1):
+            support = estimate_support(reports, number, flip_probability=flip, num_labels=size)
+            assert support is not None
+            assert support.standard_error >= math.sqrt(number * least) * (1 - 1e-12)
+
+
+def test_limits_of_several_channels_share_the_level_and_add_up() -> None:
+    """Who has which is not known to the limits: all of them have to hold at once. A channel of nobody has no share."""
+    told = [LevelCounts(40, 90, 0.3), LevelCounts(7, 30, 0.2), LevelCounts(2, 4, 0.45)]
+    nobody = LevelCounts(0, 0, 0.1)
+    for number in (1, 2, 3):
+        for level in (0.05, 0.2):
+            each = [
+                support_limits(
+                    own.reports,
+                    own.num_answers,
+                    flip_probability=own.flip_probability,
+                    num_labels=2,
+                    level=level / number,
+                )
+                for own in told[:number]
+            ]
+            found = support_limits_by_level([nobody, *told[:number], nobody], num_labels=2, level=level)
+            assert found == (sum(own.low for own in each), sum(own.high for own in each))
