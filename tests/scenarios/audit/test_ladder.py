@@ -1,6 +1,7 @@
 """Sizes of whole sessions: what is tried, and that right sessions follow their laws where wrong ones do not."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from audits import found_by
 from planted.fault import Drawing
 from planted.planting import by_draw
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import (
+    Discrete,
     GeneralizedRandomizedResponse,
     JointPair,
     OneLayer,
@@ -158,6 +161,27 @@ def test_right_reports_follow_their_laws_and_shared_ones_do_not(mechanism: RowMe
     assert held(mechanism, values, is_shared=True)
 
 
+def test_flips_that_are_right_by_themselves_and_in_pairs_are_not_taken_for_right() -> None:
+    """Drawn from two points that have the mean and the variance of a uniform law: three flips together tell."""
+    spread = 0.6 / math.sqrt(12)
+    points = Discrete((0.3 - spread, 0.3 + spread), (0.5, 0.5))
+    uniform = Uniform(0.0, 0.6)
+    assert np.exp(points.log_moments(2)) == pytest.approx(np.exp(uniform.log_moments(2)))
+    row = (0, 1) * 6
+    stream = Stream([[(TwoLayer((2,), uniform), row)]], num_sessions=1, seed=3)
+    for hyper, is_right in ((uniform, True), (points, False)):
+        mechanism = TwoLayer((2,), hyper)
+
+        def draw(number: int, seed: int, mechanism: TwoLayer = mechanism) -> IntArray:
+            uniforms = np.random.default_rng(seed).random((number, mechanism.slots_of(len(row))))
+            return mechanism.randomize_rows(np.repeat(np.array([row]), number, axis=0), uniforms)
+
+        check = LawCheck("a worker", list(stream.views()), draw)
+        found = hold(list(draw_checks([(check, draw)], 20_000, Streams(1))), RISK).departure
+        assert (found == "") is is_right, found
+        assert is_right or "flipped" in found
+
+
 @pytest.mark.parametrize("seed", range(draws(1, full=4)))
 def test_no_view_says_more_often_than_its_risk_that_a_law_is_departed_from(seed: int) -> None:
     """Of 25 runs at a risk of 5 %, with right reports: more than 10 departures have a probability below 1e-7."""
@@ -192,3 +216,14 @@ def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
         found = found_by(case, draws(150, full=2_000), 1 - RISK)
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)
+
+
+@pytest.mark.few(most=3)
+@pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
+def test_ends_lose_the_same_whichever_is_the_first(climb: Climb) -> None:
+    """Of two laws the greater loss counts: a release may tell the one from the other by more than that from this."""
+    for choice in climb.choices:
+        stage = climb.make(choice, least(climb))
+        for ends in stage.kinds.values():
+            losses = [stage._loss(own) for own in (ends, type(ends)(*reversed(ends)))]  # pyright: ignore[reportPrivateUsage]  what its pairs are made of
+            assert losses[0] == losses[1], choice
