@@ -15,6 +15,8 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 _MAX_INT64 = 2**63 - 1
 _MOST_EXACT = 2**53  # up to which floats are all integers
+_FIRST_BITS, _MOST_COUNTS = 32, 2**20  # of numbers and of their counts, whose products floats hold
+_MANY = 16
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
 _ROWS_COUNTED = 1 << 17
 ROWS_AT_A_TIME = 1 << 13
@@ -76,8 +78,35 @@ class ExactSums:
         return np.array(sums, dtype=object)
 
     def rounded(self, counts: IntArray) -> FloatArray:
-        """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large."""
+        """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large.
+
+        Of many rows two floats stand for each number: sums of the first are exact, and those of the second err by so
+        little that the nearest float is sure, but where a sum is next to the middle of two.
+        """
+        if len(counts) < _MANY or int(np.abs(counts).sum(axis=1).max()) >= _MOST_COUNTS:
+            return self._each_rounded(counts)
+        firsts, seconds, error = self._in_floats
+        numbers = counts.astype(np.float64)
+        high, low = numbers @ firsts[:-1] + firsts[-1], numbers @ seconds[:-1] + seconds[-1]
+        found = high + low
+        part = found - high
+        off = np.abs((high - (found - part)) + (low - part))  # exactly: Knuth's sum of two
+        unsure = off + error >= np.spacing(np.nextafter(np.abs(found), 0)) / 2
+        found[unsure] = self._each_rounded(counts[unsure])
+        return found
+
+    def _each_rounded(self, counts: IntArray) -> FloatArray:
         return (self.numerators(counts) / self._denominator).astype(np.float64)
+
+    @functools.cached_property
+    def _in_floats(self) -> tuple[FloatArray, FloatArray, float]:
+        """Multiples of one power of two near each number and the constant, the rests, and by how much sums may err."""
+        exact = [Fraction(own, self._denominator) for own in (*self._numerators, self._constant)]
+        unit = Fraction(2) ** (math.frexp(float(max(map(abs, exact))))[1] - _FIRST_BITS)
+        firsts = [round(own / unit) * unit for own in exact]
+        rests = [float(own - first) for own, first in zip(exact, firsts, strict=True)]
+        error = float(unit) * _MOST_COUNTS * (len(exact) + 2) / _MOST_EXACT
+        return np.array(list(map(float, firsts))), np.array(rests), error
 
 
 def counts_of_rows(rows: IntArray, size: int) -> IntArray:

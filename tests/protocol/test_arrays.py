@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.arrays import distinct_rows, exact_column_sums, solve_positive_definite
+from psephos.protocol.arrays import ExactSums, distinct_rows, exact_column_sums, solve_positive_definite
 from strategies import CHECKED
 
 
@@ -120,3 +120,26 @@ def test_distinct_rows_of_many_are_counted_part_by_part(number: int, greatest: i
     expected, counted = np.unique(rows, axis=0, return_counts=True)
     assert np.array_equal(found, expected)
     assert np.array_equal(numbers, counted)
+
+
+def test_sums_of_counts_are_rounded_once_however_many_there_are() -> None:
+    """Also next to the middle of two floats, where two floats for each number cannot tell, and at a sum of 0."""
+    generator = np.random.default_rng(4)
+    for size in (1, 3, 10**5, 2**40, 2**120):
+        numbers = [Fraction(int(each), int(other)) for each, other in generator.integers(1, 1 << 40, (5, 2)).tolist()]
+        numbers = [size * each for each in numbers] + [Fraction(1), 1 + Fraction(1, 2**53), Fraction(1, 2**90)]
+        counts = generator.integers(-3, 30, (64, 8))
+        counts[::3, :5] = 0
+        counts[-1] = 0
+        for constant in (Fraction(0), Fraction(-1, 3)):
+            sums = ExactSums(numbers, constant)
+            rows = counts.tolist()
+            exact = [sum((one * own for one, own in zip(numbers, row, strict=True)), constant) for row in rows]
+            assert sums.rounded(counts).tolist() == list(map(float, exact))
+            assert [sums.rounded(row[None])[0] for row in counts] == list(map(float, exact))
+            assert (sums.numerators(counts) > 0).tolist() == [each > 0 for each in exact]
+
+
+def test_a_sum_of_counts_that_is_no_float_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        ExactSums([Fraction(10) ** 400]).rounded(np.ones((20, 1), dtype=np.int64))
