@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
+import coverage
 import numpy as np
 import pytest
 import trio
@@ -100,6 +101,7 @@ def test_a_crowds_session_in_memory_takes_few_calls_a_message(monkeypatch: pytes
     assert calls_of(lambda: run_session(protocol, inputs)) <= ROOM * CALLS_A_MESSAGE_OF_A_CROWD * num_messages
 
 
+@pytest.mark.skipif(coverage.Coverage.current() is not None, reason="what measures coverage takes memory too")
 def test_a_party_of_a_session_in_memory_takes_little_memory(session: Callable[[], None]) -> None:
     gc.collect()
     tracemalloc.start()
