@@ -111,10 +111,10 @@ class DPWeVoteAttack(Attack):
         return self.protocol.encode({"weight": weights, **opinions}).private
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
-        whole = super().loss(secret, public, targets, coalition)
-        units = {_WEIGHT: "weight", _OPINIONS: "opinion"}
-        told = [loss for loss in self.protocol.losses if loss.unit == units.get(secret)]
-        return total_of(told).proven if told else whole
+        whole, unit = super().loss(secret, public, targets, coalition), {_WEIGHT: "weight", _OPINIONS: "opinion"}
+        paid = [self.protocol.losses_of(row) for row in np.unique(public[targets], axis=0).tolist()]
+        told = [[loss for loss in losses if loss.unit == unit.get(secret)] for losses in paid]
+        return max(total_of(losses).proven for losses in told) if all(told) else whole
 
     def loss_repeated(self, secret: str) -> float:
         """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
