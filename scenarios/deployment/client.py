@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import trio
@@ -246,6 +246,8 @@ def join_in_folder(
 
 def describe(error: BaseException) -> dict[str, str]:
     """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
+    if isinstance(error, BaseExceptionGroup):
+        return describe(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     described = describe_failure(error)
     if isinstance(error, PluginError):
         described["reason"] = f"{error.plugin} failed in {error.step}"

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -19,11 +20,14 @@ from psephos.protocol import ConfigurationError, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.errors import (
     BudgetExceededError,
+    ConnectionLostError,
     MalformedMessageError,
+    PluginError,
     PsephosError,
     QuorumError,
     RemoteProtocolError,
     SessionAborted,
+    UnusablePluginError,
 )
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, encode
 from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
@@ -36,7 +40,8 @@ from psephos.scenarios.deployment import (
     join,
     join_in_folder,
 )
-from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment import client as client_module
+from psephos.scenarios.deployment.client import Heard, describe
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.verdicts import as_written
@@ -512,6 +517,45 @@ def test_an_entry_that_the_servers_terms_do_not_allow_is_not_written(session: Se
     assert run["failure"]["reason"].startswith("weight must be one of")
     assert all(b"71828" not in file.read_bytes() for file in folder.path.iterdir())
     assert (folder.path / "ledger.jsonl").read_bytes() == b""
+
+
+OF_PLUGIN: dict[str, str] = {"plugin": "protocol 'tea'", "step": "encode_own", "reason": "ValueError: 'seven' is none"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConfigurationError(field="weight", value="seven", allowed="one of 1, 2, 3"),
+        PluginError(**OF_PLUGIN),
+        UnusablePluginError(**OF_PLUGIN),
+        UnusablePluginError(**OF_PLUGIN, field="weight", value="seven", allowed="one of 1, 2, 3"),
+    ],
+)
+def test_what_is_written_of_a_failure_is_no_entry_whoever_quotes_it(error: PsephosError) -> None:
+    assert "seven" in str(error)
+    for raised in (error, ExceptionGroup("several", [error, OSError("another")])):
+        described = describe(raised)
+        assert described["reason"]
+        assert "seven" not in " ".join(described.values())
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_who_has_no_journal_comes_back_for_nothing_that_it_would_draw_anew(
+    vote: str, tmp_path: Path, *, has_journal: bool
+) -> None:
+    told: list[bool] = []
+
+    async def take_part(*_given: object, has_journal: bool, **_others: object) -> None:
+        told.append(has_journal)
+        raise ConnectionLostError(reason="the connection was lost", by="server")
+
+    with (
+        mock.patch.object(client_module, "take_part_durably", take_part),
+        PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal,
+        pytest.raises(ConnectionLostError),
+    ):
+        join_as(NOBODY_LISTENS, invitation=invited(vote), journal=journal if has_journal else None)
+    assert told == [has_journal]
 
 
 def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Path) -> None:
