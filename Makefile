@@ -71,7 +71,7 @@ exchange:
 
 # An hour and some 15 GB of disk, where TMPDIR says: as many voters as the whole Moral Machine has.
 bench-survey: .venv/installed
-	$(BIN)/python benchmarks/survey_scale.py --markdown docs/survey-scale.md
+	$(BIN)/python benchmarks/survey_scale.py --record
 
 # The pages alone, in less than a minute; `make papers` first runs again all that they report, which takes hours.
 docs: .venv/installed

@@ -5,30 +5,43 @@ machine, which is busy without a pause: it takes a core that the vote would have
 """
 
 import contextlib
-import dataclasses
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import hostile
 import msgspec
 import trio
+from harness import MEGABYTE, Row, Times, memory, row
 from psephos.scenarios.deployment import Joining, find_invitation, join
 from psephos.scenarios.verdicts import as_written
 
-__all__ = ["AttackedVote", "Held"]
+__all__ = ["AttackedVote", "Held", "denial_of_service"]
 
-_HEAD_START_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 300.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Held:
+def denial_of_service(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds and memory of a vote under each attack, beside those of the same vote without one."""
+    for transport, attacks in (("tcp", hostile.ATTACKS_OVER_TCP), ("tls", hostile.ATTACKS_OVER_TLS)):
+        for attack in attacks:
+            vote = AttackedVote(num_parties=50, num_candidates=10, transport=transport)
+            # In turns, so that whatever else the machine does meets both.
+            pairs = [(vote.hold(attack), vote.hold()) for _ in range(1 if quick else 3)]
+            ours, raw = zip(*pairs, strict=True)
+            what = f"vote of {vote.num_parties} parties over {transport.upper()}, {attack}"
+            times = Times({"ours": [held.seconds for held in ours], "raw": [held.seconds for held in raw]})
+            yield times.row(what, target="≤ 2")
+            peaks = [max(held.megabytes for held in side) for side in (ours, raw)]
+            yield row(f"{what}: the server's memory", *peaks, show="{:.0f} MB", target="≤ 200 MB")
+
+
+class Held(NamedTuple):
     """What came of a vote.
 
     Args:
@@ -46,8 +59,7 @@ class Held:
     refused: Mapping[str, int]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AttackedVote:
+class AttackedVote(NamedTuple):
     """A vote with a round for each candidate.
 
     Args:
@@ -87,7 +99,7 @@ class AttackedVote:
                     began = time.perf_counter()
                     heard = trio.run(_take_part, joining)
                     seconds = time.perf_counter() - began
-                    megabytes = _peak_megabytes(server.pid)
+                    megabytes = memory(process=server.pid) / MEGABYTE
                 if status := server.wait(_PATIENCE_SECONDS):
                     raise RuntimeError(f"the server ended with status {status}")
             result = json.loads((folder / "served" / "result.json").read_bytes())
@@ -139,18 +151,17 @@ class AttackedVote:
         if not attacks:
             yield
             return
-        words = [word for attack in attacks for word in ("--attack", attack)]
-        words += [] if number is None else ["--number", str(number)]
+        words = ["--attack", *attacks, *([] if number is None else ["--number", str(number)])]
         if self.transport == "tls":
             words += ["--invitation", str(_invitation_of(folder, hostile.PARTY))]
-        command = [sys.executable, hostile.__file__, address, *words]
+        command = [sys.executable, hostile.__file__, "--address", address, *words]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as attacker:  # noqa: S603  our own
             try:
                 assert attacker.stdout is not None  # noqa: S101  it is a pipe
                 if attacker.stdout.readline() != hostile.BEGUN:
                     raise RuntimeError("the attack did not begin")
                 if number is None:
-                    time.sleep(_HEAD_START_SECONDS)
+                    time.sleep(1)  # a head start
                 elif attacker.stdout.readline() != hostile.DONE:
                     raise RuntimeError("the attack ended too early")
                 yield
@@ -204,8 +215,3 @@ def _refusals(folder: pathlib.Path) -> dict[str, int]:
         if event["event"] == "connections_refused":
             last = event["reasons"]
     return last
-
-
-def _peak_megabytes(pid: int) -> float:
-    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM:"))

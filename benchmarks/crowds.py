@@ -1,174 +1,194 @@
 """Truth inference from a crowd's answers, beside crowd-kit: the same answers, the same number of rounds of EM.
 
 Both sides stop when the likelihood of all answers rises by less than 1e-5 an answer, or after 100 rounds, but they do
-not evaluate it at the same point of a round. So crowd-kit says how many rounds it had, and ours has as many. Truth
-discovery is a method of its own, with its own end: it stops when no truth changes.
+not evaluate it at the same point of a round: crowd-kit takes it after the M-step, and we before it. So crowd-kit says
+how many rounds it had, and ours has as many. Truth discovery is a method of its own, with its own end: it stops when no
+truth changes.
+
+    PSEPHOS_DATA=FOLDER python benchmarks/crowds.py
+
+is by how much the ends of EM differ, on all data sets, as answered and perturbed by one layer: how many rounds each
+has, which share of the truths is the same, and which share is where ours has as many rounds (`rounds=`).
 """
 
-import dataclasses
+import functools
+import importlib
+import os
 import pathlib
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import msgspec
-from answer_frames import load_codes, load_frame, share_right
-from crowd_scale import added_memory, write_crowd
-from psephos.scenarios.truth_discovery.data.estimators import (
-    DawidSkene,
-    MajorityVote,
-    OneCoinDawidSkene,
-    TruthDiscovery,
-)
-from rivals import RivalError, open_rival
-from table import Row, at_least, at_most, skipped
-from trials import Times, timed
+import numpy as np
+from harness import MEGABYTE, Rival, Row, Times, Used, apart, open_rival, or_skipped, row, timed
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
+from rival import load_codes, load_frame, save_codes
 
-__all__ = ["measure"]
+__all__ = ["crowd_scale", "crowds", "estimate", "make"]
 
-_TENTH: Final = 0.1
-_NO_SLOWER: Final = 1.0
-_NO_LESS: Final = 1.0
-_MEGABYTE: Final = 1_000_000
-_MOST_MEGABYTES: Final = 150
-# A rival's run takes up to half a minute, and several times that where the machine has other work.
-_MOST_SECONDS: Final = 300
-# In how many trials each takes part: what is tens of times slower than ours is so in one as well.
-_TRIALS: Final = {"MajorityVote": 3, "DawidSkene": 3, "OneCoinDawidSkene": 1}
-# Its memory is compared with ours. A process tells its peak so far, so whoever may need more comes later.
-_WITH_MEMORY: Final = "DawidSkene"
-# Of ours in each trial.
-_TURNS: Final = 3
-_FORMS: Final = {"codes": "integer codes", "names": "a frame of text"}
+_OURS: Final = {
+    "truth discovery": "TruthDiscovery",
+    "one-coin EM": "OneCoinDawidSkene",
+    "Dawid–Skene": "DawidSkene",
+    "majority vote": "MajorityVote",
+}
+# Beside each, what it may take of the rival's time, and in how many turns: what is tens of times slower is so in one.
+_CONTESTS: Final = {
+    "MajorityVote": (3, {"truth discovery": "≤ 1", "majority vote": "≤ 1"}),
+    "DawidSkene": (3, {"truth discovery": "≤ 0.1", "Dawid–Skene": "≤ 1"}),
+    "OneCoinDawidSkene": (1, {"one-coin EM": "≤ 0.1"}),
+}
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """What a contestant says of a run; memory beyond the input is for a rival to tell."""
+def make(folder: str, answers: int, labels: int) -> Callable[[], object]:
+    """Return what writes a crowd's answers in random order: ten a task, 500 a worker on average."""
 
-    seconds: float
-    num_rounds: int
-    share_right: float
-    added_bytes: int | None = None
+    def run() -> None:
+        tasks, workers = answers // 10, answers // 500
+        crowd = make_crowd(SyntheticCrowd(tasks=tasks, workers=workers, answers_per_task=10, classes=labels, seed=1))
+        order, path, own = np.random.default_rng(1).permutation(answers), pathlib.Path(folder), crowd.answers
+        save_codes(path, own.tasks[order], own.workers[order], own.labels[order])
+        np.save(path / "truth.npy", crowd.truth)
+
+    return run
 
 
-@dataclasses.dataclass(frozen=True)
-class _Contest:
-    """Who is beside whom.
+def estimate(folder: str, form: str, name: str) -> Callable[[], object]:
+    """Return what infers the truths of a crowd by one of our estimators, and tells its rounds."""
+    data, estimator = _load(folder, form), _estimator(name)
+    return lambda: estimator.fit(data).inference_.num_iterations
 
-    Args:
-        name: of ours.
-        make: our estimator, of the rival's number of rounds.
-        rival: crowd-kit's class.
-        most: of the rival's time.
-        is_compared: whether a row compares accuracies.
+
+def _load(folder: str, form: str) -> Any:
+    return load_codes(folder) if form == "codes" else load_frame(folder, form)
+
+
+def _estimator(name: str, **more: int) -> Any:
+    # Imported here: making a crowd does without pandas.
+    module = importlib.import_module("psephos.scenarios.truth_discovery.data.estimators")
+    return getattr(module, _OURS[name])(**more)
+
+
+def _added(used: Used) -> float:
+    return (used.peak - used.before) / MEGABYTE
+
+
+def crowd_scale(*, quick: bool) -> Iterator[Row]:
+    """Yield time and memory of truth discovery and one-coin EM at the largest size, and the exponent of growth.
+
+    Short runs are repeated until they have had as many answers as the longest, but not for ever.
     """
+    sizes = [10_000, 100_000, 1_000_000] if quick else [10_000, 100_000, 1_000_000, 10_000_000]
+    found: dict[str, list[Used]] = {"truth discovery": [], "one-coin EM": []}
+    for answers in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            apart(make, folder, answers, 2)
+            for name, own in found.items():
+                own.append(apart(estimate, folder, "codes", name, times=max(3, min(25, sizes[-1] // answers))))
+    for name, own in found.items():
+        what, last = f"{name} of {sizes[-1]:,} binary answers as integer codes", own[-1]
+        yield row(what, last.seconds, note=f" ({last.value} rounds)")
+        yield row(f"memory beyond the input, {what}", _added(last), show="{:,.0f} MB")
+    for name, own in found.items():
+        exponent = float(np.polyfit(np.log(sizes), np.log([each.seconds for each in own]), 1)[0])
+        what = f"{name}, exponent of growth from {sizes[0]:,} to {sizes[-1]:,} binary answers"
+        rounds = ", ".join(str(each.value) for each in own)
+        yield row(what, exponent, show="{:.2f}", note=f" ({rounds} rounds)")
 
-    name: str
-    make: Callable[[int], Any]
-    rival: str
-    most: float
-    is_compared: bool = True
 
-
-_CONTESTS: Final = (
-    _Contest("truth discovery", lambda _: TruthDiscovery(), "MajorityVote", _NO_SLOWER),
-    _Contest("truth discovery", lambda _: TruthDiscovery(), "DawidSkene", _TENTH),
-    _Contest("one-coin EM", lambda rounds: OneCoinDawidSkene(rounds=rounds), "OneCoinDawidSkene", _TENTH),
-    _Contest("Dawid–Skene", lambda rounds: DawidSkene(rounds=rounds), "DawidSkene", _NO_SLOWER),
-    _Contest("majority vote", lambda _: MajorityVote(), "MajorityVote", _NO_SLOWER, is_compared=False),
-)
-
-
-def measure(*, quick: bool) -> Iterator[Row]:
+def crowds(*, quick: bool) -> Iterator[Row]:
     """Yield seconds, accuracy and memory for binary answers and for five labels; a quick run has the first of them."""
-    num_answers = 100_000 if quick else 1_000_000
-    kinds = ((2, "binary answers"), (5, "answers of 5 labels"))
-    for num_labels, labels in kinds[:1] if quick else kinds:
-        what = f"{num_answers:,} {labels}"
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            write_crowd(folder, num_answers=num_answers, num_labels=num_labels)
-            for form, form_in_words in _FORMS.items():
-                try:
-                    rows = list(_compare(folder, form, f"{what} as {form_in_words}", has_targets=not quick))
-                except RivalError as error:
-                    yield skipped(f"{what} as {form_in_words}, beside crowd-kit", str(error))
-                else:
-                    yield from rows
+    answers = 100_000 if quick else 1_000_000
+    kinds = {2: f"{answers:,} binary answers as", 5: f"{answers:,} answers of 5 labels as"}
+    for labels in (2,) if quick else (2, 5):
+        with tempfile.TemporaryDirectory() as folder:
+            apart(make, folder, answers, labels)
+            for form, words in (("codes", "integer codes"), ("names", "a frame of text")):
+                what = f"{kinds[labels]} {words}"
+                yield from or_skipped(f"{what}, beside crowd-kit", _compare(folder, form, what))
 
 
-def _compare(folder: pathlib.Path, form: str, what: str, *, has_targets: bool) -> Iterator[Row]:
+def _compare(folder: str, form: str, what: str) -> Iterator[Row]:
     """Yield the rows of one form of the answers; accuracies, which no form changes, with the codes."""
-    data = load_codes(folder) if form == "codes" else load_frame(folder, form)
-    added_bytes: int | None = None
-    with open_rival("rival_crowd.py", str(folder), form, most_seconds=_MOST_SECONDS) as rival:
-        for name, trials in _TRIALS.items():
-            contests = [contest for contest in _CONTESTS if contest.rival == name]
-            theirs: list[_Answer] = []
-            ours: dict[str, list[_Answer]] = {contest.name: [] for contest in contests}
-            for _ in range(trials):
-                rival.tell(name.encode())
-                theirs.append(msgspec.json.decode(rival.answer(), type=_Answer))
-                for contest in contests:
-                    ours[contest.name].append(_run(contest.make(theirs[0].num_rounds), data, folder))
-            for contest in contests:
-                yield _seconds(what, contest, ours[contest.name], theirs, has_target=has_targets)
-                if form == "codes" and contest.is_compared:
-                    yield _accuracies(what, contest, ours[contest.name][0], theirs[0], has_target=has_targets)
-            if name == _WITH_MEMORY:
-                added_bytes = theirs[0].added_bytes
-    yield _memory(what, added_memory(folder, form), added_bytes, has_target=has_targets)
+    data, added = _load(folder, form), 0.0
+    # A rival's run takes up to half a minute, and several times that where the machine has other work.
+    with open_rival("crowd_kit", most_seconds=300) as rival:
+        for kind, (turns, contests) in _CONTESTS.items():
+            seconds: dict[str, list[float]] = {name: [] for name in ("raw", *contests)}
+            theirs: dict[str, Any] = {}
+            ours = dict[str, Any]()
+            for _ in range(turns):
+                theirs = rival.ask([folder, form, kind])
+                seconds["raw"].append(theirs["seconds"])
+                for name in contests:
+                    more = {"rounds": theirs["rounds"]} if _OURS[name] == kind and theirs["rounds"] else {}
+                    ours[name] = _estimator(name, **more)
+                    fit = functools.partial(ours[name].fit_predict, data)
+                    seconds[name].append(statistics.median(timed(fit) for _ in range(3)))
+            if kind == "DawidSkene":
+                added = theirs["added"]  # its peak so far: whoever may need more comes later
+            beside = f"beside crowd-kit's {kind}"
+            for name, target in contests.items():
+                notes = [
+                    f" ({n} rounds)" if n else "" for n in (ours[name].inference_.num_iterations, theirs["rounds"])
+                ]
+                title, (note, other) = f"{name} of {what}, {beside}", notes
+                yield Times(seconds).row(title, name, times="{:.3f}", note=note, beside=other, target=target)
+                if form == "codes" and name != "majority vote":
+                    truth = np.load(f"{folder}/truth.npy")
+                    one, two = (float(np.mean(truth == found)) for found in (ours[name].labels_, theirs["labels"]))
+                    title = f"truths found by {name} in {what}, {beside}"
+                    yield row(title, one, two, show="{:.3%}", times="{:.4f}", target="≥ 1")
+    most = max(_added(apart(estimate, folder, form, name)) for name in _OURS if name != "majority vote")
+    what = f"memory beyond the input, {what}: the most of truth discovery and both EMs, beside crowd-kit's DawidSkene"
+    yield row(what, most, added / MEGABYTE, show="{:,.0f} MB", target="≤ 150 MB")
 
 
-def _run(estimator: Any, data: Any, folder: pathlib.Path) -> _Answer:
-    """Run ours some times, and return the median of the seconds."""
-    seconds = statistics.median(timed(lambda: estimator.fit_predict(data)) for _ in range(_TURNS))
-    return _Answer(
-        seconds=seconds,
-        num_rounds=estimator.inference_.num_iterations,
-        share_right=share_right(folder, estimator.labels_),
+def _sets(folder: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield a name, and the codes of tasks, workers and labels."""
+    papers = "psephos.scenarios.truth_discovery.paper"
+    layouts, runs = (importlib.import_module(f"{papers}.{name}") for name in ("crowds", "runs"))
+    for name, layout in layouts.load_layouts(folder, runs.GRIDS.compared)[0].items():
+        answers = layout.crowd.answers
+        for epsilon in (None, 2.0, 1.0, 0.5):
+            labels, title = answers.labels, f"{name}, as answered"
+            if epsilon is not None:
+                noise = layouts.noise_at(layout, "one_layer", unit="one answer", price=epsilon)
+                (labels,) = draw_labels(layout, noise, SimulatedNoise(1, session=name), start=0, stop=1)
+                title = f"{name}, ε = {epsilon:g}"
+            yield title, [answers.tasks, answers.workers, labels]
+
+
+def _rounds(title: str, name: str, codes: list[Any], rival: Rival) -> tuple[float, float, int]:
+    """Print a line of the table, and return both shares, and by how many rounds the ends differ."""
+    with tempfile.TemporaryDirectory() as place:
+        save_codes(pathlib.Path(place), *codes)
+        theirs = rival.ask([place, "codes", _OURS[name]])
+    fits = [_estimator(name, **more).fit(tuple(codes)) for more in ({}, {"rounds": theirs["rounds"]})]
+    alone, as_many = (float(np.mean(fit.labels_[np.unique(codes[0])] == theirs["labels"])) for fit in fits)
+    own = len(fits[0].loss_history_)
+    print(f"| {title} | {_OURS[name]} | {theirs['rounds']} | {own} | {alone:.4f} | {as_many:.4f} |", flush=True)
+    return alone, as_many, abs(own - theirs["rounds"])
+
+
+def _main() -> None:
+    print("| crowd | estimator | rounds, crowd-kit | rounds, ours | same truths | same truths, rounds= |")
+    print("| :--- | :--- | ---: | ---: | ---: | ---: |")
+    with open_rival("crowd_kit", most_seconds=120) as rival:
+        cells = [
+            _rounds(title, name, codes, rival)
+            for title, codes in _sets(os.environ[DATA_VARIABLE])
+            for name in ("Dawid–Skene", "one-coin EM")
+        ]
+    alone, as_many, rounds = zip(*cells, strict=True)
+    print(
+        f"\nThe least share is {min(alone):.4f}, by {max(rounds)} rounds at most; as many rounds: {min(as_many):.4f}."
     )
 
 
-def _seconds(
-    what: str, contest: _Contest, ours: Sequence[_Answer], theirs: Sequence[_Answer], *, has_target: bool
-) -> Row:
-    times = Times({"ours": [each.seconds for each in ours], "theirs": [each.seconds for each in theirs]})
-    ratio = times.ratio("ours", to="theirs")
-    return Row(
-        f"{contest.name} of {what}, beside crowd-kit's {contest.rival}",
-        f"{times.median('ours'):.2f} s{_rounds(ours[0].num_rounds)}",
-        f"{times.median('theirs'):.2f} s{_rounds(theirs[0].num_rounds)}",
-        f"{ratio:.3f}",
-        at_most(ratio, contest.most if has_target else None),
-    )
-
-
-def _rounds(number: int) -> str:
-    return f" ({number} rounds)" if number else ""
-
-
-def _accuracies(what: str, contest: _Contest, ours: _Answer, theirs: _Answer, *, has_target: bool) -> Row:
-    ratio = ours.share_right / theirs.share_right
-    return Row(
-        f"truths found by {contest.name} in {what}, beside crowd-kit's {contest.rival}",
-        f"{ours.share_right:.3%}",
-        f"{theirs.share_right:.3%}",
-        f"{ratio:.4f}",
-        at_least(ratio, _NO_LESS if has_target else None),
-    )
-
-
-def _memory(what: str, ours: int | None, theirs: int | None, *, has_target: bool) -> Row:
-    name = f"memory beyond the input, {what}: the most of truth discovery and both EMs, beside crowd-kit's DawidSkene"
-    if ours is None or theirs is None:
-        return skipped(name, "this system does not tell")
-    most = _MOST_MEGABYTES if has_target else None
-    return Row(
-        name,
-        f"{ours / _MEGABYTE:,.0f} MB",
-        f"{theirs / _MEGABYTE:,.0f} MB",
-        f"{ours / theirs:.2f}",
-        at_most(ours / _MEGABYTE, most, unit=" MB"),
-    )
+if __name__ == "__main__":
+    _main()

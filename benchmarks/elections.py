@@ -1,86 +1,138 @@
-"""Whole elections by arrays, and the paper's Table 1: seconds, of which there are few.
+"""Rankings drawn by the laws of societies, beside prefsampling; winners, beside pref_voting; elections by arrays.
 
-What a vote is from, rankings and groups as arrays, is made beforehand; its check that rows are rankings counts.
+Both sides' rankings are held against the exact law: of each of the 24 rankings the share in all turns together lies
+within five standard errors of its probability, or there is no row but a reason; of a right law, one in 2 million is
+farther off. Uniforms count as ours. Winners must be the same ones. What an election is from, rankings and groups as
+arrays, is made beforehand; its check that rows are rankings counts.
 """
 
 import functools
+import itertools
+import pathlib
+import tempfile
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
-from psephos.protocol.arrays import IntArray
+from harness import Rival, RivalError, Row, open_rival, or_skipped, row, timed, turns
 from psephos.protocol.fair_voting import FairVoting, Parameters
-from psephos.protocol.fair_voting.kinds import MechanismName
+from psephos.protocol.fair_voting.rankings import Rankings, positions_of_orders
+from psephos.protocol.fair_voting.rules import RULES
 from psephos.protocol.population import run_population
-from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.randomness import SimulatedNoise, philox_rows
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
-from psephos.scenarios.fair_voting.paper.cells import FITTED, SIZES, electorate
+from psephos.scenarios.fair_voting.data.mallows import draw_mallows, mallows_probabilities
+from psephos.scenarios.fair_voting.data.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
+from psephos.scenarios.fair_voting.paper.cells import electorate
+from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
 from psephos.scenarios.fair_voting.paper.runs import table_1
-from table import Row, at_most
-from trials import interleave, timed
 
-__all__ = ["measure"]
+__all__ = ["elections", "rankings"]
 
-_NUM_VOTERS: Final = 1_000_000
-_NUM_ALTERNATIVES: Final = 10
-_TRIALS: Final = 3
-_MOST_OF_SUMS: Final = 2.5
-_TRIALS_OF_TABLE: Final = 1_000
-_MOST_SECONDS_OF_TABLE: Final = 60.0
-_MECHANISMS: Final[tuple[MechanismName, ...]] = (
-    "laplace",
-    "sampling",
-    "exponential",
-    "sampled_pair",
-    "sampled_position",
-    "noisy_scores",
-)
+_VOTERS: Final = 4_000
+_DISPERSION: Final = 0.38
+_WEIGHTS: Final = (4.0, 3.0, 2.0, 1.0)
+_RULES: Final = {"plurality": "scoring_methods", "borda": "scoring_methods", "copeland": "c1_methods"}
+_MECHANISMS: Final = ("laplace", "sampling", "exponential", "sampled_pair", "sampled_position", "noisy_scores")
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
-    """Yield a row for each mechanism, and one for Table 1.
+def rankings(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds for rankings of a few alternatives and of many voters, and for the winners of a profile."""
+    yield from or_skipped(f"{_VOTERS:,} rankings of 4, beside prefsampling", _draws())
+    number = 100_000 if quick else 1_000_000
+    groups = {name: MallowsGroup(voters=number // 2, dispersion=_DISPERSION) for name in ("north", "south")}
+    society = Society(alternatives=tuple("abcdefghij"), groups=groups)
+    times = turns(5, ours=lambda: make_profile(society), raw=lambda: philox_rows(1, start=0, stop=number, slots=9))
+    what = f"profile of {number:,} rankings of 10 by Mallows's law, beside its uniforms alone"
+    yield times.row(what, times="{:.1f}", target="≤ 1 s")
+    for voters, alternatives in ((_VOTERS, 4), (5_000 if quick else 20_000, 10)):
+        what = f"winners of {voters:,} rankings of {alternatives}, beside pref_voting"
+        yield from or_skipped(what, _winners(what, voters, alternatives))
 
-    Args:
-        quick: a tenth of the voters and of Table 1's elections.
-    """
-    trials = _TRIALS_OF_TABLE // (10 if quick else 1)
-    seconds = timed(lambda: [list(table_1(electorate(FITTED, sizes, trials=trials, seed=1))) for sizes in SIZES])
-    yield Row(
-        f"fair voting's Table 1, {trials:,} elections a cell",
-        f"{seconds:.2f} s",
-        goal=at_most(seconds, None if quick else _MOST_SECONDS_OF_TABLE, unit=" s"),
-    )
-    num_voters = _NUM_VOTERS // (10 if quick else 1)
-    profile = _make_profile(num_voters)
-    contestants = {"numpy": functools.partial(timed, functools.partial(_add_up, profile))}
-    for mechanism in _MECHANISMS:
-        contestants[mechanism] = functools.partial(timed, functools.partial(_hold, profile, mechanism))
-    times = interleave(contestants, trials=_TRIALS)
-    for mechanism in _MECHANISMS:
-        ratio = times.ratio(mechanism, "numpy")
-        yield Row(
-            f"election of {num_voters:,} voters, {_NUM_ALTERNATIVES} alternatives, arrays: {mechanism}",
-            f"{times.median(mechanism):.2f} s",
-            f"{times.median('numpy'):.2f} s (numpy: the groups' utilities)",
-            f"{ratio:.1f}",
-            at_most(ratio, None if quick else _MOST_OF_SUMS),
+
+def _draws() -> Iterator[Row]:
+    with open_rival("prefsampling", _VOTERS, _DISPERSION, *_WEIGHTS) as rival:
+        yield _culture("mallows", "Mallows's", rival)
+        yield _culture("plackett_luce", "Plackett and Luce's", rival)
+
+
+def _culture(name: str, named: str, rival: Rival) -> Row:
+    known: dict[str, Any] = {"weights": _WEIGHTS}
+    draw, law, slots = draw_plackett_luce, plackett_luce_probabilities, len(_WEIGHTS)
+    if name == "mallows":
+        known = {"center": range(len(_WEIGHTS)), "dispersion": _DISPERSION}
+        draw, law, slots = draw_mallows, mallows_probabilities, slots - 1
+    positions = positions_of_orders(np.array(list(itertools.permutations(range(len(_WEIGHTS))))))
+    seeds, counts = itertools.count(1), np.zeros((2, len(positions)), dtype=np.int64)
+
+    def ours() -> float:
+        drawn: list[Any] = []
+        seed = next(seeds)
+        seconds = timed(
+            lambda: drawn.append(draw(philox_rows(seed, start=0, stop=_VOTERS, slots=slots), **known)),
         )
+        counts[0] += (drawn[0][:, None] == positions).all(axis=2).sum(axis=0)
+        return seconds
+
+    def theirs() -> float:
+        answer = rival.ask([name, next(seeds)])
+        counts[1] += answer["counts"]
+        return answer["seconds"]
+
+    times = turns(5, ours=ours, raw=theirs)
+    probabilities = law(positions, **known)
+    totals = counts.sum(axis=1, keepdims=True)
+    errors = np.sqrt(probabilities * (1 - probabilities) / totals)
+    if np.any(np.abs(counts / totals - probabilities) > 5 * errors):
+        raise RivalError(f"{name}: ours and theirs came {counts.tolist()} times, of probabilities {probabilities}")
+    what = f"{_VOTERS:,} rankings of {len(_WEIGHTS)} by {named} law, beside prefsampling"
+    return times.row(what, numbers=(_VOTERS,) * 2, show="{:,.0f} rankings/s", times="{:.0f}", target="≥ 20")
 
 
-def _make_profile(num_voters: int) -> Profile:
-    alternatives = tuple(f"a{number}" for number in range(1, _NUM_ALTERNATIVES + 1))
-    north = MallowsGroup(voters=num_voters * 2 // 3, dispersion=0.8)
-    south = MallowsGroup(voters=num_voters - north.voters, dispersion=0.9, center=alternatives[::-1])
-    return make_profile(Society(alternatives=alternatives, groups={"north": north, "south": south}))
+def _winners(what: str, voters: int, alternatives: int) -> Iterator[Row]:
+    uniforms = philox_rows(2, start=0, stop=voters, slots=alternatives - 1)
+    profile = Rankings(draw_mallows(uniforms, center=range(alternatives), dispersion=0.9))
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(file := pathlib.Path(folder) / "orders.npy", positions_of_orders(profile.positions))  # its own inverse
+        # The first answer waits until its functions are compiled; of many distinct rankings a profile takes seconds.
+        with open_rival("pref_voting", file, most_seconds=300) as rival:
+            for rule, module in _RULES.items():
+                ours = functools.partial(RULES[rule], profile)
+                found = ours()
+
+                def ask(question: list[str], found: object = found) -> float:
+                    answer = rival.ask(question)
+                    if answer["winners"] != found:
+                        raise RivalError(f"{question} elects {answer['winners']} there, and {found} here")
+                    return answer["seconds"]
+
+                times = turns(3, ours=ours, raw=functools.partial(ask, [module, rule]))
+                yield times.row(f"{rule} {what}", scale=1000, show="{:.2f} ms", times="1/{:.1f}")
 
 
-def _hold(profile: Profile, mechanism: MechanismName) -> None:
-    sizes: list[int] = np.bincount(profile.members).tolist()
+def elections(*, quick: bool) -> Iterator[Row]:
+    """Yield a row for Table 1, and one for each mechanism."""
+    trials, number = (100, 100_000) if quick else (1_000, 1_000_000)
+    seconds = timed(lambda: [list(table_1(electorate(FITTED, sizes, trials=trials, seed=1))) for sizes in SIZES])
+    yield row(f"fair voting's Table 1, {trials:,} elections a cell", seconds, target="≤ 60 s")
+    names = tuple(f"a{place}" for place in range(1, 11))
+    north = MallowsGroup(voters=number * 2 // 3, dispersion=0.8)
+    south = MallowsGroup(voters=number - north.voters, dispersion=0.9, center=names[::-1])
+    profile = make_profile(Society(alternatives=names, groups={"north": north, "south": south}))
+    held = {mechanism: functools.partial(_hold, profile, mechanism) for mechanism in _MECHANISMS}
+    times = turns(3, raw=functools.partial(_add_up, profile), **held)
+    for mechanism in held:
+        what = f"election of {number:,} voters, {len(names)} alternatives, arrays: {mechanism}"
+        beside = " (numpy: the groups' utilities)"
+        yield times.row(what, mechanism, times="{:.1f}", beside=beside, target="≤ 2.5")
+
+
+def _hold(profile: Profile, mechanism: str) -> None:
     parameters = {
         "alternatives": profile.alternatives,
         "groups": profile.groups,
-        "group_sizes": sizes,
+        "group_sizes": np.bincount(profile.members).tolist(),
         "mechanism": mechanism,
     }
     protocol = FairVoting(msgspec.convert(parameters, Parameters))
@@ -90,8 +142,8 @@ def _hold(profile: Profile, mechanism: MechanismName) -> None:
     run_population(protocol, inputs, noise=SimulatedNoise(1, session="benchmark"))
 
 
-def _add_up(profile: Profile) -> list[IntArray]:
+def _add_up(profile: Profile) -> object:
     """Return each group's sums of utilities, without privacy and without a check of anything."""
-    utilities = np.arange(_NUM_ALTERNATIVES - 1, -1, -1)
+    utilities = np.arange(len(profile.alternatives) - 1, -1, -1)
     groups = range(len(profile.groups))
     return [utilities[profile.rankings.positions[profile.members == group]].sum(axis=0) for group in groups]

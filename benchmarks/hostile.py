@@ -1,14 +1,13 @@
 """What strangers, and a party of the roster that is hostile, do to a server: as fast as one process can, without end.
 
-    python benchmarks/hostile.py HOST:PORT --attack NAME --number 1000
+    python benchmarks/hostile.py --address HOST:PORT --attack NAME --number 1000
 
-prints a line when it has done each attack so often once, and goes on until it is ended.
+over TCP, or over TLS where `--invitation` names that of the hostile party, prints a line when it has done each attack
+so often once, and goes on until it is ended.
 """
 
-import argparse
 import collections
 import contextlib
-import dataclasses
 import itertools
 import pathlib
 import resource
@@ -16,9 +15,10 @@ import socket
 import ssl
 import struct
 import tempfile
-from collections.abc import Callable, Generator, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
+from harness import options
 from psephos.protocol.messages import MAX_GREETING_BYTES, PROTOCOL_VERSION, Hello, encode
 from psephos.scenarios.deployment import Invitation, find_invitation
 from psephos.scenarios.deployment.common import make_mode
@@ -47,20 +47,12 @@ DONE: Final = b"done\n"
 
 _CROWD: Final = 1_300
 """So many connections are held at a time."""
-_SECONDS: Final = 10.0
-_FRAMES: Final = 1_000
-_GARBAGE: Final = encode_frames([b"\xc1 garbage"] * _FRAMES)
-_MEGABYTE: Final = 1 << 20
-
-_LEGACY_VERSION_AT: Final = 5 + 4
-"""In a record with a ClientHello: after the headers of both."""
-_SESSION_ID_AT: Final = _LEGACY_VERSION_AT + 2 + 32
-_UNOFFERED_SUITE: Final = 0x1305
-"""TLS_AES_128_CCM_8_SHA256, whose tags are short: OpenSSL has it and offers it to nobody by itself."""
+_GARBAGE: Final = encode_frames([b"\xc1 garbage"] * 1_000)
+_MOST: Final = struct.pack(">I", MAX_GREETING_BYTES) + bytes(MAX_GREETING_BYTES)
+"""A frame of zeros, as long as a Hello may be."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """Who is attacked.
 
     Args:
@@ -71,22 +63,22 @@ class Target:
     address: tuple[str, int]
     contexts: Mapping[str, ssl.SSLContext]
 
-    def connect(self, key: str | None = None) -> socket.socket:
+    def connect(self, key: str) -> socket.socket:
         """Connect, and shake hands with a key of `contexts` if one is named."""
-        connection = socket.create_connection(self.address, timeout=_SECONDS)
-        return connection if key is None else self.contexts[key].wrap_socket(connection)
+        connection = socket.create_connection(self.address, timeout=10)
+        return self.contexts[key].wrap_socket(connection) if key else connection
 
 
-Attack: TypeAlias = Callable[[Target, int], Generator[None]]
-"""Does what it does without end, and yields each time that it has done it so often."""
+Attack: TypeAlias = Callable[[Target], Iterator[object]]
+"""Does what it does without end, and yields each time that it has done it."""
 
 
-def client_hello(*, version: int = 0x0304, suite: int | None = None) -> bytes:
+def client_hello(*, version: int = 0x0304, suite: int = 0) -> bytes:
     """Return how a client begins, in one record.
 
     Args:
         version: the greatest version of TLS that it speaks.
-        suite: the one cipher suite that it offers; None for what OpenSSL offers.
+        suite: the one cipher suite that it offers; 0 for what OpenSSL offers.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -96,10 +88,12 @@ def client_hello(*, version: int = 0x0304, suite: int | None = None) -> bytes:
     with contextlib.suppress(ssl.SSLWantReadError):
         context.wrap_bio(ssl.MemoryBIO(), outgoing).do_handshake()
     record = bytearray(outgoing.read())
+    at = 5 + 4  # of the legacy version, after the headers of the record and of the ClientHello
     if not is_new:
-        struct.pack_into(">H", record, _LEGACY_VERSION_AT, version)
-    if suite is not None:
-        begin = _SESSION_ID_AT + 1 + record[_SESSION_ID_AT]
+        struct.pack_into(">H", record, at, version)
+    if suite:
+        at += 2 + 32  # of the session's id, behind a nonce
+        begin = at + 1 + record[at]
         (size,) = struct.unpack_from(">H", record, begin)
         record[begin + 2 : begin + 2 + size] = struct.pack(">H", suite) * (size // 2)
     return bytes(record)
@@ -111,58 +105,53 @@ def _hello() -> bytes:
     return encode_frames([encode(Hello(PROTOCOL_VERSION, SESSION, "dpwevote", "simulation", PARTY, own))])
 
 
-def _hold(data: bytes, *, key: str | None = None) -> Attack:
+def _hold(data: bytes, key: str = "") -> Attack:
     """Keep many connections on which something was said, and make new ones without a pause."""
 
-    def attack(target: Target, number: int) -> Generator[None]:
+    def attack(target: Target) -> Iterator[object]:
         held: collections.deque[socket.socket] = collections.deque()
-        for count in itertools.count(1):
+        while True:
             with contextlib.suppress(OSError):
-                connection = target.connect(key)
-                held.append(connection)
-                connection.sendall(data)
+                held.append(target.connect(key))
+                held[-1].sendall(data)
             if len(held) > _CROWD:
                 held.popleft().close()
-            if not count % number:
-                yield
+            yield
 
     return attack
 
 
-def _drip(data: bytes, *, key: str | None = None) -> Attack:
+def _drip(data: bytes, key: str = "") -> Attack:
     """Say something on many connections, a byte now and then on each."""
 
-    def attack(target: Target, number: int) -> Generator[None]:
-        held: list[tuple[socket.socket, collections.deque[int]]] = []
+    def attack(target: Target) -> Iterator[object]:
+        held: collections.deque[tuple[socket.socket, Iterator[int]]] = collections.deque()
         for count in itertools.count():
             with contextlib.suppress(OSError):
-                if len(held) < min(number, _CROWD):
-                    held.append((target.connect(key), collections.deque(data)))
-                place = count % len(held)
-                connection, rest = held[place]
+                if count < _CROWD or not held:
+                    held.append((target.connect(key), iter(data)))
+                connection, rest = held.popleft()
                 try:
-                    connection.sendall(bytes([rest.popleft()]))
-                except (OSError, IndexError):
+                    connection.sendall(bytes([next(rest)]))
+                except (OSError, StopIteration):
                     connection.close()
-                    held[place] = target.connect(key), collections.deque(data)
-            if not (count + 1) % number:
-                yield
+                    connection, rest = target.connect(key), iter(data)
+                held.append((connection, rest))
+            yield
 
     return attack
 
 
-def _say(data: bytes, *, times: int = 1, key: str | None = None, hears: bool = False) -> Attack:
-    """Connect, say something as often as `times`, and go, or hear the server out; and again."""
+def _say(data: bytes, key: str = "", *, hears: bool = False) -> Attack:
+    """Connect, say something, and go, or hear the server out; and again."""
 
-    def attack(target: Target, number: int) -> Generator[None]:
-        for count in itertools.count(1):
+    def attack(target: Target) -> Iterator[object]:
+        while True:
             with contextlib.suppress(OSError), target.connect(key) as connection:
-                for _ in range(times):
-                    connection.sendall(data)
+                connection.sendall(data)
                 while hears and connection.recv(1 << 16):
                     pass
-            if not count % number:
-                yield
+            yield
 
     return attack
 
@@ -174,9 +163,9 @@ _STRANGERS: Final[Mapping[str, Attack]] = {
 }
 ATTACKS_OVER_TCP: Final[Mapping[str, Attack]] = {
     **_STRANGERS,
-    "half frames of 1 MiB": _hold(struct.pack(">I", _MEGABYTE) + bytes(1 << 16)),
-    "half frames of 4 KB": _hold(struct.pack(">I", MAX_GREETING_BYTES) + bytes(MAX_GREETING_BYTES - 1)),
-    "slow Hellos": _drip(struct.pack(">I", MAX_GREETING_BYTES) + bytes(MAX_GREETING_BYTES)),
+    "half frames of 1 MiB": _hold(struct.pack(">I", 1 << 20) + bytes(1 << 16)),
+    "half frames of 4 KB": _hold(_MOST[:-1]),
+    "slow Hellos": _drip(_MOST),
     "garbage frames of a party that has joined": _say(_hello() + _GARBAGE * 100, hears=True),
 }
 """Over TCP a stranger is whom it says it is."""
@@ -188,13 +177,14 @@ ATTACKS_OVER_TLS: Final[Mapping[str, Attack]] = {
     "TLS 1.0": _say(client_hello(version=0x0301), hears=True),
     "TLS 1.1": _say(client_hello(version=0x0302), hears=True),
     "TLS 1.2": _say(client_hello(version=0x0303), hears=True),
-    "a cipher that nobody offers": _say(client_hello(suite=_UNOFFERED_SUITE), hears=True),
-    "no certificate": _say(b"", key="none", hears=True),
-    "an unknown certificate": _say(b"", key="unknown", hears=True),
-    "garbage frames of a party": _say(_GARBAGE, key="party", hears=True),
-    "half frames of a party": _hold(struct.pack(">I", MAX_GREETING_BYTES) + bytes(MAX_GREETING_BYTES - 1), key="party"),
-    "slow Hellos of a party": _drip(struct.pack(">I", MAX_GREETING_BYTES) + bytes(MAX_GREETING_BYTES), key="party"),
-    "garbage frames of a party that has joined": _say(_hello() + _GARBAGE * 100, key="party", hears=True),
+    # TLS_AES_128_CCM_8_SHA256, whose tags are short: OpenSSL has it and offers it to nobody by itself.
+    "a cipher that nobody offers": _say(client_hello(suite=0x1305), hears=True),
+    "no certificate": _say(b"", "none", hears=True),
+    "an unknown certificate": _say(b"", "unknown", hears=True),
+    "garbage frames of a party": _say(_GARBAGE, "party", hears=True),
+    "half frames of a party": _hold(_MOST[:-1], "party"),
+    "slow Hellos of a party": _drip(_MOST, "party"),
+    "garbage frames of a party that has joined": _say(_hello() + _GARBAGE * 100, "party", hears=True),
 }
 TAKES_SEAT: Final = frozenset({"garbage frames of a party that has joined"})
 """Attacks in which the hostile party says Hello, and so does not take part elsewhere."""
@@ -203,36 +193,32 @@ TAKES_SEAT: Final = frozenset({"garbage frames of a party that has joined"})
 def _contexts_of(invitation: Invitation) -> dict[str, ssl.SSLContext]:
     """Return TLS towards a session's server without a certificate, with a foreign one, and with the party's."""
     contexts: dict[str, ssl.SSLContext] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        file = pathlib.Path(folder) / "key.pem"
-        for name, key in (("none", ""), ("unknown", make_identity().text), ("party", invitation.key)):
-            context = contexts[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.check_hostname = False
-            context.load_verify_locations(cadata=read_certificate(invitation.server)[0])
-            if key:
-                file.write_text(key, encoding="ascii")
-                context.load_cert_chain(file)
+    for name, key in (("none", ""), ("unknown", make_identity().text), ("party", invitation.key)):
+        context = contexts[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.load_verify_locations(cadata=read_certificate(invitation.server)[0])
+        if key:
+            with tempfile.NamedTemporaryFile("w", encoding="ascii") as file:
+                file.write(key)
+                file.flush()
+                context.load_cert_chain(file.name)
     return contexts
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("address", metavar="HOST:PORT")
-    parser.add_argument("--attack", action="append", help="may be given several times (default: all)")
-    parser.add_argument("--number", type=int, default=1000, help="how often each, before the next has its turn")
-    parser.add_argument("--invitation", type=pathlib.Path, help="of the hostile party; without it, all is over TCP")
-    options = parser.parse_args()
+    asked = options(__doc__, address="", attack=[""], number=1_000, invitation="")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
     known, contexts = ATTACKS_OVER_TCP, dict[str, ssl.SSLContext]()
-    if options.invitation is not None:
-        known, contexts = ATTACKS_OVER_TLS, _contexts_of(find_invitation(options.invitation))
-    target = Target(parse_address(options.address), contexts)
+    if asked.invitation:
+        known, contexts = ATTACKS_OVER_TLS, _contexts_of(find_invitation(pathlib.Path(asked.invitation)))
+    target = Target(parse_address(asked.address), contexts)
     print(BEGUN.decode(), end="", flush=True)
-    attacks = [known[name](target, options.number) for name in options.attack or known]
-    for place, attack in enumerate(itertools.cycle(attacks), start=1):
-        next(attack)
-        if place == len(attacks):
+    attacks = [known[name](target) for name in filter(None, asked.attack)] or [own(target) for own in known.values()]
+    for turn in itertools.count():
+        for attack in attacks:
+            collections.deque(itertools.islice(attack, asked.number), maxlen=0)
+        if not turn:
             print(DONE.decode(), end="", flush=True)
 
 

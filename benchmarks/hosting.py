@@ -6,19 +6,16 @@
 Everything is a process of its own on this machine, over TLS, with secure noise and with journals.
 """
 
-import argparse
-import contextlib
 import os
 import pathlib
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-__all__: list[str] = []
+from harness import options
 
 _SCENARIO = """protocol = "dpwevote"
 partners = "parties.csv"
@@ -30,13 +27,13 @@ epsilon = 1.0
 """
 
 
-def _start(folder: pathlib.Path, *words: object, **options: Any) -> subprocess.Popen[Any]:
+def _start(folder: pathlib.Path, *words: object, **more: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
-    return subprocess.Popen(command, cwd=folder, **options)  # noqa: S603  our own
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, **more)  # noqa: S603  our own
 
 
-def _end(process: subprocess.Popen[Any], what: str) -> str:
-    """Wait for a process, and return what it took.
+def _end(what: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process, and print what it took.
 
     Raises:
         RuntimeError: it failed.
@@ -45,79 +42,52 @@ def _end(process: subprocess.Popen[Any], what: str) -> str:
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{what} ended with status {process.returncode}")
-    return f"{usage.ru_utime + usage.ru_stime:.1f} s of CPU, {usage.ru_maxrss / 1e3:,.0f} MB"
+    seconds = usage.ru_utime + usage.ru_stime
+    print(f"{what}: {seconds:.1f} s of CPU, {usage.ru_maxrss / 1e3:,.0f} MB", flush=True)
 
 
-def _write(path: pathlib.Path, places: Sequence[int], *, own: bool) -> None:
-    header, end = ("partner,weight,merger\n", ",{}\n") if own else ("partner,weight\n", "\n")
-    lines = (f"party-{place:06},{1 + place % 3}{end.format(place % 2)}" for place in places)
-    path.write_text(header + "".join(lines), encoding="ascii")
+def _write(path: pathlib.Path, places: range, *, own: bool) -> None:
+    lines = [f"party-{place:06},{1 + place % 3}" + f",{place % 2}" * own for place in places]
+    path.write_text("\n".join(["partner,weight" + ",merger" * own, *lines, ""]), encoding="ascii")
 
 
-def _hold(folder: pathlib.Path, *, num_parties: int, num_hosts: int) -> None:
+def _hold(folder: pathlib.Path, number: int, num_hosts: int) -> None:
     (folder / "vote.toml").write_text(_SCENARIO, encoding="ascii")
-    _write(folder / "parties.csv", range(num_parties), own=False)
-    hosts = [f"host-{number}" for number in range(num_hosts)]
-    for number, name in enumerate(hosts):
-        places = range(number * num_parties // num_hosts, (number + 1) * num_parties // num_hosts)
-        _write(folder / f"{name}.csv", places, own=True)
-        enrolled = folder / "keys" / name
-        _end(
-            _start(folder, "enroll", name, "--parties", f"{name}.csv", "--out", enrolled, stdout=subprocess.DEVNULL),
-            name,
-        )
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
+    _write(folder / "parties.csv", range(number), own=False)
+    hosts = [f"host-{place}" for place in range(num_hosts)]
+    for place, name in enumerate(hosts):
+        _write(folder / f"{name}.csv", range(place * number // num_hosts, (place + 1) * number // num_hosts), own=True)
+        _end(f"enroll {name}", _start(folder, "enroll", name, "--parties", f"{name}.csv", "--out", f"keys/{name}"))
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
         address = f"127.0.0.1:{reserved.getsockname()[1]}"
     drawn = ("roster", "vote.toml", "--enrolled", "keys", "--address", address, "--out", "drawn")
-    print("drawing up:", _end(_start(folder, *drawn, stdout=subprocess.DEVNULL), "roster"), flush=True)
-    served = ("serve", "vote.toml", "--roster", "drawn", "--no-pictures", "--json", "--out", "served")
-    invitations = sorted((folder / "drawn" / "invitations").iterdir())
-    for place, path in enumerate(invitations):  # each host is given its own
-        own = folder / f"invitations-{hosts[place * num_hosts // num_parties]}"
+    _end("drawing up", _start(folder, *drawn))
+    for place, path in enumerate(sorted((folder / "drawn" / "invitations").iterdir())):  # each host is given its own
+        own = folder / f"invitations-{hosts[place * num_hosts // number]}"
         own.mkdir(exist_ok=True)
         path.rename(own / path.name)
-    with contextlib.ExitStack() as stack:
-        _serve(folder, served, hosts, num_parties, stack)
-
-
-def _serve(
-    folder: pathlib.Path, served: Sequence[str], hosts: Sequence[str], num_parties: int, stack: contextlib.ExitStack
-) -> None:
-    server = _start(folder, *served, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    stack.callback(server.kill)
-    assert server.stderr is not None  # noqa: S101  it is a pipe
-    while b"listening" not in server.stderr.readline():
-        pass
-    began = perf_counter()
-    joined = [
-        _start(
-            folder,
-            *("join", f"invitations-{name}", "--parties", f"{name}.csv", "--key", f"keys/{name}"),
-            *("--journal", f"journals/{name}.sqlite", "--witness", "witness", "--out", f"as-{name}", "--json"),
-            stdout=subprocess.DEVNULL,
-        )
-        for name in hosts
-    ]
-    for process in joined:
-        stack.callback(process.kill)
-    for name, process in zip(hosts, joined, strict=True):
-        print(f"{name}:", _end(process, name), flush=True)
-    print("server:", _end(server, "server"))
-    seconds = perf_counter() - began
-    print(
-        f"{num_parties:,} parties of {len(hosts)} hosts: {seconds:.1f} s, {num_parties / seconds:,.0f} parties a second"
-    )
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parties", type=int, default=2_000)
-    parser.add_argument("--hosts", type=int, default=1)
-    options = parser.parse_args()
-    with contextlib.chdir(tempfile.gettempdir()), tempfile.TemporaryDirectory() as folder:
-        _hold(pathlib.Path(folder), num_parties=options.parties, num_hosts=options.hosts)
+    served = ("serve", "vote.toml", "--roster", "drawn", "--no-pictures", "--json", "--out", "served")
+    server = _start(folder, *served, stderr=subprocess.PIPE)
+    processes = {"server": server}
+    try:
+        assert server.stderr is not None  # noqa: S101  it is a pipe
+        while b"listening" not in server.stderr.readline():
+            pass
+        begin = perf_counter()
+        for name in hosts:
+            own = ("--parties", f"{name}.csv", "--key", f"keys/{name}", "--journal", f"journals/{name}.sqlite")
+            words = ("join", f"invitations-{name}", *own, "--witness", "witness", "--out", f"as-{name}", "--json")
+            processes[name] = _start(folder, *words)
+        for name, process in reversed(processes.items()):
+            _end(name, process)
+        seconds = perf_counter() - begin
+    finally:
+        for process in processes.values():
+            process.kill()
+    print(f"{number:,} parties of {num_hosts} hosts: {seconds:.1f} s, {number / seconds:,.0f} parties a second")
 
 
 if __name__ == "__main__":
-    _main()
+    asked = options(__doc__, parties=2_000, hosts=1)
+    with tempfile.TemporaryDirectory() as temporary:
+        _hold(pathlib.Path(temporary), asked.parties, asked.hosts)

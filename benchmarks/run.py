@@ -5,103 +5,66 @@ with its day and its commit, until it is measured again; the page is written fro
 """
 
 import argparse
-import collections
-import datetime as dt
-import pathlib
-import subprocess
+import importlib
 import sys
-from collections.abc import Callable, Iterator
 from typing import Final
 
-import attacks
-import audit
-import crowd_scale
-import crowds
-import denial_of_service
-import durable_sessions
-import elections
-import growth
-import journals
-import large_files
-import ledgers
-import memory
-import multiparty
-import one_server
-import paper
-import preference_files
-import randomizers
-import rankings
-import scale
-import secure_sums
-import solvers
-import startup
-import survey_scale
-import tcp
-import trial_blocks
-from record import Record
-from table import Row, to_text
+from harness import NOTHING, Row, to_text
 
-__all__ = ["main"]
+__all__ = ["TOPICS", "measured"]
 
-# Processes of their own come first: what this one has grown to would count as theirs on some systems.
-_TOPICS: Final[dict[str, Callable[..., Iterator[Row]]]] = {
-    "startup": startup.measure,
-    "scale": scale.measure,
-    "crowd_scale": crowd_scale.measure,
-    "large_files": large_files.measure,
-    "growth": growth.measure,
-    "preference_files": preference_files.measure,
-    "survey_scale": survey_scale.measure,
-    "memory": memory.measure,
-    "journals": journals.measure,
-    "ledgers": ledgers.measure,
-    "durable_sessions": durable_sessions.measure,
-    "tcp": tcp.measure,
-    "one_server": one_server.measure,
-    "denial_of_service": denial_of_service.measure,
-    "randomizers": randomizers.measure,
-    "multiparty": multiparty.measure,
-    "masked_sums": secure_sums.measure,
-    "crowds": crowds.measure,
-    "paper": paper.measure,
-    "solvers": solvers.measure,
-    "rankings": rankings.measure,
-    "elections": elections.measure,
-    "trial_blocks": trial_blocks.measure,
-    "attacks": attacks.measure,
-    "audit": audit.measure,
+# In the order of the recorded file.
+TOPICS: Final = {
+    "startup": "sessions",
+    "scale": "sessions",
+    "crowd_scale": "crowds",
+    "large_files": "files",
+    "growth": "growth",
+    "survey_scale": "survey_scale",
+    "memory": "sessions",
+    "journals": "servers",
+    "tcp": "tcp",
+    "one_server": "servers",
+    "denial_of_service": "attacked_votes",
+    "randomizers": "randomizers",
+    "multiparty": "sums",
+    "masked_sums": "sums",
+    "crowds": "crowds",
+    "paper": "analyses",
+    "solvers": "solvers",
+    "rankings": "elections",
+    "elections": "elections",
+    "trial_blocks": "analyses",
+    "attacks": "analyses",
+    "audit": "analyses",
 }
-_DOCS: Final = pathlib.Path(__file__).parent.parent / "docs"
+"""The file of each topic's function, which yields its rows."""
 
 
-def main() -> None:
-    """Measure; say on standard error what is done, and print the table at the end."""
+def measured(topic: str, *, quick: bool) -> list[Row]:
+    """Return a topic's rows, and say them one by one on standard error; targets are for whole sizes."""
+    rows: list[Row] = []
+    for row in getattr(importlib.import_module(TOPICS[topic]), topic)(quick=quick):
+        print(f"{row.what}: {row.ours}", file=sys.stderr)
+        rows.append(row._replace(target=NOTHING, met=NOTHING) if quick and row.target != NOTHING else row)
+    return rows
+
+
+def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"all by default, of {', '.join(_TOPICS)}")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes; where a target is for a size, none")
+    parser.add_argument("topics", nargs="*", metavar="TOPIC", help=f"all by default, of {', '.join(TOPICS)}")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, and no targets")
     parser.add_argument("--record", action="store_true", help="keep what was measured in the manual")
     options = parser.parse_args()
-    if unknown := [topic for topic in options.topics if topic not in _TOPICS]:
-        parser.error(f"unknown: {', '.join(unknown)}; allowed: {', '.join(_TOPICS)}")
+    if unknown := [topic for topic in options.topics if topic not in TOPICS]:
+        parser.error(f"unknown: {', '.join(unknown)}; allowed: {', '.join(TOPICS)}")
     if options.quick and options.record:
         parser.error("--record: not with --quick, whose sizes are others")
-    measured: dict[str, list[Row]] = collections.defaultdict(list)
-    for topic in options.topics or _TOPICS:
-        for row in _TOPICS[topic](quick=options.quick):
-            print(f"{row.what}: {row.ours}", file=sys.stderr)
-            measured[topic].append(row)
-    print(to_text([row for rows in measured.values() for row in rows]))
+    found = {topic: measured(topic, quick=options.quick) for topic in options.topics or TOPICS}
+    print(to_text([row for rows in found.values() for row in rows]))
     if options.record:
-        record = Record.read(_DOCS)
-        record.add(measured, day=dt.datetime.now(tz=dt.UTC).date(), commit=_commit())
-        record.write(list(_TOPICS))
-
-
-def _commit() -> str:
-    """Return the commit that is measured; a `+` behind it says that files were changed since."""
-    command = ("git", "-C", str(_DOCS), "describe", "--always", "--abbrev=8", "--dirty=+")
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603  our own command
+        importlib.import_module("record").keep(found, list(TOPICS))
 
 
 if __name__ == "__main__":
-    main()
+    _main()

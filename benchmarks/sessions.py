@@ -1,27 +1,71 @@
-"""A session that is measured, whatever its protocol, and what it sends."""
+"""Sessions in memory, beside bare channels that carry the same bytes; large ones; and the command's help.
 
-import dataclasses
+The vote that is measured has one candidate and weights of 1 to 3; in the crowd each worker gives twenty answers.
+"""
+
+import functools
+import gc
 import pathlib
+import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from time import process_time
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import trio
+from harness import Row, apart, row, timed, turns
 from psephos.agents.events import Log
 from psephos.agents.modes import Simulation
-from psephos.protocol.messages import Hello, Release, Report, Request, Welcome, encode
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.messages import encode
 from psephos.protocol.phases import Inputs, PhasedProtocol
+from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.truth_discovery import Parameters as CrowdParameters
+from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import Happening
 from psephos.scenarios.running.folder import open_event_log
 from psephos.scenarios.running.session import SessionRecord, Told, run_agents
+from psephos.scenarios.truth_discovery.data.parties import as_parties
+from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.transports import MemoryTransport
 from psephos.transports.abc import Transport
 
-__all__ = ["Session", "Transcript", "record_transcript"]
+__all__ = ["ANSWERS_OF_EACH", "CrowdSession", "Session", "Transcript", "Vote", "memory", "scale", "startup"]
 
+ANSWERS_OF_EACH: Final = 20
 _SESSION: Final = "benchmark"
 _SEED: Final = 1
+_TURNS: Final = 7
+_RECORDED: Final = 1_000  # raw twins of many partners say what so many have said, again and again
+
+
+class Transcript(NamedTuple):
+    """The bytes of a session's messages, of each party.
+
+    Args:
+        ups: its Hello, and a report a phase.
+        downs: a Welcome, a request a phase, and the release; but for the first each follows when all have answered.
+    """
+
+    ups: Sequence[Sequence[bytes]]
+    downs: Sequence[Sequence[bytes]]
+
+    @property
+    def num_messages(self) -> int:
+        """How many messages are sent."""
+        return sum(len(party) for side in self for party in side)
+
+    def framed(self) -> "Transcript":
+        """Return the same messages behind four bytes of length each."""
+        return Transcript(*([[len(own).to_bytes(4, "big") + own for own in party] for party in side] for side in self))
+
+    def repeated(self, times: int) -> "Transcript":
+        """Return the messages of so many times the parties, who say and hear the same again."""
+        return Transcript(*([*side] * times for side in self))
 
 
 class Session:
@@ -52,116 +96,207 @@ class Session:
             RuntimeError: somebody's messages did not all arrive, so that there is nothing to compare.
         """
         mode = Simulation(_SESSION, self.noise(), record_views=record_views)
-
-        async def main() -> SessionRecord:
-            return await run_agents(
-                self.protocol, names=self.names, inputs=self.inputs, mode=mode, transport=transport, told=Told(log=log)
-            )
-
-        record = trio.run(main)
+        run = functools.partial(run_agents, names=self.names, inputs=self.inputs, mode=mode, transport=transport)
+        record = trio.run(functools.partial(run, self.protocol, told=Told(log=log)))
         if record.endings or set(record.num_received) != {len(self.names)}:
             raise RuntimeError(f"of {len(self.names)} parties {record.num_received} reported: {record.endings}")
         return record
 
     def run_with_events(self, transport: Transport) -> SessionRecord:
         """Run a whole session of agents that writes its events to a file, as a run's folder has them."""
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            open_event_log(pathlib.Path(folder) / "events.jsonl") as log,
-        ):
+        with tempfile.TemporaryDirectory() as folder, open_event_log(pathlib.Path(folder) / "events.jsonl") as log:
             return self.run(transport, log=log)
 
+    def transcript(self) -> Transcript:
+        """Run the session in memory, and return what it sent.
 
-@dataclasses.dataclass(frozen=True)
-class Transcript:
-    """The bytes of a session's messages.
+        Raises:
+            RuntimeError: there are other messages than are measured.
+        """
+        server, *_ = self.run(MemoryTransport(), record_views=True).views
+        sides: list[dict[str, list[bytes]]] = [{name: [] for name in self.names} for _ in range(2)]
+        for seen in server.observations:
+            if seen.message is not None and seen.happening in {Happening.RECEIVED, Happening.SENT}:
+                sides[seen.happening is Happening.SENT][seen.peer].append(encode(seen.message))
+        transcript = Transcript(*([*side.values()] for side in sides))
+        if transcript.num_messages != self.num_messages:
+            raise RuntimeError(f"expected {self.num_messages} messages, recorded {transcript.num_messages}")
+        return transcript
+
+
+class Vote(Session):
+    """A vote's partners, all of whom answer.
 
     Args:
-        hellos: each party's.
-        welcomes: to each party, as soon as its Hello is there.
-        requests: everybody's, one a phase, sent as soon as everybody has answered what was before.
-        reports: each party's, one a phase.
-        releases: to each party.
+        num_partners: how many.
     """
 
-    hellos: Sequence[bytes]
-    welcomes: Sequence[bytes]
-    requests: Sequence[bytes]
-    reports: Sequence[Sequence[bytes]]
-    releases: Sequence[bytes]
+    def __init__(self, num_partners: int) -> None:
+        generator = np.random.default_rng(_SEED)
+        protocol = DPWeVote(Parameters(candidates=("proposal",)))
+        names = [f"partner-{place}" for place in range(num_partners)]
+        self.table = {
+            "weight": generator.integers(1, 4, num_partners),
+            "proposal": generator.integers(0, 2, num_partners),
+        }
+        super().__init__(protocol, names, protocol.encode(self.table))
 
-    @property
-    def num_parties(self) -> int:
-        """How many parties there are."""
-        return len(self.hellos)
 
-    @property
-    def num_messages(self) -> int:
-        """How many messages are sent."""
-        return sum(len(reports) for reports in self.reports) + self.num_parties * (3 + len(self.requests))
+class CrowdSession(Session):
+    """Workers and their answers to binary tasks, ten answers a task on average, one layer at ε = 1.
 
-    def announcements(self, num_arrived: int) -> Sequence[bytes]:
-        """Return what each party is sent once so many messages have arrived, a multiple of the parties."""
-        phase = num_arrived // self.num_parties - 1
-        return [self.requests[phase]] * self.num_parties if phase < len(self.requests) else self.releases
+    Args:
+        num_workers: how many.
+    """
 
-    def framed(self) -> "Transcript":
-        """Return the same messages behind four bytes of length each."""
-        return Transcript(
-            hellos=[_frame(hello) for hello in self.hellos],
-            welcomes=[_frame(welcome) for welcome in self.welcomes],
-            requests=[_frame(request) for request in self.requests],
-            reports=[[_frame(report) for report in reports] for reports in self.reports],
-            releases=[_frame(release) for release in self.releases],
+    def __init__(self, num_workers: int) -> None:
+        tasks = num_workers * ANSWERS_OF_EACH // 10
+        spec = SyntheticCrowd(tasks=tasks, workers=num_workers, answers_per_worker=ANSWERS_OF_EACH, seed=_SEED)
+        loaded = as_parties(make_crowd(spec), is_generated=True)
+        known = loaded.parameters
+        protocol = TruthDiscovery(
+            CrowdParameters(
+                tasks=tuple(known["tasks"]),
+                answer_sets=tuple(map(tuple, known["answer_sets"])),
+                max_answers=known["max_answers"],
+                epsilon=1.0,
+            )
         )
-
-    def repeated(self, times: int) -> "Transcript":
-        """Return the messages of so many times the parties, who say and hear the same again."""
-        return dataclasses.replace(
-            self,
-            hellos=[*self.hellos] * times,
-            welcomes=[*self.welcomes] * times,
-            reports=[*self.reports] * times,
-            releases=[*self.releases] * times,
-        )
+        super().__init__(protocol, loaded.names, protocol.encode(loaded.table))
 
 
-def record_transcript(session: Session) -> Transcript:
-    """Run a session in memory and return what it sent."""
-    record = session.run(MemoryTransport(), record_views=True)
-    server, *_ = record.views
-    hellos: dict[str, bytes] = {}
-    welcomes: dict[str, bytes] = {}
-    reports: dict[str, list[bytes]] = {name: [] for name in session.names}
-    releases: dict[str, bytes] = {}
-    requests: dict[int, bytes] = {}
-    for observation in server.observations:
-        if observation.happening not in {Happening.SENT, Happening.RECEIVED}:
-            continue
-        match observation.message:
-            case Hello() as hello:
-                hellos[observation.peer] = encode(hello)
-            case Welcome() as welcome:
-                welcomes[observation.peer] = encode(welcome)
-            case Request() as request:
-                requests[request.step] = encode(request)
-            case Report() as report:
-                reports[observation.peer].append(encode(report))
-            case Release() as release:
-                releases[observation.peer] = encode(release)
-            case message:
-                raise RuntimeError(f"{message} has no place in a session that nobody disturbs")
-    transcript = Transcript(
-        hellos=[hellos[name] for name in session.names],
-        welcomes=[welcomes[name] for name in session.names],
-        requests=[requests[phase] for phase in sorted(requests)],
-        reports=[reports[name] for name in session.names],
-        releases=[releases[name] for name in session.names],
+def startup(*, quick: bool) -> Iterator[Row]:  # noqa: ARG001  it is quick
+    """Yield the time of `psephos --help`, beside that of an interpreter that does nothing."""
+    command = [pathlib.Path(sys.executable).parent / "psephos", "--help"]
+    start = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
+    times = turns(_TURNS, ours=lambda: start(command), raw=lambda: start([sys.executable, "-c", ""]))
+    yield times.row("psephos --help", target="≤ 0.4 s")
+
+
+def scale(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds and megabytes of large sessions, each run once in a process of its own."""
+    memory, arrays = (agents, channels), (population, in_numpy)
+    sizes = (
+        ("session in memory", memory, 2_000 if quick else 10_000, "≤ 4 s", "≤ 200 MB"),
+        ("session in memory", memory, 4_000 if quick else 100_000, "≤ 50 s", "≤ 800 MB"),
+        ("session as arrays", arrays, 100_000 if quick else 1_000_000, "≤ 0.4 s", "≤ 400 MB"),
     )
-    if transcript.num_messages != session.num_messages:
-        raise RuntimeError(f"expected {session.num_messages} messages, recorded {transcript.num_messages}")
-    return transcript
+    for name, contestants, number, seconds, megabytes in sizes:
+        what = f"{name}, {number:,} partners"
+        ours, raw = (apart(contestant, number) for contestant in contestants)
+        yield row(what, ours.seconds, raw.seconds, target=seconds)
+        yield row(f"{what}, whole process", ours.whole, raw.whole)
+        yield row(f"{what}, peak memory", ours.megabytes, raw.megabytes, show="{:,.0f} MB", target=megabytes)
 
 
-def _frame(payload: bytes) -> bytes:
-    return len(payload).to_bytes(4, "big") + payload
+def agents(num_partners: int) -> Callable[[], object]:
+    """Return a session of agents."""
+    vote = Vote(num_partners)
+    return lambda: vote.run_with_events(MemoryTransport())
+
+
+def channels(num_partners: int) -> Callable[[], object]:
+    """Return its raw twin."""
+    recorded = min(num_partners, _RECORDED)
+    transcript = Vote(recorded).transcript().repeated(num_partners // recorded)
+    return lambda: _run_raw(transcript)
+
+
+def population(num_partners: int) -> Callable[[], object]:
+    """Return a session as arrays."""
+    vote = Vote(num_partners)
+    return lambda: run_population(vote.protocol, vote.inputs, noise=vote.noise())
+
+
+def in_numpy(num_partners: int) -> Callable[[], object]:
+    """Return the same draws and counts: all weights, then all opinions, with one line of numpy for each step."""
+    vote = Vote(num_partners)
+
+    def run() -> None:
+        cells = 0
+        for column, phase in enumerate(vote.protocol.phases):
+            mechanism = phase.mechanism
+            assert isinstance(mechanism, GeneralizedRandomizedResponse)  # noqa: S101  of `joint`
+            values = vote.inputs.private[:, column]
+            place = np.random.Generator(np.random.Philox(key=column)).random(num_partners) - mechanism.keep_probability
+            lies = (place / mechanism.lie_probability).astype(np.int64)
+            lies += lies >= values
+            cells = cells * mechanism.num_choices + np.where(place < 0, values, lies)
+            np.bincount(cells)
+
+    return run
+
+
+def memory(*, quick: bool) -> Iterator[Row]:
+    """Yield messages a second, with events at their default and with none; and what a crowd's message takes of CPU."""
+    for num_partners in (1_000,) if quick else (1_000, 5_000):
+        vote, transport = Vote(num_partners), MemoryTransport()
+        transcript = vote.transcript()
+        times = turns(
+            _TURNS,
+            raw=functools.partial(_run_raw, transcript),
+            off=functools.partial(vote.run, transport),
+            file=functools.partial(vote.run_with_events, transport),
+        )
+        numbers = (vote.num_messages,) * 2
+        for ours, events, target in (("file", "events to a file", "≥ 0.55"), ("off", "events off", "≥ 0.65")):
+            what = f"session in memory, {num_partners:,} partners, {events}"
+            yield times.row(what, ours, numbers=numbers, show="{:,.0f} messages/s", target=target)
+    # Each crowd has a protocol of its own: what is found out about a public row is not known yet.
+    crowds = [CrowdSession(1_000) for _ in range(_TURNS)]
+    seconds = [timed(functools.partial(crowd.run, MemoryTransport()), process_time) for crowd in crowds]
+    least = 1e6 * min(seconds) / crowds[0].num_messages
+    what = f"truth discovery in memory, 1,000 workers with {ANSWERS_OF_EACH} answers each"
+    yield row(what, least, show="{:.1f} µs of CPU a message", target="≤ 45 µs")
+
+
+def _run_raw(transcript: Transcript) -> None:
+    """Send a transcript's messages through trio's memory channels: two tasks a party, and nothing else.
+
+    Sends never wait, and Python's cyclic collector is off: this is meant to be the least that it can take.
+
+    Raises:
+        RuntimeError: a message did not arrive.
+    """
+    gc.disable()
+    num_arrived = trio.run(_raw, transcript)
+    gc.enable()
+    if num_arrived != transcript.num_messages:
+        raise RuntimeError(f"expected {transcript.num_messages} messages, {num_arrived} arrived")
+
+
+async def _raw(transcript: Transcript) -> int:
+    num_parties = len(transcript.ups)
+    outbounds: list[trio.MemorySendChannel[bytes]] = []
+    at_server = at_clients = 0
+
+    async def serve(welcome: bytes, inbound: trio.MemoryReceiveChannel[bytes], place: int) -> None:
+        nonlocal at_server
+        async for _ in inbound:
+            at_server += 1
+            if at_server <= num_parties:
+                outbounds[place].send_nowait(welcome)
+            if at_server % num_parties == 0:
+                for other, told in zip(outbounds, transcript.downs, strict=True):
+                    other.send_nowait(told[at_server // num_parties])
+
+    async def take_part(
+        ups: Sequence[bytes], outbound: trio.MemorySendChannel[bytes], inbound: trio.MemoryReceiveChannel[bytes]
+    ) -> None:
+        nonlocal at_clients
+        with outbound:
+            for payload in ups:
+                outbound.send_nowait(payload)
+                await inbound.receive()
+                if payload is ups[0]:
+                    await inbound.receive()
+        at_clients += 1 + len(ups)
+
+    async with trio.open_nursery() as nursery:
+        for place, (ups, downs) in enumerate(zip(*transcript, strict=True)):
+            up_in, up_out = trio.open_memory_channel[bytes](64)
+            down_in, down_out = trio.open_memory_channel[bytes](64)
+            outbounds.append(down_in)
+            nursery.start_soon(serve, downs[0], up_out, place)
+            nursery.start_soon(take_part, ups, up_in, down_out)
+    return at_server + at_clients

@@ -13,108 +13,67 @@ import functools
 import math
 import multiprocessing
 import os
-import statistics
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from harness import Row, Times, row, timed, turns
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.estimators.l1_ball import fit_probit
 from scipy.optimize import minimize
 from scipy.special import erfcx, log_ndtr
-from table import Row, at_least
-from trials import timed
 
-__all__ = ["measure"]
+__all__ = ["solvers"]
 
 _RADIUS: Final = 2.0
 _TOLERANCE: Final = 1e-6
 _PROCESSES: Final = 2
-_ONE_THREAD: Final = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-_LEAST_RATIO: Final = 15.0
-_LEAST_A_SECOND: Final = 20_000.0
-# Records a voter, features, whether there is a target.
-_SIZES: Final = ((13, 23, True), (50, 10, True), (100, 10, False))
-_MOONSHOT: Final = (13, 23)
-_TRIALS: Final = 3
-_FTOLS: Final = tuple(10.0**-exponent for exponent in range(6, 15))
-_ENOUGH: Final = 0.98
-_VOTERS_TO_TUNE: Final = 60
+_RATE: Final = "{:,.0f} voters/s"
+_Fit: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
-def measure(*, quick: bool) -> Iterator[Row]:
+def solvers(*, quick: bool) -> Iterator[Row]:
     """Yield voters a second on two processes, ours and SLSQP's, and ours on one."""
-    num_ours, num_theirs = (2_000, 20) if quick else (20_000, 400)
-    os.environ.update(_ONE_THREAD)  # which the processes inherit before they import a library with threads
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(_PROCESSES, mp_context=context) as pool:
-        for num_records, num_features, has_target in _SIZES:
-            yield _compare(
-                pool,
-                num_records,
-                num_features,
-                num_ours=num_ours,
-                num_theirs=num_theirs,
-                has_target=has_target and not quick,
-            )
-    yield _measure_one_process(10 * num_ours // _PROCESSES, has_target=not quick)
+    ours, theirs = (2_000, 20) if quick else (20_000, 400)
+    # Processes inherit this before they import a library with threads.
+    os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")})
+    with ProcessPoolExecutor(_PROCESSES, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for records, features, target in ((13, 23, "≥ 15"), (50, 10, "≥ 15"), (100, 10, "")):
+            yield _compare(pool, _draw(ours, records, features, seed=1), theirs, target)
+    number = 10 * ours // _PROCESSES
+    differences = _draw(number, 13, 23, seed=3)
+    seconds = turns(3, ours=lambda: _fit_by_ours(differences)).median("ours")
+    what = "probit over the ℓ₁ ball, 13 records of 23 features a voter, one process"
+    yield row(what, number / seconds, show=_RATE, target="≥ 20000 voters/s")
 
 
-def _compare(
-    pool: Executor, num_records: int, num_features: int, *, num_ours: int, num_theirs: int, has_target: bool
-) -> Row:
-    differences = _draw(num_ours, num_records, num_features, seed=1)
-    ftol = _tune(_draw(_VOTERS_TO_TUNE, num_records, num_features, seed=2))
-    theirs = functools.partial(_fit_by_slsqp, ftol=ftol)
-    # The first run of each imports and, on either side, allocates; it is not counted.
-    _run(pool, _fit_by_ours, differences[: 2 * _PROCESSES])
-    _run(pool, theirs, differences[: 2 * _PROCESSES])
-    our_rates: list[float] = []
-    their_rates: list[float] = []
-    our_shares: list[float] = []
-    their_shares: list[float] = []
-    for _ in range(_TRIALS):
-        for fit, voters, rates, shares in (
-            (_fit_by_ours, differences, our_rates, our_shares),
-            (theirs, differences[:num_theirs], their_rates, their_shares),
-        ):
-            rate, share = _run(pool, fit, voters)
-            rates.append(rate)
-            shares.append(share)
-    ratio = statistics.median(ours / theirs for ours, theirs in zip(our_rates, their_rates, strict=True))
-    return Row(
-        f"probit over the ℓ₁ ball, {num_records} records of {num_features} features a voter, {_PROCESSES} processes, "
-        f"beside SLSQP (ftol {ftol:g})",
-        f"{statistics.median(our_rates):,.0f} voters/s ({our_shares[0]:.1%} within 1e-6)",
-        f"{statistics.median(their_rates):,.0f} voters/s ({their_shares[0]:.1%} within 1e-6)",
-        f"{ratio:.1f}",
-        at_least(ratio, _LEAST_RATIO if has_target else None),
-    )
+def _compare(pool: Executor, differences: FloatArray, num_theirs: int, target: str) -> Row:
+    ours, records, features = differences.shape
+    ftol = _tune(_draw(60, records, features, seed=2))
+    sides: dict[str, tuple[_Fit, FloatArray]] = {
+        "ours": (_fit_by_ours, differences),
+        "raw": (functools.partial(_fit_by_slsqp, ftol=ftol), differences[:num_theirs]),
+    }
+    shares: dict[str, float] = {}
+
+    def run(side: str) -> float:
+        """Let each process have an equal part, and see how many voters are within the tolerance."""
+        fit, voters = sides[side]
+        parts = np.array_split(voters, _PROCESSES)
+        gaps: list[FloatArray] = []
+        seconds = timed(lambda: gaps.extend(pool.map(_gaps_of, [fit] * len(parts), parts)))
+        shares[side] = float(np.mean(np.concatenate(gaps) <= _TOLERANCE))
+        return seconds
+
+    times: Times = turns(3, **{side: functools.partial(run, side) for side in sides})
+    what = f"probit over the ℓ₁ ball, {records} records of {features} features a voter, {_PROCESSES} processes, "
+    note, beside = (f" ({shares[side]:.1%} within 1e-6)" for side in sides)
+    more = {"show": _RATE, "times": "{:.1f}", "note": note, "beside": beside, "target": target}
+    return times.row(f"{what}beside SLSQP (ftol {ftol:g})", numbers=(ours, num_theirs), **more)
 
 
-def _measure_one_process(num_voters: int, *, has_target: bool) -> Row:
-    num_records, num_features = _MOONSHOT
-    differences = _draw(num_voters, num_records, num_features, seed=3)
-    _fit_by_ours(differences[:100])
-    seconds = statistics.median(timed(lambda: _fit_by_ours(differences)) for _ in range(_TRIALS))
-    rate = num_voters / seconds
-    return Row(
-        f"probit over the ℓ₁ ball, {num_records} records of {num_features} features a voter, one process",
-        f"{rate:,.0f} voters/s",
-        goal=at_least(rate, _LEAST_A_SECOND if has_target else None, unit=" voters/s"),
-    )
-
-
-def _run(pool: Executor, fit: Callable[[FloatArray], FloatArray], differences: FloatArray) -> tuple[float, float]:
-    """Return voters a second, and the share of them within the tolerance; each process has an equal part."""
-    parts = np.array_split(differences, _PROCESSES)
-    gaps: list[FloatArray] = []
-    seconds = timed(lambda: gaps.extend(pool.map(_gaps_of, [fit] * len(parts), parts)))
-    return len(differences) / seconds, float(np.mean(np.concatenate(gaps) <= _TOLERANCE))
-
-
-def _gaps_of(fit: Callable[[FloatArray], FloatArray], differences: FloatArray) -> FloatArray:
+def _gaps_of(fit: _Fit, differences: FloatArray) -> FloatArray:
     """Return the gap of each point that a side finds, computed here, the same way for both."""
     points: FloatArray = fit(differences)
     # A point that is outside of the ball, by rounding, is brought back before it is certified.
@@ -166,11 +125,12 @@ def _slopes(z: FloatArray) -> FloatArray:
 def _tune(differences: FloatArray) -> float:
     """Return the largest `ftol` that brings nearly all within the tolerance, or the best one if none does."""
     shares: dict[float, float] = {}
-    for ftol in _FTOLS:
-        gaps: FloatArray = _gaps_of(functools.partial(_fit_by_slsqp, ftol=ftol), differences)
+    for exponent in range(6, 15):
+        ftol = 10.0**-exponent
+        gaps = _gaps_of(functools.partial(_fit_by_slsqp, ftol=ftol), differences)
         shares[ftol] = float(np.mean(gaps <= _TOLERANCE))
-        if shares[ftol] >= _ENOUGH:
-            return ftol
+        if shares[ftol] >= 0.98:  # noqa: PLR2004  nearly all
+            break
     return max(shares, key=lambda ftol: (shares[ftol], ftol))
 
 

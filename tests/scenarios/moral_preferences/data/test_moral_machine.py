@@ -358,13 +358,11 @@ def test_written_file_is_the_made_up_survey(tmp_path: Path, read: Read, *, shuff
 
 def test_shuffled_rows_of_a_voter_are_scattered(tmp_path: Path) -> None:
     path = tmp_path / "like.csv"
-    progress: list[int] = []
-    write_moral_machine_like(path, voters=100, records=4, progress=progress.append)
+    write_moral_machine_like(path, voters=100, records=4)
     users = [line.split(",")[1] for line in path.read_text().splitlines()[1:]]
     places = [place for place, user in enumerate(users) if user == users[0]]
     assert len(places) == 8
     assert places[-1] - places[0] > 500
-    assert progress[-1] == 800
 
 
 def test_sample_of_the_real_file_has_the_known_counts(real_sets: Path, read: Read) -> None:

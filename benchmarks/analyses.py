@@ -1,0 +1,178 @@
+"""How long the papers' tables take, a trial in a block, attacks on many targets, and audits; how near these come."""
+
+import dataclasses
+import functools
+import itertools
+import os
+import pathlib
+from collections.abc import Iterator
+from fractions import Fraction
+from time import process_time
+from typing import Final
+
+import numpy as np
+from harness import Row, row, skipped, timed, turns
+from psephos.protocol import SimulatedNoise
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.mechanisms import optimal
+from psephos.protocol.phases import Inputs
+from psephos.protocol.population import run_population
+from psephos.scenarios import load_scenario, resolve
+from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays, seen_by_server
+from psephos.scenarios.audit import Case, Pair
+from psephos.scenarios.audit import audit as audit_case
+from psephos.scenarios.audit.mechanisms.noise import noise_cases
+from psephos.scenarios.audit.mechanisms.responses import response_cases
+from psephos.scenarios.audit.running import ALL, SECURE_SAMPLES, SIMULATED_SAMPLES, audit_all
+from psephos.scenarios.datasets import DATA_VARIABLE
+from psephos.scenarios.dpwevote.paper import PAPER
+from psephos.scenarios.dpwevote.paper.runs import Cells, published_table
+from psephos.scenarios.experiments.benches import Bench
+from psephos.scenarios.experiments.measured import Cell
+from psephos.scenarios.experiments.trials import prepare
+from psephos.scenarios.truth_discovery.crowd_reports import Layout
+from psephos.scenarios.truth_discovery.data.published import load_crowd
+from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
+from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
+from psephos.scenarios.truth_discovery.paper.runs import published_table as published_crowd_table
+
+__all__ = ["attacks", "audit", "paper", "trial_blocks"]
+
+_WEIGHTS: Final = {
+    "1 to 100": [float(weight) for weight in range(1, 101)],
+    "50 small ones and 50 a million times as large": [float(own * s) for s in (1, 10**6) for own in range(1, 51)],
+    "100 decimals": [round(1 + 0.37 * place + 0.01 * place**2, 2) for place in range(100)],
+}
+_BLOCKS: Final = (
+    ("DPWeVote printed, 100 partners", "consortium partners.count=100 variant=printed", 0, "≥ 80 ×"),
+    ("the same, drawn anew", "consortium partners.count=100 variant=printed", 1, "≥ 80 ×"),
+    ("DPWeVote laplace, 100 partners", "consortium partners.count=100 variant=laplace", 0, ""),
+    ("DPWeVote printed, 2,000 partners", "consortium variant=printed", 0, ""),
+    ("fair voting, central Laplace, 1,500 voters", "two-societies mechanism=laplace", 0, "≥ 300 ×"),
+    ("moral preferences, VLCP, 200 voters", "moral-synthetic paradigm=VLCP", 0, "≥ 20 ×"),
+    ("truth discovery by auto, 50 workers of 40 tasks each", "crowd", 0, "≥ 4 ×"),
+    ("truth discovery by the paper's weights, the same", "crowd estimator=truth_discovery", 0, ""),
+    ("truth discovery by majority, the same", "crowd estimator=majority", 0, ""),
+)
+_ATTACKED: Final = {
+    "DPWeVote, joint": "consortium partners.count={n}",
+    "DPWeVote, optimal": "consortium partners.count={n} variant=optimal",
+    "truth discovery, two layers, 10 answers": (
+        "crowd workers.workers={n} workers.answers_per_task={crowd} mechanism=two_layer"
+    ),
+    "moral preferences, VLDP": "moral-synthetic voters.voters={n} voters.records=5 paradigm=VLDP",
+    "fair voting, sampled pair of 4": (
+        "two-societies mechanism=sampled_pair objective=parity "
+        "voters.groups.north.voters={half} voters.groups.south.voters={half}"
+    ),
+}
+
+
+def paper(*, quick: bool) -> Iterator[Row]:
+    """Yield the time of the papers' tables, of the optimal mechanism by the number of weights, and of outcomes."""
+    trials, of_crowds = (PAPER.least_trials, 10) if quick else (2_000, 100)
+    cells = Cells(trials=trials, seed=1)
+    seconds = timed(lambda: [list(published_table(table, cells, trials)) for table in "34"])
+    what = f"DPWeVote's Tables 3 and 4, {trials:,} votes a cell"
+    yield row(what, seconds, show="{:.1f} s", target="≤ 10 s")
+    what = f"truth discovery's Table 3, {of_crowds} trials a cell"
+    path = pathlib.Path(os.environ.get(DATA_VARIABLE, ""))
+    if (path / DUCHENNE).is_dir():
+        crowds = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
+        seconds = timed(lambda: list(published_crowd_table(crowds, DUCHENNE, trials=of_crowds)))
+        yield row(what, seconds, show="{:.1f} s", target="≤ 60 s")
+    else:
+        yield skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
+    for number in (3, 5) if quick else (3, 5, 10):
+        halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
+        yield row(f"optimal mechanism, {number} weights", timed(functools.partial(optimal, halves, epsilon=1.0)))
+    for kind, number in itertools.product(_WEIGHTS, (1, 20)):
+        what = f"a vote's first outcome, each of {number} candidates, weights {kind}"
+        yield row(what, 1e3 * _seconds_of_outcome(kind, number) / number, show="{:.0f} ms", target="≤ 50 ms")
+
+
+def _seconds_of_outcome(kind: str, number: int) -> float:
+    """Return the time of a vote's first outcome, which makes the tables of its weights."""
+    names = tuple(f"c{place}" for place in range(number))
+    parameters, places = Parameters(candidates=names, weights=tuple(_WEIGHTS[kind])), np.arange(1_000)
+    vote, weights = DPWeVote(parameters), np.array(_WEIGHTS[kind])[places % len(_WEIGHTS[kind])]
+    inputs = vote.encode({"weight": weights, **dict.fromkeys(names, places // 2 % 2)})
+    tallies = run_population(vote, inputs, noise=SimulatedNoise(1, session="outcome")).tallies
+    return timed(lambda: DPWeVote(parameters).outcome(tallies))
+
+
+def trial_blocks(*, quick: bool) -> Iterator[Row]:
+    """Yield a row for each system that decides in blocks, beside the same by whole sessions, which is how all were run.
+
+    Seconds are the processor's, since ratios of a hundred are of a noisy machine's too.
+    """
+    number, whole = 200 if quick else 2_000, 20
+    for system, words, redraw, target in _BLOCKS:
+        name, *settings = words.split()
+        scenario, resolved = prepare(load_scenario(name, settings), redraws=redraw > 0)
+        bench = Bench(resolved, Cell(settings=(), scenario=scenario, redraw=redraw))
+
+        def blocks(bench: Bench = bench) -> float:
+            return timed(lambda: list(bench.run(range(number))), process_time) / number
+
+        def sessions(bench: Bench = bench) -> float:
+            return timed(lambda: list(map(bench.whole, range(whole))), process_time) / whole
+
+        times = turns(5, ours=blocks, raw=sessions)
+        what = f"a trial in a block beside a whole session, {system}"
+        yield times.row(what, scale=1e6, show="{:,.1f} µs", times="1/{:.0f}", target=target)
+
+
+def attacks(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds for the posteriors of many targets, beside drawing their reports, as a simulation does anyway."""
+    number = 1_000 if quick else 10_000
+    for name, words in _ATTACKED.items():
+        scenario, *settings = words.format(n=number, half=number // 2, crowd=number // 20).split()
+        resolved = resolve(load_scenario(scenario, [*settings, "transport=array"]))
+        protocol, inputs, noise = resolved.protocol, resolved.inputs, SimulatedNoise(1, session="bench")
+        # A line-up of everybody would be as many candidates as targets: some stand for all.
+        attack = find_attack(protocol).against(Inputs(inputs.private[:20], inputs.public[:20]))
+        draw = functools.partial(seen_by_server, protocol, inputs, noise=noise)
+        coalition = Coalition((), has_server=True)
+        is_alone = attack.infers_from_reports_alone
+        seen = draw() if is_alone else seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+        secret, targets = attack.default_secret, np.arange(len(inputs))
+        posteriors = functools.partial(attack.posteriors, [seen], targets, secret=secret)
+        what, beside = f"posteriors of {len(inputs):,} targets' {secret}, {name}", " (drawing their reports)"
+        yield turns(3, ours=posteriors, raw=draw).row(what, times="{:.1f}", beside=beside, target="≤ 5 s")
+
+
+def audit(*, quick: bool) -> Iterator[Row]:
+    """Yield the time of all audits, then audited over proven ε of k-RR and Laplace noise, whose proofs are tight.
+
+    Ratios are of outputs alone, without the exact laws, which give 1.
+    """
+    divisor = 100 if quick else 1
+    samples = SIMULATED_SAMPLES // divisor
+    report = audit_all(ALL, samples={"simulated": samples, "secure": SECURE_SAMPLES // divisor})
+    yield row(f"audit all, {len(report.rows)} losses", report.seconds, show="{:.0f} s", target="≤ 600 s")
+    confidence = (
+        1 - 0.01 / 24
+    )  # of each row, so that all 24 hold at once with .99: streams are shared, as is their luck
+    for case in (*response_cases(), *noise_cases()):
+        if case.group in {"k-rr", "laplace"}:
+            alone = dataclasses.replace(case, pairs=functools.partial(_without_laws, case))
+            shares: list[float] = []
+            for each in (case, alone):
+                found = audit_case(each, samples=samples, confidence=confidence)
+                shares.append(found.epsilon / case.proven if found is not None and found.epsilon else 0.0)
+            exact, sampled = shares
+            yield row(
+                f"audited/proven, {case.name}, {samples:,} outputs",
+                exact,
+                sampled,
+                show="{:.3f}",
+                note=" exact",
+                beside=" by outputs alone",
+                ratio=exact and sampled / exact,
+                target="≥ 0.9 exact",
+            )
+
+
+def _without_laws(case: Case) -> list[Pair]:
+    return [dataclasses.replace(pair, laws=None) for pair in case.pairs()]

@@ -1,0 +1,377 @@
+"""Masked sums: the CPU of a party and of the server, and a party's bytes, beside other ways to a sum that nobody sees.
+
+All parties of a phase and its server are played here, one after another, by the parts that sessions have
+(`psephos.protocol.masking`), with real keys and exact noise; a part of the parties leaves when it has shared its
+secrets, which costs the server most. The sum must be that of the rows that came. Each party checks the roster by
+itself, so that is measured once and added to each. Of many parties two hundred are followed; the others say the same,
+but believe signatures unread.
+
+    python benchmarks/sums.py --parties 1000       # another complete graph, of so many, with a tenth dropped
+
+What checked deals cost is told by the same of the last commit without them, which is taken out of the repository's
+history; its own benchmark plays there what ours plays here, in turns. Where the history lacks it, or it no longer runs,
+the rows say so.
+
+The rivals trust others. MPyC's servers hold shares, of which a majority is honest; Flower's SecAgg+ has a server that
+follows its protocol. Neither adds noise.
+"""
+
+import contextlib
+import functools
+import gc
+import math
+import pathlib
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Sequence
+from fractions import Fraction
+from time import process_time
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+from harness import (
+    DOCS,
+    Rival,
+    RivalError,
+    Row,
+    open_process,
+    open_rival,
+    options,
+    or_skipped,
+    row,
+    skipped,
+    to_text,
+    turns,
+)
+from psephos.agents.masking import Cryptography, draw_signature_keys
+from psephos.agents.noise import SecureNoise
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.masking import (
+    KEY_BYTES,
+    LEAST_FOR_CIRCLE,
+    Boxes,
+    Confirmations,
+    Excluded,
+    MaskingMove,
+    MaskingParty,
+    MaskingRules,
+    MaskingServer,
+    NeighborKeys,
+    Survivors,
+    circle_for,
+)
+from psephos.protocol.mechanisms.polya import wrapped
+from psephos.protocol.phases import MaskedSums
+from psephos.protocol.phases.phase import Step
+from psephos.protocol.population import run_population
+from psephos.protocol.randomness import SimulatedNoise
+from psephos.transports import MemoryTransport
+from sessions import Vote
+
+__all__ = ["masked_sums", "multiparty"]
+
+_WIDTH: Final = 10
+_SEED: Final = 1
+_TENTH: Final = Fraction(1, 10)
+_HEARD: Final[dict[MaskingMove, Any]] = {
+    MaskingMove.SHARES: NeighborKeys,
+    MaskingMove.CHECK: Boxes,
+    MaskingMove.MASKED: Excluded,
+    MaskingMove.CONFIRM: Survivors,
+    MaskingMove.UNMASK: Confirmations,
+}
+_BEFORE: Final = "9053277f11f4178c02cc2f9c73d68b81cc110454"
+_PLAY_BEFORE: Final = """
+import gc, sys
+from fractions import Fraction
+import msgspec, secure_sums
+gc.disable()
+for line in sys.stdin.buffer:
+    number, part, is_complete = msgspec.json.decode(line)
+    size = secure_sums._Size(number, Fraction(part), is_complete=is_complete)
+    gc.collect()
+    own = secure_sums._play(size)
+    print(msgspec.json.encode([own.server, own.party, own.up + own.down]).decode(), flush=True)
+"""
+
+
+class _Size(NamedTuple):
+    """A phase.
+
+    Args:
+        number: of parties.
+        part: of them that leaves before its masked row; on a circle as many are in league, else a tenth.
+        is_complete: whether each masks with each.
+        party: a target of its CPU.
+        server: likewise.
+    """
+
+    number: int
+    part: Fraction = _TENTH
+    is_complete: bool = True
+    party: str = ""
+    server: str = ""
+
+    @property
+    def what(self) -> str:
+        """Its name."""
+        return f"masked sum of {self.number:,} rows of {_WIDTH}"
+
+    @property
+    def leaving(self) -> int:
+        """How many leave."""
+        return math.floor(self.part * self.number)
+
+    @property
+    def rows(self) -> list[list[int]]:
+        """What is added up."""
+        return np.random.default_rng(_SEED).integers(0, 2, (self.number, _WIDTH)).tolist()
+
+
+class _Played(NamedTuple):
+    """CPU seconds of the server, and of the median party that stays; its bytes, and how many neighbors it has."""
+
+    server: float
+    party: float
+    up: float
+    down: float
+    degree: int
+
+
+class _Believing(Cryptography):
+    """Primitives of parties who are not followed: they believe each signature, which takes half of a party's time."""
+
+    def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
+        """Return True."""
+        del key, signature, message
+        return True
+
+
+def masked_sums(*, quick: bool) -> Iterator[Row]:
+    """Yield what phases take, and arrays of a million; a quick run has the smallest phase, and fewer in arrays."""
+    circle = _Size(LEAST_FOR_CIRCLE, 2 * _TENTH, is_complete=False)
+    large = _Size(10_000, is_complete=False, server="≤ 30 s")
+    for size in [_Size(27)] if quick else [_Size(27), _Size(190, party="≤ 100 ms", server="≤ 3 s"), circle, large]:
+        yield from _rows(size)
+    for size in [_Size(27)] if quick else [_Size(50), _Size(100), _Size(190), circle]:
+        yield from _beside_unchecked(size, turns=1 if quick else 5)
+    number = 10_000 if quick else 1_000_000
+    vote, leaving = Vote(number), number // 10
+    plain = Parameters(candidates=("proposal",), epsilon=1.0)
+    masked = msgspec.structs.replace(plain, variant="masked", threshold=number - leaving, colluders=leaving)
+    ways: list[Callable[[], object]] = []
+    for protocol in (DPWeVote(masked), DPWeVote(plain)):
+        noise = SimulatedNoise(_SEED, session="masked sums")
+        ways.append(functools.partial(run_population, protocol, protocol.encode(vote.table), noise=noise))
+    what = f"vote of {number:,} partners as arrays, masked, beside the local model"
+    yield turns(3, ours=ways[0], raw=ways[1]).row(what, times="{:.1f}", target="≤ 10")
+
+
+def _rows(size: _Size) -> Iterator[Row]:
+    own = _play(size)
+    graph = "complete graph" if size.is_complete else f"{own.degree} neighbors each"
+    what = f"{size.what}, {graph}, {float(size.part):.0%} dropped"
+    yield row(f"{what}: CPU of a party", 1e3 * own.party, show="{:.1f} ms", target=size.party)
+    yield Row(f"{what}: a party's bytes", f"{own.up / 1e3:.1f} KB up, {own.down / 1e3:.1f} KB down")
+    what = f"{what}: CPU of the server"
+    yield row(what, own.server, target=size.server)
+    rivals = {"MPyC's servers": _mpyc, "Flower's SecAgg+": _flower}
+    for name, ask in rivals.items():
+        if ask is _mpyc or size.number <= 100:  # noqa: PLR2004  its shares of secrets are Python's work: minutes for more
+            beside = f"{what}, beside {name}"
+            yield from or_skipped(beside, (row(beside, own.server, took) for took in ask(size)))
+
+
+def _beside_unchecked(size: _Size, *, turns: int) -> Iterator[Row]:
+    """Yield a row each of the server's CPU, a party's and its bytes; the least of turns counts."""
+    server = "≤ 1.9" if size.number < LEAST_FOR_CIRCLE else "≤ 1.35"  # few take some hundredths of a second
+    kinds = (
+        (f"{size.what}: CPU of the server, beside deals that nobody checks", 1, "{:.3g} s", server),
+        (f"{size.what}: CPU of a party, beside deals that nobody checks", 1e3, "{:.3g} ms", "≤ 1.15"),
+        (f"{size.what}: a party's bytes, beside deals that nobody checks", 1e-3, "{:.3g} KB", "≤ 1.5"),
+    )
+    pairs: list[tuple[Sequence[float], Sequence[float]]] = []
+    try:
+        with _open_before() as before:
+            for _ in range(turns):
+                own = _play(size)
+                theirs = before.ask([size.number, str(size.part), size.is_complete])
+                pairs.append(((own.server, own.party, own.up + own.down), theirs))
+    except RivalError as error:
+        yield from (skipped(what, str(error)) for what, *_ in kinds)
+        return
+    for place, (what, scale, show, target) in enumerate(kinds):
+        ours, theirs = (scale * min(pair[side][place] for pair in pairs) for side in (0, 1))
+        yield row(what, ours, theirs, show=show, target=target)
+
+
+@contextlib.contextmanager
+def _open_before() -> Generator[Rival]:
+    with tempfile.TemporaryDirectory() as folder:
+        tree, package = pathlib.Path(folder, "tree"), pathlib.Path(folder, "psephos")
+        command = ("git", "-C", str(DOCS.parent), "archive", "--output", f"{folder}/tree.tar", _BEFORE)
+        if subprocess.run(command, check=False, capture_output=True).returncode:  # noqa: S603  our own command
+            raise RivalError(f"the history lacks {_BEFORE[:8]}")
+        with tarfile.open(f"{folder}/tree.tar") as packed:
+            packed.extractall(tree, filter="data")
+        package.mkdir()
+        (package / "__init__.py").touch()
+        for name in ("agents", "protocol", "scenarios", "transports"):
+            (package / name).symlink_to(tree / name)
+        command = (sys.executable, "-P", "-c", _PLAY_BEFORE)
+        paths = {"PYTHONPATH": f"{folder}:{tree / 'benchmarks'}"}
+        with open_process(command, most_seconds=3_600, environment=paths) as before:
+            yield before
+
+
+def _play(size: _Size) -> _Played:
+    gc.collect()
+    gc.disable()  # a party's and a server's processes have no thousand others to look through
+    try:
+        return _played(size)
+    finally:
+        gc.enable()
+
+
+def _played(size: _Size) -> _Played:
+    """Play a phase; the sum is that of the rows that came.
+
+    Raises:
+        RuntimeError: it is not.
+    """
+    number, leaving = size.number, size.leaving
+    colluders, threshold = math.floor((_TENTH if size.is_complete else size.part) * number), number - leaving
+    circle = None if size.is_complete else circle_for(number, corrupt=size.part, dropped=size.part, seed=b"public")
+    names = tuple(f"party-{place}" for place in range(number))
+    signers, keys = draw_signature_keys(SecureNoise(), protocol="masked sums", number=number)
+    # Each side checks the roster and finds its neighbors by itself: here that is done once, and counted for each.
+    begin = process_time()
+    rules = MaskingRules("session", "sum", names, tuple(keys), threshold, colluders, _WIDTH, circle, agreed=bytes(32))
+    degree = len(rules.graph.neighbors_of(len(rules.digest) % number))
+    of_server = process_time() - begin
+    phase = MaskedSums(
+        "sum", ranges=[(0, 1)] * _WIDTH, epsilon=1.0, threshold=threshold, colluders=colluders, unit="row"
+    )
+    each, primitives, believing = max(number // 200, 1), Cryptography(), _Believing()
+    rows, parties = size.rows, list[MaskingParty]()
+    seconds, data, added = np.full(number, of_server), np.zeros((2, number)), dict[int, Sequence[int]]()
+    for place, sign in enumerate(signers):
+        root, own = secrets.token_bytes(KEY_BYTES), believing if place % each else primitives
+        begin = process_time()
+        parties.append(MaskingParty(rules, place, root=root, sign=sign, primitives=own))
+        seconds[place] += process_time() - begin
+
+    def draw(place: int) -> Sequence[int]:
+        added[place] = phase.share.randomize_exactly(rows[place], secrets.randbelow)
+        return added[place]
+
+    def answer(place: int, step: Step) -> bytes:
+        """Return what a party says in a step to what it hears, both as they travel."""
+        begin = process_time()
+        heard = [msgspec.msgpack.decode(told[place], type=_HEARD[step.move])] if step.move in _HEARD else []
+        if step.move is MaskingMove.MASKED:
+            heard.append(functools.partial(draw, place))
+        said = step.codec.encode(getattr(parties[place], str(step.move and step.move.value))(*heard))
+        seconds[place] += process_time() - begin
+        data[:, place] += len(bytes(said)), len(told[place])
+        return said
+
+    server, staying, told = MaskingServer(rules, primitives), range(leaving, number), dict.fromkeys(range(number), b"")
+    for step in phase.steps:
+        if step.is_in_dispute:
+            continue  # nobody lies here
+        there = staying if step.move is MaskingMove.MASKED else told
+        said = {place: answer(place, step) for place in there}
+        begin = process_time()
+        for place, payload in said.items():
+            server.receive(place, step.codec.decode(payload))
+        told = {place: msgspec.msgpack.encode(own) for place, own in server.close().items()}
+        of_server += process_time() - begin
+    columns = zip(*(added[place] for place in staying), strict=True)
+    if server.total != tuple(wrapped(sum(column)) for column in columns):
+        raise RuntimeError("the sum is not that of the rows that came")
+    followed = [place for place in staying if not place % each]
+    up, down = np.median(data[:, leaving:], axis=1).tolist()
+    return _Played(of_server, float(np.median(seconds[followed])), up, down, degree)
+
+
+def _mpyc(size: _Size) -> Iterator[float]:
+    """Yield the seconds of MPyC's servers, which share for as many rows and open their sum; the first time warms up."""
+    with _servers(3, most_seconds=600) as servers:
+        total = np.sum(size.rows, axis=0).tolist()
+        yield statistics.median([_ask(servers, "sum", size.rows, total) for _ in range(4)][1:])
+
+
+def _flower(size: _Size) -> Iterator[float]:
+    """Yield the CPU seconds of Flower's server, as many parties of which leave."""
+    with open_rival("flower", most_seconds=600) as rival:
+        answer = rival.ask([size.rows, size.leaving, size.number - size.leaving])
+    if answer["found"] != np.sum(size.rows[size.leaving :], axis=0).tolist():
+        raise RivalError("its sum is wrong")
+    yield answer["seconds"]
+
+
+def multiparty(*, quick: bool) -> Iterator[Row]:
+    """Yield the time of a vote beside the same question answered by MPyC's servers.
+
+    The two trust different things. As long as fewer than half of the servers pool what they see, and all follow the
+    protocol, nobody learns more than the decision, which is exact and without noise. Psephos trusts nobody: every
+    report is randomized before it leaves its partner, and so the decision is approximate.
+    """
+    vote = Vote(100)
+    weights, opinions = vote.table["weight"], vote.table["proposal"]
+    pairs, has_passed = np.stack([weights, opinions], axis=1).tolist(), bool(2 * weights @ opinions >= weights.sum())
+    for number in (3,) if quick else (3, 7):
+        what = (
+            f"vote of {len(pairs)} partners in memory, beside MPyC with {number} parties (another trust model: "
+            f"an honest majority of the {number} servers, exact result, no noise)"
+        )
+
+        def rows(number: int = number, what: str = what) -> Iterator[Row]:
+            with _servers(number, most_seconds=60) as servers:
+                raw = functools.partial(_ask, servers, "vote", pairs, has_passed)
+                times = turns(7, ours=lambda: vote.run(MemoryTransport()), raw=raw)
+                yield times.row(what, scale=1000, show="{:.0f} ms")
+
+        yield from or_skipped(what, rows())
+
+
+@contextlib.contextmanager
+def _servers(number: int, *, most_seconds: float) -> Generator[list[Rival]]:
+    """Run so many of MPyC's servers, which find each other by their ports."""
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.create_server(("localhost", 0))) for _ in range(number)]
+        ports = [own.getsockname()[1] for own in held]
+    with contextlib.ExitStack() as stack:
+        rivals = [open_rival("mpyc", place, *ports, most_seconds=most_seconds) for place in range(number)]
+        yield [stack.enter_context(rival) for rival in rivals]
+
+
+def _ask(servers: Sequence[Rival], what: str, rows: Sequence[Sequence[int]], expected: object) -> float:
+    """Deal rows out to the servers, which share for equally many, and return the seconds of the first.
+
+    Raises:
+        RivalError: the answer is not the expected one.
+    """
+    dealt = [*rows, *([[0] * len(rows[0])] * (-len(rows) % len(servers)))]
+    for place, server in reversed(list(enumerate(servers))):  # the first, which has the clock, is told last
+        server.tell([what, dealt[place :: len(servers)]])
+    answer = servers[0].answer()
+    if answer["found"] != expected:
+        raise RivalError(f"it found {answer['found']}, which is wrong")
+    return answer["seconds"]
+
+
+def _main() -> None:
+    size = _Size(options(__doc__, parties=1_000).parties)
+    print(to_text([*_rows(size), *_beside_unchecked(size, turns=1)]))
+
+
+if __name__ == "__main__":
+    _main()
