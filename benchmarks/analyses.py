@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import itertools
 import os
 import pathlib
 from collections.abc import Iterator
@@ -12,11 +11,8 @@ from typing import Final
 
 import numpy as np
 from harness import Row, row, skipped, timed, turns
-from psephos.protocol import SimulatedNoise
-from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol import Inputs, SimulatedNoise
 from psephos.protocol.mechanisms import optimal
-from psephos.protocol.phases import Inputs
-from psephos.protocol.population import run_population
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays, seen_by_server
 from psephos.scenarios.audit import Case, Pair
@@ -36,13 +32,6 @@ from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
 from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
 from psephos.scenarios.truth_discovery.paper.runs import published_table as published_crowd_table
 
-__all__ = ["attacks", "audit", "paper", "trial_blocks"]
-
-_WEIGHTS: Final = {
-    "1 to 100": [float(weight) for weight in range(1, 101)],
-    "50 small ones and 50 a million times as large": [float(own * s) for s in (1, 10**6) for own in range(1, 51)],
-    "100 decimals": [round(1 + 0.37 * place + 0.01 * place**2, 2) for place in range(100)],
-}
 _BLOCKS: Final = (
     ("DPWeVote printed, 100 partners", "consortium partners.count=100 variant=printed", 0, "≥ 80 ×"),
     ("the same, drawn anew", "consortium partners.count=100 variant=printed", 1, "≥ 80 ×"),
@@ -69,7 +58,7 @@ _ATTACKED: Final = {
 
 
 def paper(*, quick: bool) -> Iterator[Row]:
-    """Yield the time of the papers' tables, of the optimal mechanism by the number of weights, and of outcomes."""
+    """Yield the time of the papers' tables, and of the optimal mechanism by the number of weights."""
     trials, of_crowds = (PAPER.least_trials, 10) if quick else (2_000, 100)
     cells = Cells(trials=trials, seed=1)
     seconds = timed(lambda: [list(published_table(table, cells, trials)) for table in "34"])
@@ -86,19 +75,6 @@ def paper(*, quick: bool) -> Iterator[Row]:
     for number in (3, 5) if quick else (3, 5, 10):
         halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
         yield row(f"optimal mechanism, {number} weights", timed(functools.partial(optimal, halves, epsilon=1.0)))
-    for kind, number in itertools.product(_WEIGHTS, (1, 20)):
-        what = f"a vote's first outcome, each of {number} candidates, weights {kind}"
-        yield row(what, 1e3 * _seconds_of_outcome(kind, number) / number, show="{:.0f} ms", target="≤ 50 ms")
-
-
-def _seconds_of_outcome(kind: str, number: int) -> float:
-    """Return the time of a vote's first outcome, which makes the tables of its weights."""
-    names = tuple(f"c{place}" for place in range(number))
-    parameters, places = Parameters(candidates=names, weights=tuple(_WEIGHTS[kind])), np.arange(1_000)
-    vote, weights = DPWeVote(parameters), np.array(_WEIGHTS[kind])[places % len(_WEIGHTS[kind])]
-    inputs = vote.encode({"weight": weights, **dict.fromkeys(names, places // 2 % 2)})
-    tallies = run_population(vote, inputs, noise=SimulatedNoise(1, session="outcome")).tallies
-    return timed(lambda: DPWeVote(parameters).outcome(tallies))
 
 
 def trial_blocks(*, quick: bool) -> Iterator[Row]:
@@ -157,21 +133,11 @@ def audit(*, quick: bool) -> Iterator[Row]:
     for case in (*response_cases(), *noise_cases()):
         if case.group in {"k-rr", "laplace"}:
             alone = dataclasses.replace(case, pairs=functools.partial(_without_laws, case))
-            shares: list[float] = []
-            for each in (case, alone):
-                found = audit_case(each, samples=samples, confidence=confidence)
-                shares.append(found.epsilon / case.proven if found is not None and found.epsilon else 0.0)
-            exact, sampled = shares
-            yield row(
-                f"audited/proven, {case.name}, {samples:,} outputs",
-                exact,
-                sampled,
-                show="{:.3f}",
-                note=" exact",
-                beside=" by outputs alone",
-                ratio=exact and sampled / exact,
-                target="≥ 0.9 exact",
-            )
+            found = (audit_case(each, samples=samples, confidence=confidence) for each in (case, alone))
+            exact, sampled = (((each and each.epsilon) or 0) / case.proven for each in found)
+            what, ratio = f"audited/proven, {case.name}, {samples:,} outputs", exact and sampled / exact
+            more = {"note": " exact", "beside": " by outputs alone", "ratio": ratio, "target": "≥ 0.9 exact"}
+            yield row(what, exact, sampled, show="{:.3f}", **more)
 
 
 def _without_laws(case: Case) -> list[Pair]:

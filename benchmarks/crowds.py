@@ -22,13 +22,11 @@ from typing import Any, Final
 
 import numpy as np
 from harness import MEGABYTE, Rival, Row, Times, Used, apart, open_rival, or_skipped, row, timed
-from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol import SimulatedNoise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from rival import load_codes, load_frame, save_codes
-
-__all__ = ["crowd_scale", "crowds", "estimate", "make"]
 
 _OURS: Final = {
     "truth discovery": "TruthDiscovery",

@@ -16,19 +16,17 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 from harness import Rival, RivalError, Row, open_rival, or_skipped, row, timed, turns
+from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.fair_voting import FairVoting, Parameters
 from psephos.protocol.fair_voting.rankings import Rankings, positions_of_orders
 from psephos.protocol.fair_voting.rules import RULES
-from psephos.protocol.population import run_population
-from psephos.protocol.randomness import SimulatedNoise, philox_rows
+from psephos.protocol.randomness import philox_rows
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
 from psephos.scenarios.fair_voting.data.mallows import draw_mallows, mallows_probabilities
 from psephos.scenarios.fair_voting.data.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
 from psephos.scenarios.fair_voting.paper.cells import electorate
 from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
 from psephos.scenarios.fair_voting.paper.runs import table_1
-
-__all__ = ["elections", "rankings"]
 
 _VOTERS: Final = 4_000
 _DISPERSION: Final = 0.38

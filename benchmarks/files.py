@@ -17,8 +17,6 @@ import numpy as np
 from harness import Row, Used, apart, open_rival, or_skipped, row, skipped
 from psephos.scenarios import load_scenario, resolve, run_session
 
-__all__ = ["large_files", "vote"]
-
 _ROWS_A_FILE: Final = 1_000_000
 _SCENARIO: Final = """
 protocol = "dpwevote"

@@ -14,17 +14,14 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 from harness import DOCS, Row, Used, apart, options, row, to_text
+from psephos.protocol import Inputs, PhasedProtocol, SimulatedNoise, run_batches
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.protocol.moral_preferences import MoralPreferences, Records
-from psephos.protocol.phases import Entries, Inputs, PhasedProtocol
-from psephos.protocol.population import run_batches
-from psephos.protocol.randomness import SimulatedNoise
+from psephos.protocol.phases import Entries
 from psephos.protocol.truth_discovery import TruthDiscovery
 from record import picture
-
-__all__ = ["CASES", "Case", "batches_of", "count", "growth"]
 
 _SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 _SEED: Final = 1

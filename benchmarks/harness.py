@@ -25,33 +25,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from time import perf_counter, process_time
 from typing import IO, Any, Final, NamedTuple
 
-__all__ = [
-    "DOCS",
-    "HEADERS",
-    "MEGABYTE",
-    "NOTHING",
-    "Rival",
-    "RivalError",
-    "Row",
-    "Times",
-    "Used",
-    "apart",
-    "memory",
-    "number_in",
-    "open_process",
-    "open_rival",
-    "options",
-    "or_skipped",
-    "rewrite_between_marks",
-    "row",
-    "skipped",
-    "timed",
-    "to_markdown",
-    "to_text",
-    "turns",
-]
-
 DOCS: Final = pathlib.Path(__file__).parents[1] / "docs"
+sys.path.append(str(DOCS.parent / "tests"))  # who attacks, and files of choices, are tests' as well
 NOTHING: Final = "–"
 MEGABYTE: Final = 1_000_000
 HEADERS: Final = ("what", "ours", "raw limit or rival", "ratio", "target", "met")

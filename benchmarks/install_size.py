@@ -19,8 +19,6 @@ from typing import Final
 
 from harness import options
 
-__all__ = ["MOST_PACKED", "packed"]
-
 ROOT: Final = Path(__file__).parents[1]
 _MEGABYTE: Final = 1 << 20
 MOST_PACKED: Final = 100.0

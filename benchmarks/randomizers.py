@@ -14,12 +14,11 @@ from typing import Final, TypeAlias
 
 import numpy as np
 from harness import RivalError, Row, open_rival, or_skipped, timed, turns
+from psephos.protocol import SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators import estimate_counts
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing
-from psephos.protocol.randomness import SimulatedNoise, philox_rows
-
-__all__ = ["randomizers"]
+from psephos.protocol.randomness import philox_rows
 
 _TURNS: Final = 5
 _EPSILON: Final = 1.0

@@ -12,8 +12,6 @@ from harness import DOCS, HEADERS, Row, number_in, rewrite_between_marks, to_mar
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-__all__ = ["keep", "picture", "recorded"]
-
 _CORE: Final = ("startup", "memory", "tcp", "randomizers", "elections")
 """The topics whose rows stand on the page: what each user of a session, a draw or an election feels."""
 _COLUMNS: Final = ("topic", *HEADERS, "day", "commit")

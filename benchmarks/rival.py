@@ -21,8 +21,6 @@ import numpy as np
 import numpy.typing as npt
 from harness import memory
 
-__all__ = ["load_codes", "load_frame", "save_codes"]
-
 Answer: TypeAlias = Callable[[Any], object]
 _Codes: TypeAlias = npt.NDArray[np.int64]
 _COLUMNS: Final = ("tasks", "workers", "labels")

@@ -11,8 +11,6 @@ from typing import Final
 
 from harness import NOTHING, Row, to_text
 
-__all__ = ["TOPICS", "measured"]
-
 # In the order of the recorded file.
 TOPICS: Final = {
     "startup": "sessions",
@@ -25,7 +23,7 @@ TOPICS: Final = {
     "journals": "servers",
     "tcp": "tcp",
     "one_server": "servers",
-    "denial_of_service": "attacked_votes",
+    "denial_of_service": "servers",
     "randomizers": "randomizers",
     "multiparty": "sums",
     "masked_sums": "sums",

@@ -20,10 +20,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from growth import CASES, batches_of
 from harness import DOCS, number_in, options, rewrite_between_marks, to_markdown
-from psephos.protocol.messages import Charter
-from psephos.protocol.population import release_tallies, run_batches, run_population, tally_batches
-from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.roles import SessionKind
+from psephos.protocol import Charter, SessionKind, SimulatedNoise, release_tallies, run_batches, run_population
+from psephos.protocol.population import tally_batches
 from psephos.protocol.tally import Merged
 from psephos.protocol.traffic import ExpectedTraffic
 from psephos.transports.keys import make_identity

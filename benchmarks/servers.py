@@ -21,7 +21,9 @@ from typing import Any, Final
 from unittest import mock
 
 import trio
-from harness import Row, memory, row, skipped, timed, turns
+from attacked_votes import hold_vote
+from harness import Row, Times, memory, row, skipped, timed, turns
+from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS
 from psephos.agents import CloudServer, Deployment, Partner, SecureNoise, draw_session_id
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.session_journal import SessionJournal
@@ -37,8 +39,6 @@ from psephos.transports.shared import SharedTransport
 from psephos.transports.tcp import SocketChannel
 from sessions import Vote
 from tcp import Keyring
-
-__all__ = ["journals", "one_server"]
 
 _SESSION: Final = "benchmark"
 _REPORT: Final = bytes(32)
@@ -147,6 +147,20 @@ def _serve(there: Connection, number: int, session_id: str, keys: Keyring | None
         hello: Any = decode(payload)
         accepted[hello.party] = asked[channel]
     there.send(((memory() - before) / 1000, accepted))
+
+
+def denial_of_service(*, quick: bool) -> Iterator[Row]:
+    """Yield seconds and memory of a vote under each attack, beside those of the same vote without one."""
+    for transport, attacks in (("tcp", ATTACKS_OVER_TCP), ("tls", ATTACKS_OVER_TLS)):
+        hold = functools.partial(hold_vote, transport=transport, num_parties=50, num_candidates=10)
+        for attack in attacks:
+            # In turns, so that whatever else the machine does meets both.
+            ours, raw = zip(*((hold(attack), hold()) for _ in range(1 if quick else 3)), strict=True)
+            what = f"vote of 50 parties over {transport.upper()}, {attack}"
+            times = Times({"ours": [held.seconds for held in ours], "raw": [held.seconds for held in raw]})
+            yield times.row(what, target="≤ 2")
+            peaks = [max(held.megabytes for held in side) for side in (ours, raw)]
+            yield row(f"{what}: the server's memory", *peaks, show="{:.0f} MB", target="≤ 200 MB")
 
 
 def journals(*, quick: bool) -> Iterator[Row]:

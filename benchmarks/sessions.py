@@ -9,21 +9,19 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from time import process_time
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import trio
 from harness import Row, apart, row, timed, turns
+from psephos.agents import Simulation
 from psephos.agents.events import Log
-from psephos.agents.modes import Simulation
+from psephos.protocol import Inputs, PhasedProtocol, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.messages import encode
-from psephos.protocol.phases import Inputs, PhasedProtocol
-from psephos.protocol.population import run_population
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import Happening
@@ -31,10 +29,7 @@ from psephos.scenarios.running.folder import open_event_log
 from psephos.scenarios.running.session import SessionRecord, Told, run_agents
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
-from psephos.transports import MemoryTransport
-from psephos.transports.abc import Transport
-
-__all__ = ["ANSWERS_OF_EACH", "CrowdSession", "Session", "Transcript", "Vote", "memory", "scale", "startup"]
+from psephos.transports import MemoryTransport, Transport
 
 ANSWERS_OF_EACH: Final = 20
 _SESSION: Final = "benchmark"
@@ -199,7 +194,7 @@ def channels(num_partners: int) -> Callable[[], object]:
     """Return its raw twin."""
     recorded = min(num_partners, _RECORDED)
     transcript = Vote(recorded).transcript().repeated(num_partners // recorded)
-    return lambda: _run_raw(transcript)
+    return lambda: run_raw(_channels, transcript)
 
 
 def population(num_partners: int) -> Callable[[], object]:
@@ -234,7 +229,7 @@ def memory(*, quick: bool) -> Iterator[Row]:
         transcript = vote.transcript()
         times = turns(
             _TURNS,
-            raw=functools.partial(_run_raw, transcript),
+            raw=functools.partial(run_raw, _channels, transcript),
             off=functools.partial(vote.run, transport),
             file=functools.partial(vote.run_with_events, transport),
         )
@@ -250,22 +245,23 @@ def memory(*, quick: bool) -> Iterator[Row]:
     yield row(what, least, show="{:.1f} µs of CPU a message", target="≤ 45 µs")
 
 
-def _run_raw(transcript: Transcript) -> None:
-    """Send a transcript's messages through trio's memory channels: two tasks a party, and nothing else.
+def run_raw(exchange: Callable[..., Awaitable[int]], transcript: Transcript, *more: object) -> None:
+    """Send a transcript's messages through what is bare, which returns how many arrived.
 
-    Sends never wait, and Python's cyclic collector is off: this is meant to be the least that it can take.
+    Python's cyclic collector is off: this is meant to be the least that it can take.
 
     Raises:
         RuntimeError: a message did not arrive.
     """
     gc.disable()
-    num_arrived = trio.run(_raw, transcript)
+    num_arrived = trio.run(exchange, transcript, *more)
     gc.enable()
     if num_arrived != transcript.num_messages:
         raise RuntimeError(f"expected {transcript.num_messages} messages, {num_arrived} arrived")
 
 
-async def _raw(transcript: Transcript) -> int:
+async def _channels(transcript: Transcript) -> int:
+    """Send messages through trio's memory channels, where sends never wait: two tasks a party, and nothing else."""
     num_parties = len(transcript.ups)
     outbounds: list[trio.MemorySendChannel[bytes]] = []
     at_server = at_clients = 0

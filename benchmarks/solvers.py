@@ -24,8 +24,6 @@ from psephos.protocol.estimators.l1_ball import fit_probit
 from scipy.optimize import minimize
 from scipy.special import erfcx, log_ndtr
 
-__all__ = ["solvers"]
-
 _RADIUS: Final = 2.0
 _TOLERANCE: Final = 1e-6
 _PROCESSES: Final = 2

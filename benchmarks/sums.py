@@ -49,8 +49,10 @@ from harness import (
     to_text,
     turns,
 )
+from psephos.agents import SecureNoise
 from psephos.agents.masking import Cryptography, draw_signature_keys
-from psephos.agents.noise import SecureNoise
+from psephos.protocol import SimulatedNoise, run_population
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.masking import (
     KEY_BYTES,
@@ -69,15 +71,10 @@ from psephos.protocol.masking import (
 from psephos.protocol.mechanisms.polya import wrapped
 from psephos.protocol.phases import MaskedSums
 from psephos.protocol.phases.phase import Step
-from psephos.protocol.population import run_population
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.transports import MemoryTransport
 from sessions import Vote
 
-__all__ = ["masked_sums", "multiparty"]
-
 _WIDTH: Final = 10
-_SEED: Final = 1
 _TENTH: Final = Fraction(1, 10)
 _HEARD: Final[dict[MaskingMove, Any]] = {
     MaskingMove.SHARES: NeighborKeys,
@@ -118,20 +115,10 @@ class _Size(NamedTuple):
     party: str = ""
     server: str = ""
 
-    @property
-    def what(self) -> str:
-        """Its name."""
-        return f"masked sum of {self.number:,} rows of {_WIDTH}"
-
-    @property
-    def leaving(self) -> int:
-        """How many leave."""
-        return math.floor(self.part * self.number)
-
-    @property
-    def rows(self) -> list[list[int]]:
-        """What is added up."""
-        return np.random.default_rng(_SEED).integers(0, 2, (self.number, _WIDTH)).tolist()
+    def drawn(self) -> tuple[str, int, IntArray]:
+        """Return its name, how many leave, and what is added up."""
+        rows = np.random.default_rng(1).integers(0, 2, (self.number, _WIDTH))
+        return f"masked sum of {self.number:,} rows of {_WIDTH}", math.floor(self.part * self.number), rows
 
 
 class _Played(NamedTuple):
@@ -167,34 +154,35 @@ def masked_sums(*, quick: bool) -> Iterator[Row]:
     masked = msgspec.structs.replace(plain, variant="masked", threshold=number - leaving, colluders=leaving)
     ways: list[Callable[[], object]] = []
     for protocol in (DPWeVote(masked), DPWeVote(plain)):
-        noise = SimulatedNoise(_SEED, session="masked sums")
+        noise = SimulatedNoise(1, session="masked sums")
         ways.append(functools.partial(run_population, protocol, protocol.encode(vote.table), noise=noise))
     what = f"vote of {number:,} partners as arrays, masked, beside the local model"
     yield turns(3, ours=ways[0], raw=ways[1]).row(what, times="{:.1f}", target="≤ 10")
 
 
 def _rows(size: _Size) -> Iterator[Row]:
-    own = _play(size)
+    own, (what, leaving, drawn) = _play(size), size.drawn()
     graph = "complete graph" if size.is_complete else f"{own.degree} neighbors each"
-    what = f"{size.what}, {graph}, {float(size.part):.0%} dropped"
+    what = f"{what}, {graph}, {float(size.part):.0%} dropped"
     yield row(f"{what}: CPU of a party", 1e3 * own.party, show="{:.1f} ms", target=size.party)
     yield Row(f"{what}: a party's bytes", f"{own.up / 1e3:.1f} KB up, {own.down / 1e3:.1f} KB down")
     what = f"{what}: CPU of the server"
     yield row(what, own.server, target=size.server)
-    rivals = {"MPyC's servers": _mpyc, "Flower's SecAgg+": _flower}
-    for name, ask in rivals.items():
-        if ask is _mpyc or size.number <= 100:  # noqa: PLR2004  its shares of secrets are Python's work: minutes for more
-            beside = f"{what}, beside {name}"
-            yield from or_skipped(beside, (row(beside, own.server, took) for took in ask(size)))
+    beside = f"{what}, beside MPyC's servers"
+    yield from or_skipped(beside, (row(beside, own.server, took) for took in _mpyc(drawn)))
+    if size.number <= 100:  # noqa: PLR2004  its shares of secrets are Python's work: minutes for more
+        beside = f"{what}, beside Flower's SecAgg+"
+        yield from or_skipped(beside, (row(beside, own.server, took) for took in _flower(drawn, leaving)))
 
 
 def _beside_unchecked(size: _Size, *, turns: int) -> Iterator[Row]:
     """Yield a row each of the server's CPU, a party's and its bytes; the least of turns counts."""
+    what, end = size.drawn()[0], ", beside deals that nobody checks"
     server = "≤ 1.9" if size.number < LEAST_FOR_CIRCLE else "≤ 1.35"  # few take some hundredths of a second
     kinds = (
-        (f"{size.what}: CPU of the server, beside deals that nobody checks", 1, "{:.3g} s", server),
-        (f"{size.what}: CPU of a party, beside deals that nobody checks", 1e3, "{:.3g} ms", "≤ 1.15"),
-        (f"{size.what}: a party's bytes, beside deals that nobody checks", 1e-3, "{:.3g} KB", "≤ 1.5"),
+        (f"{what}: CPU of the server{end}", 1, "{:.3g} s", server),
+        (f"{what}: CPU of a party{end}", 1e3, "{:.3g} ms", "≤ 1.15"),
+        (f"{what}: a party's bytes{end}", 1e-3, "{:.3g} KB", "≤ 1.5"),
     )
     pairs: list[tuple[Sequence[float], Sequence[float]]] = []
     try:
@@ -245,7 +233,7 @@ def _played(size: _Size) -> _Played:
     Raises:
         RuntimeError: it is not.
     """
-    number, leaving = size.number, size.leaving
+    number, (_, leaving, rows) = size.number, size.drawn()
     colluders, threshold = math.floor((_TENTH if size.is_complete else size.part) * number), number - leaving
     circle = None if size.is_complete else circle_for(number, corrupt=size.part, dropped=size.part, seed=b"public")
     names = tuple(f"party-{place}" for place in range(number))
@@ -259,7 +247,7 @@ def _played(size: _Size) -> _Played:
         "sum", ranges=[(0, 1)] * _WIDTH, epsilon=1.0, threshold=threshold, colluders=colluders, unit="row"
     )
     each, primitives, believing = max(number // 200, 1), Cryptography(), _Believing()
-    rows, parties = size.rows, list[MaskingParty]()
+    parties = list[MaskingParty]()
     seconds, data, added = np.full(number, of_server), np.zeros((2, number)), dict[int, Sequence[int]]()
     for place, sign in enumerate(signers):
         root, own = secrets.token_bytes(KEY_BYTES), believing if place % each else primitives
@@ -268,7 +256,7 @@ def _played(size: _Size) -> _Played:
         seconds[place] += process_time() - begin
 
     def draw(place: int) -> Sequence[int]:
-        added[place] = phase.share.randomize_exactly(rows[place], secrets.randbelow)
+        added[place] = phase.share.randomize_exactly(rows[place].tolist(), secrets.randbelow)
         return added[place]
 
     def answer(place: int, step: Step) -> bytes:
@@ -301,18 +289,18 @@ def _played(size: _Size) -> _Played:
     return _Played(of_server, float(np.median(seconds[followed])), up, down, degree)
 
 
-def _mpyc(size: _Size) -> Iterator[float]:
+def _mpyc(rows: IntArray) -> Iterator[float]:
     """Yield the seconds of MPyC's servers, which share for as many rows and open their sum; the first time warms up."""
     with _servers(3, most_seconds=600) as servers:
-        total = np.sum(size.rows, axis=0).tolist()
-        yield statistics.median([_ask(servers, "sum", size.rows, total) for _ in range(4)][1:])
+        total = rows.sum(axis=0).tolist()
+        yield statistics.median([_ask(servers, "sum", rows.tolist(), total) for _ in range(4)][1:])
 
 
-def _flower(size: _Size) -> Iterator[float]:
+def _flower(rows: IntArray, leaving: int) -> Iterator[float]:
     """Yield the CPU seconds of Flower's server, as many parties of which leave."""
     with open_rival("flower", most_seconds=600) as rival:
-        answer = rival.ask([size.rows, size.leaving, size.number - size.leaving])
-    if answer["found"] != np.sum(size.rows[size.leaving :], axis=0).tolist():
+        answer = rival.ask([rows.tolist(), leaving, len(rows) - leaving])
+    if answer["found"] != rows[leaving:].sum(axis=0).tolist():
         raise RivalError("its sum is wrong")
     yield answer["seconds"]
 

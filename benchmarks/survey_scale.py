@@ -39,17 +39,13 @@ import msgspec
 import numpy as np
 from harness import DOCS, MEGABYTE, NOTHING, Row, Used, apart, memory, options, rewrite_between_marks, row, to_markdown
 from machine_files import write_moral_machine_like
+from psephos.protocol import Inputs, SimulatedNoise, Tally, release_tallies, run_batches, tally_places
 from psephos.protocol.moral_preferences import MoralPreferences, Parameters, Records
-from psephos.protocol.phases import Inputs
-from psephos.protocol.population import release_tallies, run_batches, tally_places
-from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.tally import Merged, Tally
+from psephos.protocol.tally import Merged
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.moral_machine import stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Survey
-
-__all__ = ["check", "survey", "survey_scale"]
 
 _RECORDS: Final = 10
 _WORKERS: Final = 2

@@ -1,7 +1,6 @@
 """TCP and TLS on the loopback interface: one connection full of small payloads, and whole sessions over many."""
 
 import functools
-import gc
 import itertools
 import pathlib
 import resource
@@ -9,16 +8,13 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import ClassVar, Final
+from typing import Final
 
 import trio
 from harness import Row, turns
-from psephos.transports import TCPTransport, TLSTransport
-from psephos.transports.abc import Channel, Listener, Transport
+from psephos.transports import Channel, TCPTransport, TLSTransport, Transport
 from psephos.transports.keys import Identity, make_identity
-from sessions import ANSWERS_OF_EACH, CrowdSession, Session, Transcript, Vote
-
-__all__ = ["Keyring", "context_of", "tcp"]
+from sessions import ANSWERS_OF_EACH, CrowdSession, Session, Transcript, Vote, run_raw
 
 _HOST: Final = "127.0.0.1"
 _READ_BYTES: Final = 1 << 16
@@ -72,18 +68,12 @@ class Keyring:
         return [TLSTransport(party, peers=[self.server.certificate]) for party in self.parties]
 
 
-class _TLSOfEach(Transport):
+class _TLSOfEach(TLSTransport):
     """TLS as a deployment has it: every connection is the next party's, by its own key."""
 
-    name = "tls"
-    is_over_tcp: ClassVar[bool] = True
-
     def __init__(self, keys: Keyring) -> None:
-        self._server = TLSTransport(keys.server, peers=keys.certificates)
+        super().__init__(keys.server, peers=keys.certificates)
         self._next = itertools.cycle(keys.transports())
-
-    async def open_listener(self, address: str | None = None) -> Listener:
-        return await self._server.open_listener(address)
 
     async def connect(self, address: str) -> Channel:
         return await next(self._next).connect(address)
@@ -140,7 +130,7 @@ def _beside_frames(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2 * len(session.names) + 64, hard)), hard))
     frames = session.transcript().framed()
-    raw = functools.partial(_run_raw_session, frames, accepted, reached)
+    raw = functools.partial(run_raw, _streams, frames, accepted, reached)
     found = turns(times, raw=raw, **{name: run for name, (run, _) in ours.items()})
     for name, (_, target) in ours.items():
         yield found.row(f"{what}{name}", name, target=target)
@@ -204,22 +194,8 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
     return payloads, data[at:]
 
 
-def _run_raw_session(frames: Transcript, accepted: _Wrap, reached: _Wrap) -> None:
-    """Send a transcript's frames through bare streams: two tasks a party, and nothing else.
-
-    The cyclic collector is off: this is meant to be the least that it can take.
-
-    Raises:
-        RuntimeError: a message did not arrive.
-    """
-    gc.disable()
-    num_arrived = trio.run(_raw_session, frames, accepted, reached)
-    gc.enable()
-    if num_arrived != frames.num_messages:
-        raise RuntimeError(f"expected {frames.num_messages} messages, {num_arrived} arrived")
-
-
-async def _raw_session(frames: Transcript, accepted: _Wrap, reached: _Wrap) -> int:
+async def _streams(frames: Transcript, accepted: _Wrap, reached: _Wrap) -> int:
+    """Send a transcript's frames through bare streams: two tasks a party, and nothing else."""
     num_parties = len(frames.ups)
     streams: list[trio.abc.Stream] = []
     at_server = at_clients = 0

@@ -26,6 +26,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 from harness import DOCS, RivalError, open_rival, options, rewrite_between_marks
+from psephos.protocol import SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators.truth_inference import (
     Answers,
@@ -39,7 +40,6 @@ from psephos.protocol.estimators.truth_inference import (
 from psephos.protocol.mechanisms import Beta, HyperDistribution, Piecewise, TruncatedNormal, Uniform
 from psephos.protocol.mechanisms import loss_of_all_answers as loss_of_all
 from psephos.protocol.mechanisms import loss_of_one_answer as loss_of_one
-from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Noise, find_truths, make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE

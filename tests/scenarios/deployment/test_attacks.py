@@ -5,6 +5,7 @@ of few; at full length each has a vote of fifty for itself, and sends 100,000 fr
 """
 
 import collections
+import functools
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from attacked_votes import AttackedVote, Held
+from attacked_votes import Held, hold_vote
 from bad_input import Psephos
 from deployments import PATIENCE, Process, write_vote
 from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS, TAKES_SEAT
@@ -49,14 +50,14 @@ def check_held(held: Held, alone: Held, *, num_missing: int = 0) -> None:
 @pytest.fixture(scope="module")
 def alone() -> Held:
     """A small vote that nobody attacks."""
-    return AttackedVote(num_parties=FEW, num_candidates=1, transport="tls").hold()
+    return hold_vote(num_parties=FEW, num_candidates=1, transport="tls")
 
 
 @pytest.mark.full("twenty seconds of attacks")
 def test_a_vote_is_held_at_the_limit_of_descriptors_while_all_attack_in_turns(alone: Held) -> None:
     number = 140  # more than there is room for
-    vote = AttackedVote(num_parties=FEW, num_candidates=1, transport="tls", ulimit="-n 200")
-    held = vote.hold(*STRANGERS, number=number)
+    limited = functools.partial(hold_vote, num_parties=FEW, num_candidates=1, transport="tls", ulimit="-n 200")
+    held = limited(*STRANGERS, number=number)
     check_held(held, alone)
     assert held.refused["evicted"] >= number
     for attack in STRANGERS:
@@ -75,8 +76,8 @@ def test_a_vote_is_held_at_the_limit_of_descriptors_while_all_attack_in_turns(al
 @pytest.mark.full("processes; agents meet garbage when quick")
 @pytest.mark.parametrize("transport", [pytest.param("tcp", marks=pytest.mark.full("as over TLS, sooner")), "tls"])
 def test_a_hundred_thousand_garbage_frames_of_a_party_that_has_joined_end_its_seat_alone(transport: str) -> None:
-    vote = AttackedVote(num_parties=FEW, num_candidates=1, transport=transport)
-    held = vote.hold("garbage frames of a party that has joined", number=2)
+    attack = "garbage frames of a party that has joined"
+    held = hold_vote(attack, num_parties=FEW, num_candidates=1, transport=transport, number=2)
     assert len(held.heard) == FEW - 1
     check_held(held, held, num_missing=1)
     assert held.refused["party"] >= 1  # it came back, and was told that its seat is gone
@@ -91,9 +92,9 @@ FULL: Final = [
 @pytest.mark.full("each of them is a vote of fifty, and what is done while they are held is the same when quick")
 @pytest.mark.parametrize(("transport", "attack"), FULL)
 def test_a_vote_of_fifty_is_held_under_each_attack_by_itself(transport: str, attack: str) -> None:
-    vote = AttackedVote(num_parties=50, num_candidates=5, transport=transport)
-    held = vote.hold(attack, number=2 if attack in TAKES_SEAT else 200)  # of 1,000 frames each, where it is frames
-    check_held(held, vote.hold(), num_missing=attack in TAKES_SEAT)
+    hold = functools.partial(hold_vote, num_parties=50, num_candidates=5, transport=transport)
+    held = hold(attack, number=2 if attack in TAKES_SEAT else 200)  # of 1,000 frames each, where it is frames
+    check_held(held, hold(), num_missing=attack in TAKES_SEAT)
 
 
 @pytest.mark.full("two votes of processes")
@@ -114,7 +115,7 @@ def test_openssls_own_client_gets_no_further_than_the_handshake_and_the_vote_is_
             ended = subprocess.run(command, input=b"hello\n", capture_output=True, check=False, timeout=PATIENCE)  # noqa: S603  its options are ours
             assert alert in (ended.stdout + ended.stderr).decode(), options
 
-    held = AttackedVote(num_parties=FEW, num_candidates=1, transport="tls").hold(before=call)
+    held = hold_vote(num_parties=FEW, num_candidates=1, transport="tls", before=call)
     check_held(held, alone)
     names = ["TLS 1.0", "TLS 1.1", "TLS 1.2", "a cipher that nobody offers", "no certificate"]
     assert held.refused == dict(collections.Counter(REFUSED[name] for name in names))

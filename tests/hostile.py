@@ -1,14 +1,16 @@
 """What strangers, and a party of the roster that is hostile, do to a server: as fast as one process can, without end.
 
-    python benchmarks/hostile.py --address HOST:PORT --attack NAME --number 1000
+    python tests/hostile.py HOST:PORT --attack NAME --number 1000
 
 over TCP, or over TLS where `--invitation` names that of the hostile party, prints a line when it has done each attack
 so often once, and goes on until it is ended.
 """
 
+import argparse
 import collections
 import contextlib
 import itertools
+import os
 import pathlib
 import resource
 import socket
@@ -18,7 +20,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-from harness import options
 from psephos.protocol.messages import MAX_GREETING_BYTES, PROTOCOL_VERSION, Hello, encode
 from psephos.scenarios.deployment import Invitation, find_invitation
 from psephos.scenarios.deployment.common import make_mode
@@ -206,20 +207,25 @@ def _contexts_of(invitation: Invitation) -> dict[str, ssl.SSLContext]:
 
 
 def _main() -> None:
-    asked = options(__doc__, address="", attack=[""], number=1_000, invitation="")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address", metavar="HOST:PORT")
+    parser.add_argument("--attack", action="append", help="may be given several times (default: all)")
+    parser.add_argument("--number", type=int, default=1000, help="how often each, before the next has its turn")
+    parser.add_argument("--invitation", type=pathlib.Path, help="of the hostile party; without it, all is over TCP")
+    asked = parser.parse_args()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
     known, contexts = ATTACKS_OVER_TCP, dict[str, ssl.SSLContext]()
-    if asked.invitation:
-        known, contexts = ATTACKS_OVER_TLS, _contexts_of(find_invitation(pathlib.Path(asked.invitation)))
+    if asked.invitation is not None:
+        known, contexts = ATTACKS_OVER_TLS, _contexts_of(find_invitation(asked.invitation))
     target = Target(parse_address(asked.address), contexts)
-    print(BEGUN.decode(), end="", flush=True)
-    attacks = [known[name](target) for name in filter(None, asked.attack)] or [own(target) for own in known.values()]
+    os.write(1, BEGUN)
+    attacks = [known[name](target) for name in asked.attack or known]
     for turn in itertools.count():
         for attack in attacks:
             collections.deque(itertools.islice(attack, asked.number), maxlen=0)
         if not turn:
-            print(DONE.decode(), end="", flush=True)
+            os.write(1, DONE)
 
 
 if __name__ == "__main__":
