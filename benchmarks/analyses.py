@@ -1,16 +1,15 @@
 """How long the papers' tables take, a trial in a block, attacks on many targets, and audits; how near these come."""
 
 import dataclasses
-import functools
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from time import process_time
-from typing import Final
 
 import numpy as np
-from harness import Row, row, skipped, timed, turns
+from harness import Rows, row, skipped, timed, turns
 from psephos.protocol import Inputs, SimulatedNoise
 from psephos.protocol.mechanisms import optimal
 from psephos.scenarios import load_scenario, resolve
@@ -28,11 +27,9 @@ from psephos.scenarios.experiments.measured import Cell
 from psephos.scenarios.experiments.trials import prepare
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
-from psephos.scenarios.truth_discovery.paper.crowds import DUCHENNE
-from psephos.scenarios.truth_discovery.paper.crowds import Cells as CrowdCells
-from psephos.scenarios.truth_discovery.paper.runs import published_table as published_crowd_table
+from psephos.scenarios.truth_discovery.paper import crowds, runs
 
-_BLOCKS: Final = (
+_BLOCKS = (
     ("DPWeVote printed, 100 partners", "consortium partners.count=100 variant=printed", 0, "≥ 80 ×"),
     ("the same, drawn anew", "consortium partners.count=100 variant=printed", 1, "≥ 80 ×"),
     ("DPWeVote laplace, 100 partners", "consortium partners.count=100 variant=laplace", 0, ""),
@@ -43,7 +40,7 @@ _BLOCKS: Final = (
     ("truth discovery by the paper's weights, the same", "crowd estimator=truth_discovery", 0, ""),
     ("truth discovery by majority, the same", "crowd estimator=majority", 0, ""),
 )
-_ATTACKED: Final = {
+_ATTACKED = {
     "DPWeVote, joint": "consortium partners.count={n}",
     "DPWeVote, optimal": "consortium partners.count={n} variant=optimal",
     "truth discovery, two layers, 10 answers": (
@@ -57,7 +54,7 @@ _ATTACKED: Final = {
 }
 
 
-def paper(*, quick: bool) -> Iterator[Row]:
+def paper(*, quick: bool) -> Rows:
     """Yield the time of the papers' tables, and of the optimal mechanism by the number of weights."""
     trials, of_crowds = (PAPER.least_trials, 10) if quick else (2_000, 100)
     cells = Cells(trials=trials, seed=1)
@@ -66,40 +63,39 @@ def paper(*, quick: bool) -> Iterator[Row]:
     yield row(what, seconds, show="{:.1f} s", target="≤ 10 s")
     what = f"truth discovery's Table 3, {of_crowds} trials a cell"
     path = pathlib.Path(os.environ.get(DATA_VARIABLE, ""))
-    if (path / DUCHENNE).is_dir():
-        crowds = CrowdCells({DUCHENNE: Layout.of(load_crowd(DUCHENNE, path))}, seed=1)
-        seconds = timed(lambda: list(published_crowd_table(crowds, DUCHENNE, trials=of_crowds)))
+    if (path / crowds.DUCHENNE).is_dir():
+        layouts = crowds.Cells({crowds.DUCHENNE: Layout.of(load_crowd(crowds.DUCHENNE, path))}, seed=1)
+        seconds = timed(lambda: list(runs.published_table(layouts, crowds.DUCHENNE, trials=of_crowds)))
         yield row(what, seconds, show="{:.1f} s", target="≤ 60 s")
     else:
-        yield skipped(what, f"the folder that {DATA_VARIABLE} names has no {DUCHENNE}")
+        yield skipped(what, f"the folder that {DATA_VARIABLE} names has no {crowds.DUCHENNE}")
     for number in (3, 5) if quick else (3, 5, 10):
         halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
-        yield row(f"optimal mechanism, {number} weights", timed(functools.partial(optimal, halves, epsilon=1.0)))
+        yield row(f"optimal mechanism, {number} weights", timed(partial(optimal, halves, epsilon=1.0)))
 
 
-def trial_blocks(*, quick: bool) -> Iterator[Row]:
+def trial_blocks(*, quick: bool) -> Rows:
     """Yield a row for each system that decides in blocks, beside the same by whole sessions, which is how all were run.
 
     Seconds are the processor's, since ratios of a hundred are of a noisy machine's too.
     """
-    number, whole = 200 if quick else 2_000, 20
+    number = 200 if quick else 2_000
     for system, words, redraw, target in _BLOCKS:
         name, *settings = words.split()
         scenario, resolved = prepare(load_scenario(name, settings), redraws=redraw > 0)
         bench = Bench(resolved, Cell(settings=(), scenario=scenario, redraw=redraw))
 
-        def blocks(bench: Bench = bench) -> float:
-            return timed(lambda: list(bench.run(range(number))), process_time) / number
-
-        def sessions(bench: Bench = bench) -> float:
-            return timed(lambda: list(map(bench.whole, range(whole))), process_time) / whole
-
-        times = turns(5, ours=blocks, raw=sessions)
+        whole = partial(map, bench.whole)
+        times = turns(5, ours=partial(_seconds, bench.run, number), raw=partial(_seconds, whole, 20))
         what = f"a trial in a block beside a whole session, {system}"
         yield times.row(what, scale=1e6, show="{:,.1f} µs", times="1/{:.0f}", target=target)
 
 
-def attacks(*, quick: bool) -> Iterator[Row]:
+def _seconds(run: Callable[[range], Iterable[object]], trials: int) -> float:
+    return timed(lambda: list(run(range(trials))), process_time) / trials
+
+
+def attacks(*, quick: bool) -> Rows:
     """Yield seconds for the posteriors of many targets, beside drawing their reports, as a simulation does anyway."""
     number = 1_000 if quick else 10_000
     for name, words in _ATTACKED.items():
@@ -108,17 +104,17 @@ def attacks(*, quick: bool) -> Iterator[Row]:
         protocol, inputs, noise = resolved.protocol, resolved.inputs, SimulatedNoise(1, session="bench")
         # A line-up of everybody would be as many candidates as targets: some stand for all.
         attack = find_attack(protocol).against(Inputs(inputs.private[:20], inputs.public[:20]))
-        draw = functools.partial(seen_by_server, protocol, inputs, noise=noise)
+        draw = partial(seen_by_server, protocol, inputs, noise=noise)
         coalition = Coalition((), has_server=True)
         is_alone = attack.infers_from_reports_alone
         seen = draw() if is_alone else seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
         secret, targets = attack.default_secret, np.arange(len(inputs))
-        posteriors = functools.partial(attack.posteriors, [seen], targets, secret=secret)
+        posteriors = partial(attack.posteriors, [seen], targets, secret=secret)
         what, beside = f"posteriors of {len(inputs):,} targets' {secret}, {name}", " (drawing their reports)"
-        yield turns(3, ours=posteriors, raw=draw).row(what, times="{:.1f}", beside=beside, target="≤ 5 s")
+        yield turns(3, ours=posteriors, raw=draw).row(what, beside=beside, target="≤ 5 s")
 
 
-def audit(*, quick: bool) -> Iterator[Row]:
+def audit(*, quick: bool) -> Rows:
     """Yield the time of all audits, then audited over proven ε of k-RR and Laplace noise, whose proofs are tight.
 
     Ratios are of outputs alone, without the exact laws, which give 1.
@@ -132,7 +128,7 @@ def audit(*, quick: bool) -> Iterator[Row]:
     )  # of each row, so that all 24 hold at once with .99: streams are shared, as is their luck
     for case in (*response_cases(), *noise_cases()):
         if case.group in {"k-rr", "laplace"}:
-            alone = dataclasses.replace(case, pairs=functools.partial(_without_laws, case))
+            alone = dataclasses.replace(case, pairs=partial(_without_laws, case))
             found = (audit_case(each, samples=samples, confidence=confidence) for each in (case, alone))
             exact, sampled = (((each and each.epsilon) or 0) / case.proven for each in found)
             what, ratio = f"audited/proven, {case.name}, {samples:,} outputs", exact and sampled / exact

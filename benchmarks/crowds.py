@@ -4,58 +4,48 @@ Both sides stop when the likelihood of all answers rises by less than 1e-5 an an
 not evaluate it at the same point of a round: crowd-kit takes it after the M-step, and we before it. So crowd-kit says
 how many rounds it had, and ours has as many. Truth discovery is a method of its own, with its own end: it stops when no
 truth changes.
-
-    PSEPHOS_DATA=FOLDER python benchmarks/crowds.py
-
-is by how much the ends of EM differ, on all data sets, as answered and perturbed by one layer: how many rounds each
-has, which share of the truths is the same, and which share is where ours has as many rounds (`rounds=`).
 """
 
 import functools
 import importlib
-import os
-import pathlib
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from harness import MEGABYTE, Rival, Row, Times, Used, apart, open_rival, or_skipped, row, timed
-from psephos.protocol import SimulatedNoise
-from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.truth_discovery.crowd_reports import draw_labels
+from harness import MEGABYTE, Rows, Run, Times, Used, apart, open_rival, or_skipped, row, timed
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from rival import load_codes, load_frame, save_codes
 
-_OURS: Final = {
+_OURS = {
     "truth discovery": "TruthDiscovery",
     "one-coin EM": "OneCoinDawidSkene",
     "Dawid–Skene": "DawidSkene",
     "majority vote": "MajorityVote",
 }
 # Beside each, what it may take of the rival's time, and in how many turns: what is tens of times slower is so in one.
-_CONTESTS: Final = {
+_CONTESTS = {
     "MajorityVote": (3, {"truth discovery": "≤ 1", "majority vote": "≤ 1"}),
     "DawidSkene": (3, {"truth discovery": "≤ 0.1", "Dawid–Skene": "≤ 1"}),
     "OneCoinDawidSkene": (1, {"one-coin EM": "≤ 0.1"}),
 }
 
 
-def make(folder: str, answers: int, labels: int) -> Callable[[], object]:
+def make(folder: str, answers: int, labels: int) -> Run:
     """Return what writes a crowd's answers in random order: ten a task, 500 a worker on average."""
 
     def run() -> None:
         tasks, workers = answers // 10, answers // 500
         crowd = make_crowd(SyntheticCrowd(tasks=tasks, workers=workers, answers_per_task=10, classes=labels, seed=1))
-        order, path, own = np.random.default_rng(1).permutation(answers), pathlib.Path(folder), crowd.answers
+        order, path, own = np.random.default_rng(1).permutation(answers), Path(folder), crowd.answers
         save_codes(path, own.tasks[order], own.workers[order], own.labels[order])
         np.save(path / "truth.npy", crowd.truth)
 
     return run
 
 
-def estimate(folder: str, form: str, name: str) -> Callable[[], object]:
+def estimate(folder: str, form: str, name: str) -> Run:
     """Return what infers the truths of a crowd by one of our estimators, and tells its rounds."""
     data, estimator = _load(folder, form), _estimator(name)
     return lambda: estimator.fit(data).inference_.num_iterations
@@ -75,7 +65,7 @@ def _added(used: Used) -> float:
     return (used.peak - used.before) / MEGABYTE
 
 
-def crowd_scale(*, quick: bool) -> Iterator[Row]:
+def crowd_scale(*, quick: bool) -> Rows:
     """Yield time and memory of truth discovery and one-coin EM at the largest size, and the exponent of growth.
 
     Short runs are repeated until they have had as many answers as the longest, but not for ever.
@@ -98,7 +88,7 @@ def crowd_scale(*, quick: bool) -> Iterator[Row]:
         yield row(what, exponent, show="{:.2f}", note=f" ({rounds} rounds)")
 
 
-def crowds(*, quick: bool) -> Iterator[Row]:
+def crowds(*, quick: bool) -> Rows:
     """Yield seconds, accuracy and memory for binary answers and for five labels; a quick run has the first of them."""
     answers = 100_000 if quick else 1_000_000
     kinds = {2: f"{answers:,} binary answers as", 5: f"{answers:,} answers of 5 labels as"}
@@ -110,7 +100,7 @@ def crowds(*, quick: bool) -> Iterator[Row]:
                 yield from or_skipped(f"{what}, beside crowd-kit", _compare(folder, form, what))
 
 
-def _compare(folder: str, form: str, what: str) -> Iterator[Row]:
+def _compare(folder: str, form: str, what: str) -> Rows:
     """Yield the rows of one form of the answers; accuracies, which no form changes, with the codes."""
     data, added = _load(folder, form), 0.0
     # A rival's run takes up to half a minute, and several times that where the machine has other work.
@@ -144,49 +134,3 @@ def _compare(folder: str, form: str, what: str) -> Iterator[Row]:
     most = max(_added(apart(estimate, folder, form, name)) for name in _OURS if name != "majority vote")
     what = f"memory beyond the input, {what}: the most of truth discovery and both EMs, beside crowd-kit's DawidSkene"
     yield row(what, most, added / MEGABYTE, show="{:,.0f} MB", target="≤ 150 MB")
-
-
-def _sets(folder: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a name, and the codes of tasks, workers and labels."""
-    papers = "psephos.scenarios.truth_discovery.paper"
-    layouts, runs = (importlib.import_module(f"{papers}.{name}") for name in ("crowds", "runs"))
-    for name, layout in layouts.load_layouts(folder, runs.GRIDS.compared)[0].items():
-        answers = layout.crowd.answers
-        for epsilon in (None, 2.0, 1.0, 0.5):
-            labels, title = answers.labels, f"{name}, as answered"
-            if epsilon is not None:
-                noise = layouts.noise_at(layout, "one_layer", unit="one answer", price=epsilon)
-                (labels,) = draw_labels(layout, noise, SimulatedNoise(1, session=name), start=0, stop=1)
-                title = f"{name}, ε = {epsilon:g}"
-            yield title, [answers.tasks, answers.workers, labels]
-
-
-def _rounds(title: str, name: str, codes: list[Any], rival: Rival) -> tuple[float, float, int]:
-    """Print a line of the table, and return both shares, and by how many rounds the ends differ."""
-    with tempfile.TemporaryDirectory() as place:
-        save_codes(pathlib.Path(place), *codes)
-        theirs = rival.ask([place, "codes", _OURS[name]])
-    fits = [_estimator(name, **more).fit(tuple(codes)) for more in ({}, {"rounds": theirs["rounds"]})]
-    alone, as_many = (float(np.mean(fit.labels_[np.unique(codes[0])] == theirs["labels"])) for fit in fits)
-    own = len(fits[0].loss_history_)
-    print(f"| {title} | {_OURS[name]} | {theirs['rounds']} | {own} | {alone:.4f} | {as_many:.4f} |", flush=True)
-    return alone, as_many, abs(own - theirs["rounds"])
-
-
-def _main() -> None:
-    print("| crowd | estimator | rounds, crowd-kit | rounds, ours | same truths | same truths, rounds= |")
-    print("| :--- | :--- | ---: | ---: | ---: | ---: |")
-    with open_rival("crowd_kit", most_seconds=120) as rival:
-        cells = [
-            _rounds(title, name, codes, rival)
-            for title, codes in _sets(os.environ[DATA_VARIABLE])
-            for name in ("Dawid–Skene", "one-coin EM")
-        ]
-    alone, as_many, rounds = zip(*cells, strict=True)
-    print(
-        f"\nThe least share is {min(alone):.4f}, by {max(rounds)} rounds at most; as many rounds: {min(as_many):.4f}."
-    )
-
-
-if __name__ == "__main__":
-    _main()

@@ -6,16 +6,16 @@ farther off. Uniforms count as ours. Winners must be the same ones. What an elec
 arrays, is made beforehand; its check that rows are rankings counts.
 """
 
-import functools
 import itertools
 import pathlib
 import tempfile
-from collections.abc import Iterator
-from typing import Any, Final
+from functools import partial
+from time import perf_counter
+from typing import Any
 
 import msgspec
 import numpy as np
-from harness import Rival, RivalError, Row, open_rival, or_skipped, row, timed, turns
+from harness import Rival, RivalError, Row, Rows, open_rival, or_skipped, row, timed, turns
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.fair_voting import FairVoting, Parameters
 from psephos.protocol.fair_voting.rankings import Rankings, positions_of_orders
@@ -28,14 +28,18 @@ from psephos.scenarios.fair_voting.paper.cells import electorate
 from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
 from psephos.scenarios.fair_voting.paper.runs import table_1
 
-_VOTERS: Final = 4_000
-_DISPERSION: Final = 0.38
-_WEIGHTS: Final = (4.0, 3.0, 2.0, 1.0)
-_RULES: Final = {"plurality": "scoring_methods", "borda": "scoring_methods", "copeland": "c1_methods"}
-_MECHANISMS: Final = ("laplace", "sampling", "exponential", "sampled_pair", "sampled_position", "noisy_scores")
+_VOTERS = 4_000
+_DISPERSION = 0.38
+_WEIGHTS = (4.0, 3.0, 2.0, 1.0)
+_CULTURES: dict[str, Any] = {
+    "mallows": (draw_mallows, mallows_probabilities, {"center": range(4), "dispersion": _DISPERSION}, 3),
+    "plackett_luce": (draw_plackett_luce, plackett_luce_probabilities, {"weights": _WEIGHTS}, 4),
+}
+_RULES = {"plurality": "scoring_methods", "borda": "scoring_methods", "copeland": "c1_methods"}
+_MECHANISMS = ("laplace", "sampling", "exponential", "sampled_pair", "sampled_position", "noisy_scores")
 
 
-def rankings(*, quick: bool) -> Iterator[Row]:
+def rankings(*, quick: bool) -> Rows:
     """Yield seconds for rankings of a few alternatives and of many voters, and for the winners of a profile."""
     yield from or_skipped(f"{_VOTERS:,} rankings of 4, beside prefsampling", _draws())
     number = 100_000 if quick else 1_000_000
@@ -43,34 +47,28 @@ def rankings(*, quick: bool) -> Iterator[Row]:
     society = Society(alternatives=tuple("abcdefghij"), groups=groups)
     times = turns(5, ours=lambda: make_profile(society), raw=lambda: philox_rows(1, start=0, stop=number, slots=9))
     what = f"profile of {number:,} rankings of 10 by Mallows's law, beside its uniforms alone"
-    yield times.row(what, times="{:.1f}", target="≤ 1 s")
+    yield times.row(what, target="≤ 1 s")
     for voters, alternatives in ((_VOTERS, 4), (5_000 if quick else 20_000, 10)):
         what = f"winners of {voters:,} rankings of {alternatives}, beside pref_voting"
         yield from or_skipped(what, _winners(what, voters, alternatives))
 
 
-def _draws() -> Iterator[Row]:
+def _draws() -> Rows:
     with open_rival("prefsampling", _VOTERS, _DISPERSION, *_WEIGHTS) as rival:
         yield _culture("mallows", "Mallows's", rival)
         yield _culture("plackett_luce", "Plackett and Luce's", rival)
 
 
 def _culture(name: str, named: str, rival: Rival) -> Row:
-    known: dict[str, Any] = {"weights": _WEIGHTS}
-    draw, law, slots = draw_plackett_luce, plackett_luce_probabilities, len(_WEIGHTS)
-    if name == "mallows":
-        known = {"center": range(len(_WEIGHTS)), "dispersion": _DISPERSION}
-        draw, law, slots = draw_mallows, mallows_probabilities, slots - 1
+    draw, law, known, slots = _CULTURES[name]
     positions = positions_of_orders(np.array(list(itertools.permutations(range(len(_WEIGHTS))))))
     seeds, counts = itertools.count(1), np.zeros((2, len(positions)), dtype=np.int64)
 
     def ours() -> float:
-        drawn: list[Any] = []
-        seed = next(seeds)
-        seconds = timed(
-            lambda: drawn.append(draw(philox_rows(seed, start=0, stop=_VOTERS, slots=slots), **known)),
-        )
-        counts[0] += (drawn[0][:, None] == positions).all(axis=2).sum(axis=0)
+        begin = perf_counter()
+        drawn = draw(philox_rows(next(seeds), start=0, stop=_VOTERS, slots=slots), **known)
+        seconds = perf_counter() - begin
+        counts[0] += (drawn[:, None] == positions).all(axis=2).sum(axis=0)
         return seconds
 
     def theirs() -> float:
@@ -85,10 +83,10 @@ def _culture(name: str, named: str, rival: Rival) -> Row:
     if np.any(np.abs(counts / totals - probabilities) > 5 * errors):
         raise RivalError(f"{name}: ours and theirs came {counts.tolist()} times, of probabilities {probabilities}")
     what = f"{_VOTERS:,} rankings of {len(_WEIGHTS)} by {named} law, beside prefsampling"
-    return times.row(what, numbers=(_VOTERS,) * 2, show="{:,.0f} rankings/s", times="{:.0f}", target="≥ 20")
+    return times.row(what, number=_VOTERS, show="{:,.0f} rankings/s", times="{:.0f}", target="≥ 20")
 
 
-def _winners(what: str, voters: int, alternatives: int) -> Iterator[Row]:
+def _winners(what: str, voters: int, alternatives: int) -> Rows:
     uniforms = philox_rows(2, start=0, stop=voters, slots=alternatives - 1)
     profile = Rankings(draw_mallows(uniforms, center=range(alternatives), dispersion=0.9))
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +94,7 @@ def _winners(what: str, voters: int, alternatives: int) -> Iterator[Row]:
         # The first answer waits until its functions are compiled; of many distinct rankings a profile takes seconds.
         with open_rival("pref_voting", file, most_seconds=300) as rival:
             for rule, module in _RULES.items():
-                ours = functools.partial(RULES[rule], profile)
+                ours = partial(RULES[rule], profile)
                 found = ours()
 
                 def ask(question: list[str], found: object = found) -> float:
@@ -105,11 +103,11 @@ def _winners(what: str, voters: int, alternatives: int) -> Iterator[Row]:
                         raise RivalError(f"{question} elects {answer['winners']} there, and {found} here")
                     return answer["seconds"]
 
-                times = turns(3, ours=ours, raw=functools.partial(ask, [module, rule]))
+                times = turns(3, ours=ours, raw=partial(ask, [module, rule]))
                 yield times.row(f"{rule} {what}", scale=1000, show="{:.2f} ms", times="1/{:.1f}")
 
 
-def elections(*, quick: bool) -> Iterator[Row]:
+def elections(*, quick: bool) -> Rows:
     """Yield a row for Table 1, and one for each mechanism."""
     trials, number = (100, 100_000) if quick else (1_000, 1_000_000)
     seconds = timed(lambda: [list(table_1(electorate(FITTED, sizes, trials=trials, seed=1))) for sizes in SIZES])
@@ -118,12 +116,12 @@ def elections(*, quick: bool) -> Iterator[Row]:
     north = MallowsGroup(voters=number * 2 // 3, dispersion=0.8)
     south = MallowsGroup(voters=number - north.voters, dispersion=0.9, center=names[::-1])
     profile = make_profile(Society(alternatives=names, groups={"north": north, "south": south}))
-    held = {mechanism: functools.partial(_hold, profile, mechanism) for mechanism in _MECHANISMS}
-    times = turns(3, raw=functools.partial(_add_up, profile), **held)
+    held = {mechanism: partial(_hold, profile, mechanism) for mechanism in _MECHANISMS}
+    times = turns(3, raw=partial(_add_up, profile), **held)
     for mechanism in held:
         what = f"election of {number:,} voters, {len(names)} alternatives, arrays: {mechanism}"
         beside = " (numpy: the groups' utilities)"
-        yield times.row(what, mechanism, times="{:.1f}", beside=beside, target="≤ 2.5")
+        yield times.row(what, mechanism, beside=beside, target="≤ 2.5")
 
 
 def _hold(profile: Profile, mechanism: str) -> None:

@@ -8,17 +8,17 @@ tallies, outcome; importing does not.
 
 import importlib
 import importlib.util
-import pathlib
 import tempfile
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from harness import Row, Used, apart, open_rival, or_skipped, row, skipped
+from harness import Rows, Used, apart, open_rival, or_skipped, row, skipped
 from psephos.scenarios import load_scenario, resolve, run_session
 
-_ROWS_A_FILE: Final = 1_000_000
-_SCENARIO: Final = """
+_ROWS_A_FILE = 1_000_000
+_SCENARIO = """
 protocol = "dpwevote"
 name = "large"
 noise = "simulated"
@@ -31,7 +31,7 @@ file = '{}/*.parquet'
 """
 
 
-def large_files(*, quick: bool) -> Iterator[Row]:
+def large_files(*, quick: bool) -> Rows:
     """Yield CPU and memory of a yes-no vote from files of a million rows each."""
     number = 4 if quick else 100
     of = f"vote of {number * _ROWS_A_FILE:,} rows in"
@@ -40,23 +40,23 @@ def large_files(*, quick: bool) -> Iterator[Row]:
         yield skipped(what, "needs the extra columnar")
         return
     with tempfile.TemporaryDirectory() as folder:
-        total = _write(pathlib.Path(folder), number)
+        total = _write(Path(folder), number)
         ours = apart(vote, folder)
         yield from or_skipped(what, _beside_duckdb(what, folder, ours, total))
     what = f"memory of the whole process, {of} Parquet files"
     yield row(what, ours.megabytes, show="{:,.0f} MB", target="≤ 400 MB")
 
 
-def _beside_duckdb(what: str, folder: str, ours: Used, total: int) -> Iterator[Row]:
+def _beside_duckdb(what: str, folder: str, ours: Used, total: int) -> Rows:
     with open_rival("duckdb", most_seconds=600) as rival:
         theirs = rival.ask(f"{folder}/*.parquet")
     if theirs["total"] != total:
         raise RuntimeError(f"{theirs['total']} yes, not {total}")
     note = f" ({ours.cpu / ours.value * 1e6:.2f} µs a row)"
-    yield row(what, ours.cpu, theirs["seconds"], times="{:.1f}", note=note, target="≤ 4")
+    yield row(what, ours.cpu, theirs["seconds"], note=note, target="≤ 4")
 
 
-def _write(folder: pathlib.Path, num_files: int) -> int:
+def _write(folder: Path, num_files: int) -> int:
     """Write files of yes and no, and return how many say yes."""
     arrow: Any = importlib.import_module("pyarrow")
     parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -73,7 +73,7 @@ def vote(folder: str) -> Callable[[], int]:
 
     def run() -> int:
         with tempfile.TemporaryDirectory() as place:
-            scenario = pathlib.Path(place) / "large.toml"
+            scenario = Path(place) / "large.toml"
             scenario.write_text(_SCENARIO.format(folder), encoding="utf-8")
             return run_session(resolve(load_scenario(str(scenario))), seed=3).tallies[0].num_reports
 

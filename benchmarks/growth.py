@@ -8,12 +8,12 @@ sizes that take minutes, and keeps all in `docs/tables/growth.csv` and `docs/gro
 
 import csv
 import datetime as dt
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from harness import DOCS, Row, Used, apart, options, row, to_text
+from harness import DOCS, Rows, Used, apart, options, row, to_text
 from psephos.protocol import Inputs, PhasedProtocol, SimulatedNoise, run_batches
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.fair_voting import FairVoting
@@ -23,16 +23,17 @@ from psephos.protocol.phases import Entries
 from psephos.protocol.truth_discovery import TruthDiscovery
 from record import picture
 
-_SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
-_SEED: Final = 1
+_SIZES = (1_000, 10_000, 100_000, 1_000_000)
+_SEED = 1
 _TASKS, _ANSWERS, _RECORDS, _FEATURES, _ALTERNATIVES = 1_000, 10, 10, 23, 10
-_Table: TypeAlias = Mapping[str, Entries]
+_Table = Mapping[str, Entries]
 
 
 class Case(NamedTuple):
     """A protocol whose growth is measured.
 
     Args:
+        name: in a word or two.
         what: what it is called.
         kind: the protocol.
         table: of a number of parties, their rows.
@@ -41,6 +42,7 @@ class Case(NamedTuple):
         parameters: the protocol's.
     """
 
+    name: str
     what: str
     kind: type[PhasedProtocol[Any, Any]]
     table: Callable[[int], _Table]
@@ -78,50 +80,83 @@ def _election(number: int) -> _Table:
     return {"group": np.arange(number) % 2, "ranking": Rankings(rankings)}
 
 
-_KNOWN: Final[dict[type, tuple[Callable[[int], _Table], dict[str, Any]]]] = {
-    DPWeVote: (_vote, {"candidates": ["roof"]}),
-    TruthDiscovery: (
+_OF_CROWD = {
+    "tasks": [f"t{place}" for place in range(_TASKS)],
+    "answer_sets": [["no", "yes"]],
+    "max_answers": _ANSWERS,
+}
+_OF_SURVEY = {"features": [f"f{place}" for place in range(_FEATURES)], "max_records": _RECORDS}
+_OF_ELECTION = {"alternatives": [f"a{place}" for place in range(_ALTERNATIVES)], "groups": ["a", "b"]}
+_MANY, _BATCH = 10_000_000, 50_000
+_CASES = (
+    Case(
+        "vote, local",
+        "weighted vote, nobody trusted (joint)",
+        DPWeVote,
+        _vote,
+        10 * _MANY,
+        _BATCH,
+        {"candidates": ["roof"]},
+    ),
+    Case(
+        "vote, central",
+        "weighted vote, server trusted",
+        DPWeVote,
+        _vote,
+        10 * _MANY,
+        _BATCH,
+        {"candidates": ["roof"], "variant": "central"},
+    ),
+    Case(
+        "crowd, local",
+        f"truth discovery, {_ANSWERS} answers each, nobody trusted (one_layer)",
+        TruthDiscovery,
         _crowd,
-        {"tasks": [f"t{place}" for place in range(_TASKS)], "answer_sets": [["no", "yes"]], "max_answers": _ANSWERS},
+        1_000_000,
+        10_000,
+        _OF_CROWD,
     ),
-    MoralPreferences: (
+    Case(
+        "crowd, central",
+        f"truth discovery, {_ANSWERS} answers each, server trusted",
+        TruthDiscovery,
+        _crowd,
+        _MANY,
+        10_000,
+        {**_OF_CROWD, "mechanism": "central", "estimator": "majority"},
+    ),
+    Case(
+        "survey, local",
+        f"moral preferences, {_RECORDS} records of {_FEATURES} features each, nobody trusted (VLDP)",
+        MoralPreferences,
         _survey,
-        {"features": [f"f{place}" for place in range(_FEATURES)], "max_records": _RECORDS},
+        100_000,
+        1_000,
+        {**_OF_SURVEY, "paradigm": "VLDP"},
     ),
-    FairVoting: (
+    Case(
+        "election, local",
+        f"election of {_ALTERNATIVES}, nobody trusted (sampled_pair)",
+        FairVoting,
         _election,
-        {"alternatives": [f"a{place}" for place in range(_ALTERNATIVES)], "groups": ["a", "b"]},
+        _MANY,
+        _BATCH,
+        {**_OF_ELECTION, "mechanism": "sampled_pair"},
     ),
-}
-
-
-def _case(kind: type[PhasedProtocol[Any, Any]], what: str, most: int, batch: int, **parameters: Any) -> Case:
-    table, known = _KNOWN[kind]
-    return Case(what, kind, table, most, batch, {**known, **parameters})
-
-
-_MANY: Final = 10_000_000
-_OF_CROWD: Final = f"truth discovery, {_ANSWERS} answers each"
-_OF_SURVEY: Final = f"moral preferences, {_RECORDS} records of {_FEATURES} features each, nobody trusted (VLDP)"
-_OF_ELECTION: Final = f"election of {_ALTERNATIVES}"
-CASES: Final = {
-    "vote, local": _case(DPWeVote, "weighted vote, nobody trusted (joint)", 10 * _MANY, 50_000),
-    "vote, central": _case(DPWeVote, "weighted vote, server trusted", 10 * _MANY, 50_000, variant="central"),
-    "crowd, local": _case(TruthDiscovery, f"{_OF_CROWD}, nobody trusted (one_layer)", 1_000_000, 10_000),
-    "crowd, central": _case(
-        TruthDiscovery, f"{_OF_CROWD}, server trusted", _MANY, 10_000, mechanism="central", estimator="majority"
+    Case(
+        "election, central",
+        f"election of {_ALTERNATIVES}, server trusted (laplace)",
+        FairVoting,
+        _election,
+        _MANY,
+        _BATCH,
+        {**_OF_ELECTION, "mechanism": "laplace"},
     ),
-    "survey, local": _case(MoralPreferences, _OF_SURVEY, 100_000, 1_000, paradigm="VLDP"),
-    "election, local": _case(
-        FairVoting, f"{_OF_ELECTION}, nobody trusted (sampled_pair)", _MANY, 50_000, mechanism="sampled_pair"
-    ),
-    "election, central": _case(
-        FairVoting, f"{_OF_ELECTION}, server trusted (laplace)", _MANY, 50_000, mechanism="laplace"
-    ),
-}
+)
+CASES = {case.name: case for case in _CASES}
 
 
-def growth(*, quick: bool) -> Iterator[Row]:
+def growth(*, quick: bool) -> Rows:
     """Yield time and memory of each protocol at its largest size, and how they grow."""
     for name in CASES:
         yield from _rows(name, _grow(name, _SIZES[:2] if quick else _SIZES))
@@ -155,7 +190,7 @@ def batches_of(protocol: PhasedProtocol[Any, Any], table: _Table, places: range)
         yield Inputs(inputs.private, protocol.placed(inputs.public, start=start))
 
 
-def _rows(name: str, found: Mapping[int, Used]) -> Iterator[Row]:
+def _rows(name: str, found: Mapping[int, Used]) -> Rows:
     what, most = CASES[name].what, max(found)
     note = f" of CPU ({found[most].cpu / most * 1e6:.2f} µs each)"
     yield row(f"{what}: {most:,} parties, streamed", found[most].cpu, note=note)

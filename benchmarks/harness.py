@@ -14,7 +14,6 @@ import json
 import math
 import operator
 import os
-import pathlib
 import re
 import statistics
 import subprocess
@@ -22,15 +21,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter, process_time
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, NamedTuple
 
-DOCS: Final = pathlib.Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 sys.path.append(str(DOCS.parent / "tests"))  # who attacks, and files of choices, are tests' as well
-NOTHING: Final = "–"
-MEGABYTE: Final = 1_000_000
-HEADERS: Final = ("what", "ours", "raw limit or rival", "ratio", "target", "met")
-_NUMBER: Final = re.compile(r"[\d,]*\.?\d+")
+NOTHING = "–"
+MEGABYTE = 1_000_000
+HEADERS = ("what", "ours", "raw limit or rival", "ratio", "target", "met")
 
 
 class RivalError(Exception):
@@ -55,6 +54,10 @@ class Row(NamedTuple):
     ratio: str = NOTHING
     target: str = NOTHING
     met: str = NOTHING
+
+
+Rows = Iterator[Row]
+Run = Callable[[], object]
 
 
 def row(
@@ -102,7 +105,7 @@ def skipped(what: str, reason: str) -> Row:
     return Row(what, NOTHING, met=f"skipped: {reason}")
 
 
-def or_skipped(what: str, rows: Iterable[Row]) -> Iterator[Row]:
+def or_skipped(what: str, rows: Iterable[Row]) -> Rows:
     """Yield rows beside a rival, or one that says why there are none."""
     try:
         yield from list(rows)
@@ -112,10 +115,7 @@ def or_skipped(what: str, rows: Iterable[Row]) -> Iterator[Row]:
 
 def number_in(text: str) -> float:
     """Return the first number of a cell."""
-    found = _NUMBER.search(text)
-    if found is None:
-        raise ValueError(f"{text!r} has no number")
-    return float(found[0].replace(",", ""))
+    return float(re.findall(r"[\d,]*\.?\d+", text)[0].replace(",", ""))
 
 
 def to_text(rows: Sequence[Row]) -> str:
@@ -133,7 +133,7 @@ def to_markdown(lines: Sequence[Sequence[str]], headers: Sequence[str] = HEADERS
     return "\n".join(f"| {' | '.join(line)} |" for line in (headers, marks, *lines))
 
 
-def rewrite_between_marks(path: pathlib.Path, table: str) -> None:
+def rewrite_between_marks(path: Path, table: str) -> None:
     """Put the table between the two marks of a page.
 
     Raises:
@@ -168,7 +168,8 @@ class Times:
         raw: str = "raw",
         *,
         scale: float = 1,
-        numbers: tuple[float, float] = (0, 0),
+        number: float = 0,
+        of_raw: float = 0,
         **more: Any,
     ) -> Row:
         """Return the row of two contestants: medians, and the median of their quotients in the same turn.
@@ -178,18 +179,19 @@ class Times:
             ours: a contestant.
             raw: beside which.
             scale: of seconds, as they are shown.
-            numbers: of things that either does in a turn, if a rate is shown.
+            number: of things that either does in a turn, if a rate is shown.
+            of_raw: of those that the other does, if they are others.
             more: as `row` has it.
         """
         one, other = (
-            [number / took if number else scale * took for took in self.seconds[name]]
-            for name, number in zip((ours, raw), numbers, strict=True)
+            [count / took if count else scale * took for took in self.seconds[name]]
+            for name, count in ((ours, number), (raw, of_raw or number))
         )
         more.setdefault("ratio", statistics.median(map(operator.truediv, one, other)))
         return row(what, statistics.median(one), statistics.median(other), **more)
 
 
-def turns(times: int, /, **contestants: Callable[[], object]) -> Times:
+def turns(times: int, /, **contestants: Run) -> Times:
     """Let contestants take turns, so that a noisy machine is as noisy for one as for the other.
 
     Args:
@@ -206,7 +208,7 @@ def turns(times: int, /, **contestants: Callable[[], object]) -> Times:
     return Times(seconds)
 
 
-def timed(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
+def timed(run: Run, clock: Callable[[], float] = perf_counter) -> float:
     """Run once, and return the seconds; what it returns is thrown away after the clock has stopped."""
     begin = clock()
     result = run()
@@ -240,7 +242,7 @@ class Used(NamedTuple):
 
 
 def apart(
-    prepare: Callable[..., Callable[[], object]],
+    prepare: Callable[..., Run],
     *arguments: object,
     times: int = 1,
     environment: Mapping[str, str] | None = None,
@@ -253,7 +255,7 @@ def apart(
         times: how often it is run.
         environment: that the process has beside ours.
     """
-    words = (pathlib.Path(inspect.getfile(prepare)).stem, prepare.__name__, times, *arguments)
+    words = (Path(inspect.getfile(prepare)).stem, prepare.__name__, times, *arguments)
     begin = perf_counter()
     command = [sys.executable, __file__, *map(str, words)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})  # noqa: S603  this file, by this interpreter
@@ -262,7 +264,7 @@ def apart(
 
 def memory(field: str = "VmHWM", process: int | str = "self") -> float:
     """Return how many bytes a process has in memory (VmRSS) or has had at most; NaN where the system does not tell."""
-    status = pathlib.Path(f"/proc/{process}/status")
+    status = Path(f"/proc/{process}/status")
     if not status.exists():
         return math.nan
     return next(int(line.split()[1]) * 1024.0 for line in status.read_text().splitlines() if line.startswith(field))
@@ -278,7 +280,8 @@ class Rival:
     """
 
     def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes], *, most_seconds: float) -> None:
-        self._process, self._errors, self._most_seconds = process, errors, most_seconds
+        self._process: Any = process
+        self._errors, self._most_seconds = errors, most_seconds
 
     def ask(self, question: object) -> Any:
         """Return the answer to a question.
@@ -295,7 +298,6 @@ class Rival:
         Raises:
             RivalError: the process has ended.
         """
-        assert self._process.stdin is not None  # noqa: S101  it is a pipe
         try:
             self._process.stdin.write(json.dumps(line).encode() + b"\n")
         except BrokenPipeError:
@@ -307,7 +309,6 @@ class Rival:
         Raises:
             RivalError: the process has ended.
         """
-        assert self._process.stdout is not None  # noqa: S101  it is a pipe
         alarm = threading.Timer(self._most_seconds, self._process.kill)
         alarm.start()
         line = self._process.stdout.readline()
@@ -337,7 +338,7 @@ def open_rival(name: str, *arguments: object, most_seconds: float = 60) -> conte
     Raises:
         RivalError: there is no such interpreter.
     """
-    folder = pathlib.Path(__file__).parent
+    folder = Path(__file__).parent
     python = folder.parent / ".rivals" / "bin" / "python"
     if not python.exists():
         raise RivalError("not installed; `make bench` does it")

@@ -7,11 +7,11 @@ Everything is a process of its own on this machine, over TLS, with secure noise 
 """
 
 import os
-import pathlib
 import socket
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -27,7 +27,7 @@ epsilon = 1.0
 """
 
 
-def _start(folder: pathlib.Path, *words: object, **more: Any) -> subprocess.Popen[bytes]:
+def _start(folder: Path, *words: object, **more: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, **more)  # noqa: S603  our own
 
@@ -46,13 +46,13 @@ def _end(what: str, process: subprocess.Popen[bytes]) -> None:
     print(f"{what}: {seconds:.1f} s of CPU, {usage.ru_maxrss / 1e3:,.0f} MB", flush=True)
 
 
-def _write(path: pathlib.Path, places: range, *, own: bool) -> None:
+def _write(path: Path, places: range, *, own: bool) -> None:
     lines = [f"party-{place:06},{1 + place % 3}" + f",{place % 2}" * own for place in places]
-    path.write_text("\n".join(["partner,weight" + ",merger" * own, *lines, ""]), encoding="ascii")
+    path.write_text("\n".join(["partner,weight" + ",merger" * own, *lines, ""]))
 
 
-def _hold(folder: pathlib.Path, number: int, num_hosts: int) -> None:
-    (folder / "vote.toml").write_text(_SCENARIO, encoding="ascii")
+def _hold(folder: Path, number: int, num_hosts: int) -> None:
+    (folder / "vote.toml").write_text(_SCENARIO)
     _write(folder / "parties.csv", range(number), own=False)
     hosts = [f"host-{place}" for place in range(num_hosts)]
     for place, name in enumerate(hosts):
@@ -90,4 +90,4 @@ def _hold(folder: pathlib.Path, number: int, num_hosts: int) -> None:
 if __name__ == "__main__":
     asked = options(__doc__, parties=2_000, hosts=1)
     with tempfile.TemporaryDirectory() as temporary:
-        _hold(pathlib.Path(temporary), asked.parties, asked.hosts)
+        _hold(Path(temporary), asked.parties, asked.hosts)

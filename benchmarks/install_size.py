@@ -15,13 +15,12 @@ import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from harness import options
 
-ROOT: Final = Path(__file__).parents[1]
-_MEGABYTE: Final = 1 << 20
-MOST_PACKED: Final = 100.0
+ROOT = Path(__file__).parents[1]
+_MEGABYTE = 1 << 20
+MOST_PACKED = 100.0
 """MB of packages in the image: less than 150 of the 250, with its base."""
 
 

@@ -5,33 +5,32 @@ is farther off.
 """
 
 import contextlib
-import functools
 import math
 import pathlib
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 
 import numpy as np
-from harness import RivalError, Row, open_rival, or_skipped, timed, turns
+from harness import RivalError, Rows, open_rival, or_skipped, timed, turns
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.estimators import estimate_counts
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing
 from psephos.protocol.randomness import philox_rows
 
-_TURNS: Final = 5
-_EPSILON: Final = 1.0
-_SHARES: Final = (0.5, 0.3, 0.2)
-_K_RR: Final = GeneralizedRandomizedResponse(_EPSILON, len(_SHARES))
-_HASHING: Final = LocalHashing(_EPSILON, 100)
-_SEED: Final = 1
-_BATCH_ROWS: Final = 1 << 15  # as the array path has it
-_RATE: Final = "{:,.0f} values/s"
-_Ask: TypeAlias = Callable[[str], Callable[[], float]]
+_TURNS = 5
+_EPSILON = 1.0
+_SHARES = (0.5, 0.3, 0.2)
+_K_RR = GeneralizedRandomizedResponse(_EPSILON, len(_SHARES))
+_HASHING = LocalHashing(_EPSILON, 100)
+_SEED = 1
+_BATCH_ROWS = 1 << 15  # as the array path has it
+_RATE = "{:,.0f} values/s"
+_Ask = Callable[[str], Callable[[], float]]
 
 
-def randomizers(*, quick: bool) -> Iterator[Row]:
+def randomizers(*, quick: bool) -> Rows:
     """Yield values a second, as arrays and one at a time, beside each library."""
     generator = np.random.default_rng(_SEED)
     values = generator.choice(len(_SHARES), 100_000 if quick else 1_000_000, p=_SHARES)
@@ -42,22 +41,22 @@ def randomizers(*, quick: bool) -> Iterator[Row]:
     yield from or_skipped(what, _local_hashing(values, what))
 
 
-def _k_rr(values: IntArray, library: str) -> Iterator[Row]:
+def _k_rr(values: IntArray, library: str) -> Rows:
     few = values[:100_000]  # one at a time takes long; so many tell the rate
-    arrays = functools.partial(_run, values, _errors_of_k_rr(values), functools.partial(_as_arrays, values))
-    one_by_one = functools.partial(_run, few, _errors_of_k_rr(few), functools.partial(_one_by_one, few.tolist()))
+    arrays = partial(_run, values, _errors_of_k_rr(values), partial(_as_arrays, values))
+    one_by_one = partial(_run, few, _errors_of_k_rr(few), partial(_one_by_one, few.tolist()))
     names = ["clients", "compiled"] if library == "multi-freq-ldpy" else ["clients"]
     with _asking(library, values, _errors_of_k_rr(values)) as ask:
         times = turns(_TURNS, arrays=arrays, one=one_by_one, **{name: ask(name) for name in names})
-    what, numbers = f"k-RR of {len(values):,} values with estimates, beside {library}'s client", (len(values),) * 2
-    yield times.row(f"{what}s", "arrays", "clients", numbers=numbers, show=_RATE, target="≥ 8")
+    what, number = f"k-RR of {len(values):,} values with estimates, beside {library}'s client", len(values)
+    yield times.row(f"{what}s", "arrays", "clients", number=number, show=_RATE, target="≥ 8")
     for name in names[1:]:
-        yield times.row(f"{what} in a loop that we compile", "arrays", name, numbers=numbers, show=_RATE)
-    what, numbers = f"k-RR one value at a time, with estimates, beside {library}'s clients", (len(few), len(values))
-    yield times.row(what, "one", "clients", numbers=numbers, show=_RATE, target="≥ 0.5")
+        yield times.row(f"{what} in a loop that we compile", "arrays", name, number=number, show=_RATE)
+    what = f"k-RR one value at a time, with estimates, beside {library}'s clients"
+    yield times.row(what, "one", "clients", number=len(few), of_raw=number, show=_RATE, target="≥ 0.5")
 
 
-def _local_hashing(values: IntArray, what: str) -> Iterator[Row]:
+def _local_hashing(values: IntArray, what: str) -> Rows:
     truth = np.bincount(values, minlength=_HASHING.num_choices)
     own, other = (float(_HASHING.variance_of(0, holder)) for holder in (0, 1))
     errors = [math.sqrt(number * own + (len(values) - number) * other) for number in truth.tolist()]
@@ -67,7 +66,7 @@ def _local_hashing(values: IntArray, what: str) -> Iterator[Row]:
 
     with _asking("pure-ldp", values, errors) as ask:
         times = turns(_TURNS, ours=lambda: _run(values, errors, estimate), raw=ask("hashing"))
-    yield times.row(what, numbers=(len(values),) * 2, show=_RATE)
+    yield times.row(what, number=len(values), show=_RATE)
 
 
 def _as_arrays(values: IntArray) -> list[float]:
@@ -125,4 +124,4 @@ def _asking(library: str, values: IntArray, errors: Sequence[float]) -> Generato
                 _check(values, errors, answer["counts"])
                 return answer["seconds"]
 
-            yield lambda name: functools.partial(ask, name)
+            yield lambda name: partial(ask, name)

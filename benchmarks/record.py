@@ -3,28 +3,28 @@
 import csv
 import datetime as dt
 import math
-import pathlib
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any
 
 from harness import DOCS, HEADERS, Row, number_in, rewrite_between_marks, to_markdown
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-_CORE: Final = ("startup", "memory", "tcp", "randomizers", "elections")
+_CORE = ("startup", "memory", "tcp", "randomizers", "elections")
 """The topics whose rows stand on the page: what each user of a session, a draw or an election feels."""
-_COLUMNS: Final = ("topic", *HEADERS, "day", "commit")
+_COLUMNS = ("topic", *HEADERS, "day", "commit")
 _Line = Mapping[str, str]
 
 
-def recorded(docs: pathlib.Path = DOCS) -> dict[str, _Line]:
+def recorded(docs: Path = DOCS) -> dict[str, _Line]:
     """Return the lines of the manual's file, by what they measure."""
     with (docs / "tables" / "performance.csv").open(encoding="utf-8", newline="") as file:
         return {line["what"]: line for line in csv.DictReader(file)}
 
 
-def keep(measured: Mapping[str, Sequence[Row]], topics: Sequence[str], docs: pathlib.Path = DOCS) -> None:
+def keep(measured: Mapping[str, Sequence[Row]], topics: Sequence[str], docs: Path = DOCS) -> None:
     """Keep what was measured now, with its day and commit, and forget what its topics no longer measure.
 
     A row of which a rival is missing stays as it was. Of the file, topic by topic, page and picture are made.
@@ -56,7 +56,7 @@ def _table(lines: Sequence[_Line]) -> str:
     return to_markdown([[line[column] for column in _COLUMNS[1:]] for line in lines], _COLUMNS[1:])
 
 
-def picture(path: pathlib.Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
+def picture(path: Path, size: tuple[float, float], draw: Callable[[Any], None]) -> None:
     """Save a picture that is drawn on a figure of this size, in inches."""
     figure = Figure(figsize=size, dpi=140, layout="constrained")
     draw(figure)

@@ -15,15 +15,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from time import perf_counter, process_time
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from harness import memory
 
-Answer: TypeAlias = Callable[[Any], object]
-_Codes: TypeAlias = npt.NDArray[np.int64]
-_COLUMNS: Final = ("tasks", "workers", "labels")
+Answer = Callable[[Any], object]
+_Codes = npt.NDArray[np.int64]
+_COLUMNS = ("tasks", "workers", "labels")
 _import: Callable[[str], Any] = importlib.import_module
 
 

@@ -7,12 +7,11 @@ with its day and its commit, until it is measured again; the page is written fro
 import argparse
 import importlib
 import sys
-from typing import Final
 
 from harness import NOTHING, Row, to_text
 
 # In the order of the recorded file.
-TOPICS: Final = {
+TOPICS = {
     "startup": "sessions",
     "scale": "sessions",
     "crowd_scale": "crowds",

@@ -15,7 +15,7 @@ import csv
 import math
 import ssl
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from growth import CASES, batches_of
@@ -29,14 +29,14 @@ from record import recorded
 from servers import journals
 from tcp import context_of
 
-_SIZES: Final = (1_000_000, 100_000_000, 1_000_000_000)
-_SMALL: Final = 1_000
-_CORES: Final = 2  # of the machine on which joins were measured, those of the parties among them
-_HOURS: Final = 24
-_LAST: Final = 0.2 / 3_600  # of all parties, who come in each second of the last hour
-_USE: Final = 0.5  # of a front's cores at that hour, so that a lost front's parties find room
-_FRONTS: Final = 10
-_NOISE: Final = SimulatedNoise(1, session="scaling")
+_SIZES = (1_000_000, 100_000_000, 1_000_000_000)
+_SMALL = 1_000
+_CORES = 2  # of the machine on which joins were measured, those of the parties among them
+_HOURS = 24
+_LAST = 0.2 / 3_600  # of all parties, who come in each second of the last hour
+_USE = 0.5  # of a front's cores at that hour, so that a lost front's parties find room
+_FRONTS = 10
+_NOISE = SimulatedNoise(1, session="scaling")
 
 
 class _Party(NamedTuple):

@@ -7,22 +7,22 @@ good is measured on the disk of TMPDIR, beside the same bytes written and synchr
 """
 
 import collections
-import functools
 import itertools
 import math
 import multiprocessing
 import os
-import pathlib
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 from unittest import mock
 
 import trio
 from attacked_votes import hold_vote
-from harness import Row, Times, memory, row, skipped, timed, turns
+from harness import Rows, Times, memory, row, skipped, timed, turns
 from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS
 from psephos.agents import CloudServer, Deployment, Partner, SecureNoise, draw_session_id
 from psephos.agents.person_journal import PersonJournal
@@ -30,7 +30,7 @@ from psephos.agents.session_journal import SessionJournal
 from psephos.protocol import Charter, Party, Roster
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.messages import decode
-from psephos.protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, RandomizedResponse, TrustModel
+from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.records import Accepted, Acknowledged, Drawn, Reserved
 from psephos.scenarios.running.limits import calm_collector, reserve_for_server
 from psephos.transports import TCPTransport, TLSTransport
@@ -40,19 +40,11 @@ from psephos.transports.tcp import SocketChannel
 from sessions import Vote
 from tcp import Keyring
 
-_SESSION: Final = "benchmark"
-_REPORT: Final = bytes(32)
-_LOSS: Final = PrivacyLoss(
-    mechanism="randomized response",
-    event=RandomizedResponse(1.0, 2),
-    unit="opinion",
-    relation=NeighboringRelation.REPLACE_ONE,
-    model=TrustModel.LOCAL,
-    claimed=1.0,
-)
+_SESSION = "benchmark"
+_REPORT = bytes(32)
 
 
-def one_server(*, quick: bool) -> Iterator[Row]:
+def one_server(*, quick: bool) -> Rows:
     """Yield seconds of a vote of many, the server's memory for a connection, and how late the last hundredth counts."""
     few, many = (200, 500) if quick else (2_000, 5_000)
     yield from _vote_at_one_server(f"{many:,} parties over TCP at one server", many, None, "≤ 30 KB")
@@ -61,7 +53,7 @@ def one_server(*, quick: bool) -> Iterator[Row]:
     yield next(_vote_at_one_server(what, few, Keyring(1), ""))
 
 
-def _vote_at_one_server(what: str, number: int, keys: Keyring | None, target: str) -> Iterator[Row]:
+def _vote_at_one_server(what: str, number: int, keys: Keyring | None, target: str) -> Rows:
     try:
         reserve_for_server(num_parties=number)  # which the parties' process needs, too
     except ConfigurationError as error:
@@ -149,10 +141,10 @@ def _serve(there: Connection, number: int, session_id: str, keys: Keyring | None
     there.send(((memory() - before) / 1000, accepted))
 
 
-def denial_of_service(*, quick: bool) -> Iterator[Row]:
+def denial_of_service(*, quick: bool) -> Rows:
     """Yield seconds and memory of a vote under each attack, beside those of the same vote without one."""
     for transport, attacks in (("tcp", ATTACKS_OVER_TCP), ("tls", ATTACKS_OVER_TLS)):
-        hold = functools.partial(hold_vote, transport=transport, num_parties=50, num_candidates=10)
+        hold = partial(hold_vote, transport=transport, num_parties=50, num_candidates=10)
         for attack in attacks:
             # In turns, so that whatever else the machine does meets both.
             ours, raw = zip(*((hold(attack), hold()) for _ in range(1 if quick else 3)), strict=True)
@@ -163,21 +155,21 @@ def denial_of_service(*, quick: bool) -> Iterator[Row]:
             yield row(f"{what}: the server's memory", *peaks, show="{:.0f} MB", target="≤ 200 MB")
 
 
-def journals(*, quick: bool) -> Iterator[Row]:
+def journals(*, quick: bool) -> Rows:
     """Yield group commits of a server, a client's writes, and the recovery of many reports."""
     times, number = (30, 10_000) if quick else (200, 100_000)
     with tempfile.TemporaryDirectory() as folder:
-        place = pathlib.Path(folder)
+        place = Path(folder)
         for size in (1, 16, 256):
             with SessionJournal.open(place / f"server-{size}", configuration={}) as journal:
-                keep = functools.partial(_keep, journal, itertools.count(), size)
-                write = functools.partial(_write, place / "raw", size * len(_REPORT))
+                keep = partial(_keep, journal, itertools.count(), size)
+                write = partial(_write, place / "raw", size * len(_REPORT))
                 rates = turns(times, ours=keep, raw=write)
             what = f"journal of a server, {size} report{'s' * (size > 1)} a commit"
-            yield rates.row(what, numbers=(size, size), show="{:,.0f} reports/s")
+            yield rates.row(what, number=size, show="{:,.0f} reports/s")
         with PersonJournal.open(place / "client", now=0) as own:
-            steps = functools.partial(next, _steps(own))
-            write = functools.partial(_write, place / "raw", 10 * len(_REPORT))
+            steps = partial(next, _steps(own))
+            write = partial(_write, place / "raw", 10 * len(_REPORT))
             rates = turns(times, ours=steps, raw=write)
         yield rates.row("journal of a client, a step", scale=1000, show="{:.1f} ms", target="≤ 10 ms")
         path = place / "recovered"
@@ -194,14 +186,14 @@ def journals(*, quick: bool) -> Iterator[Row]:
         what = f"journal of a server, {number:,} reports recovered"
         yield row(what, timed(recover), timed(path.read_bytes), times="{:.0f}", target="≤ 10 s")
         size = path.stat().st_size / number
-        yield row("journal of a server, a report", size, len(_REPORT), show="{:.0f} bytes", times="{:.1f}")
+        yield row("journal of a server, a report", size, len(_REPORT), show="{:.0f} bytes")
 
 
 def _keep(journal: SessionJournal, numbers: Iterator[int], size: int) -> None:
     journal.keep([Accepted(0, place, _REPORT) for place in itertools.islice(numbers, size)])
 
 
-def _write(path: pathlib.Path, size: int) -> None:
+def _write(path: Path, size: int) -> None:
     with path.open("ab", buffering=0) as file:
         file.write(bytes(size))
         os.fsync(file.fileno())
@@ -209,7 +201,8 @@ def _write(path: pathlib.Path, size: int) -> None:
 
 def _steps(journal: PersonJournal) -> Iterator[None]:
     """Take the durable steps of a client, one after another: reserved, drawn, acknowledged."""
-    entries = (LedgerEntry.of(_LOSS, person="Germany", session="budget", phase="opinions"),)
+    (loss,) = Vote(1).protocol.phases[0].losses
+    entries = (LedgerEntry.of(loss, person="Germany", session="budget", phase="opinions"),)
     for number in itertools.count():
         sitting = journal.sitting(f"{number:032x}")
         reserved = Reserved(party="Germany", session="budget", protocol="dpwevote", expires=0, entries=entries)

@@ -3,19 +3,20 @@
 The vote that is measured has one candidate and weights of 1 to 3; in the crowd each worker gives twenty answers.
 """
 
-import functools
 import gc
-import pathlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
 from time import process_time
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import trio
-from harness import Row, apart, row, timed, turns
+from harness import Rows, Run, apart, row, timed, turns
 from psephos.agents import Simulation
 from psephos.agents.events import Log
 from psephos.protocol import Inputs, PhasedProtocol, SimulatedNoise, run_population
@@ -31,11 +32,11 @@ from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.transports import MemoryTransport, Transport
 
-ANSWERS_OF_EACH: Final = 20
-_SESSION: Final = "benchmark"
-_SEED: Final = 1
-_TURNS: Final = 7
-_RECORDED: Final = 1_000  # raw twins of many partners say what so many have said, again and again
+ANSWERS_OF_EACH = 20
+_SESSION = "benchmark"
+_SEED = 1
+_TURNS = 7
+_RECORDED = 1_000  # raw twins of many partners say what so many have said, again and again
 
 
 class Transcript(NamedTuple):
@@ -91,15 +92,15 @@ class Session:
             RuntimeError: somebody's messages did not all arrive, so that there is nothing to compare.
         """
         mode = Simulation(_SESSION, self.noise(), record_views=record_views)
-        run = functools.partial(run_agents, names=self.names, inputs=self.inputs, mode=mode, transport=transport)
-        record = trio.run(functools.partial(run, self.protocol, told=Told(log=log)))
+        run = partial(run_agents, names=self.names, inputs=self.inputs, mode=mode, transport=transport)
+        record = trio.run(partial(run, self.protocol, told=Told(log=log)))
         if record.endings or set(record.num_received) != {len(self.names)}:
             raise RuntimeError(f"of {len(self.names)} parties {record.num_received} reported: {record.endings}")
         return record
 
     def run_with_events(self, transport: Transport) -> SessionRecord:
         """Run a whole session of agents that writes its events to a file, as a run's folder has them."""
-        with tempfile.TemporaryDirectory() as folder, open_event_log(pathlib.Path(folder) / "events.jsonl") as log:
+        with tempfile.TemporaryDirectory() as folder, open_event_log(Path(folder) / "events.jsonl") as log:
             return self.run(transport, log=log)
 
     def transcript(self) -> Transcript:
@@ -148,27 +149,19 @@ class CrowdSession(Session):
         tasks = num_workers * ANSWERS_OF_EACH // 10
         spec = SyntheticCrowd(tasks=tasks, workers=num_workers, answers_per_worker=ANSWERS_OF_EACH, seed=_SEED)
         loaded = as_parties(make_crowd(spec), is_generated=True)
-        known = loaded.parameters
-        protocol = TruthDiscovery(
-            CrowdParameters(
-                tasks=tuple(known["tasks"]),
-                answer_sets=tuple(map(tuple, known["answer_sets"])),
-                max_answers=known["max_answers"],
-                epsilon=1.0,
-            )
-        )
+        protocol = TruthDiscovery(msgspec.convert({**loaded.parameters, "epsilon": 1.0}, CrowdParameters))
         super().__init__(protocol, loaded.names, protocol.encode(loaded.table))
 
 
-def startup(*, quick: bool) -> Iterator[Row]:  # noqa: ARG001  it is quick
+def startup(*, quick: bool) -> Rows:  # noqa: ARG001  it is quick
     """Yield the time of `psephos --help`, beside that of an interpreter that does nothing."""
-    command = [pathlib.Path(sys.executable).parent / "psephos", "--help"]
-    start = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
+    command = [Path(sys.executable).parent / "psephos", "--help"]
+    start = partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
     times = turns(_TURNS, ours=lambda: start(command), raw=lambda: start([sys.executable, "-c", ""]))
     yield times.row("psephos --help", target="≤ 0.4 s")
 
 
-def scale(*, quick: bool) -> Iterator[Row]:
+def scale(*, quick: bool) -> Rows:
     """Yield seconds and megabytes of large sessions, each run once in a process of its own."""
     memory, arrays = (agents, channels), (population, in_numpy)
     sizes = (
@@ -184,26 +177,26 @@ def scale(*, quick: bool) -> Iterator[Row]:
         yield row(f"{what}, peak memory", ours.megabytes, raw.megabytes, show="{:,.0f} MB", target=megabytes)
 
 
-def agents(num_partners: int) -> Callable[[], object]:
+def agents(num_partners: int) -> Run:
     """Return a session of agents."""
     vote = Vote(num_partners)
     return lambda: vote.run_with_events(MemoryTransport())
 
 
-def channels(num_partners: int) -> Callable[[], object]:
+def channels(num_partners: int) -> Run:
     """Return its raw twin."""
     recorded = min(num_partners, _RECORDED)
     transcript = Vote(recorded).transcript().repeated(num_partners // recorded)
     return lambda: run_raw(_channels, transcript)
 
 
-def population(num_partners: int) -> Callable[[], object]:
+def population(num_partners: int) -> Run:
     """Return a session as arrays."""
     vote = Vote(num_partners)
     return lambda: run_population(vote.protocol, vote.inputs, noise=vote.noise())
 
 
-def in_numpy(num_partners: int) -> Callable[[], object]:
+def in_numpy(num_partners: int) -> Run:
     """Return the same draws and counts: all weights, then all opinions, with one line of numpy for each step."""
     vote = Vote(num_partners)
 
@@ -222,24 +215,23 @@ def in_numpy(num_partners: int) -> Callable[[], object]:
     return run
 
 
-def memory(*, quick: bool) -> Iterator[Row]:
+def memory(*, quick: bool) -> Rows:
     """Yield messages a second, with events at their default and with none; and what a crowd's message takes of CPU."""
     for num_partners in (1_000,) if quick else (1_000, 5_000):
         vote, transport = Vote(num_partners), MemoryTransport()
         transcript = vote.transcript()
         times = turns(
             _TURNS,
-            raw=functools.partial(run_raw, _channels, transcript),
-            off=functools.partial(vote.run, transport),
-            file=functools.partial(vote.run_with_events, transport),
+            raw=partial(run_raw, _channels, transcript),
+            off=partial(vote.run, transport),
+            file=partial(vote.run_with_events, transport),
         )
-        numbers = (vote.num_messages,) * 2
         for ours, events, target in (("file", "events to a file", "≥ 0.55"), ("off", "events off", "≥ 0.65")):
             what = f"session in memory, {num_partners:,} partners, {events}"
-            yield times.row(what, ours, numbers=numbers, show="{:,.0f} messages/s", target=target)
+            yield times.row(what, ours, number=vote.num_messages, show="{:,.0f} messages/s", target=target)
     # Each crowd has a protocol of its own: what is found out about a public row is not known yet.
     crowds = [CrowdSession(1_000) for _ in range(_TURNS)]
-    seconds = [timed(functools.partial(crowd.run, MemoryTransport()), process_time) for crowd in crowds]
+    seconds = [timed(partial(crowd.run, MemoryTransport()), process_time) for crowd in crowds]
     least = 1e6 * min(seconds) / crowds[0].num_messages
     what = f"truth discovery in memory, 1,000 workers with {ANSWERS_OF_EACH} answers each"
     yield row(what, least, show="{:.1f} µs of CPU a message", target="≤ 45 µs")

@@ -9,29 +9,29 @@ The data are those of section 5.1 of the paper on moral preferences: β_i ~ N(m,
 alternatives, choices of the probit model; B = 2.
 """
 
-import functools
 import math
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
-from harness import Row, Times, row, timed, turns
+from harness import Row, Rows, row, timed, turns
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.estimators.l1_ball import fit_probit
 from scipy.optimize import minimize
 from scipy.special import erfcx, log_ndtr
 
-_RADIUS: Final = 2.0
-_TOLERANCE: Final = 1e-6
-_PROCESSES: Final = 2
-_RATE: Final = "{:,.0f} voters/s"
-_Fit: TypeAlias = Callable[[FloatArray], FloatArray]
+_RADIUS = 2.0
+_TOLERANCE = 1e-6
+_PROCESSES = 2
+_RATE = "{:,.0f} voters/s"
+_Fit = Callable[[FloatArray], FloatArray]
 
 
-def solvers(*, quick: bool) -> Iterator[Row]:
+def solvers(*, quick: bool) -> Rows:
     """Yield voters a second on two processes, ours and SLSQP's, and ours on one."""
     ours, theirs = (2_000, 20) if quick else (20_000, 400)
     # Processes inherit this before they import a library with threads.
@@ -51,7 +51,7 @@ def _compare(pool: Executor, differences: FloatArray, num_theirs: int, target: s
     ftol = _tune(_draw(60, records, features, seed=2))
     sides: dict[str, tuple[_Fit, FloatArray]] = {
         "ours": (_fit_by_ours, differences),
-        "raw": (functools.partial(_fit_by_slsqp, ftol=ftol), differences[:num_theirs]),
+        "raw": (partial(_fit_by_slsqp, ftol=ftol), differences[:num_theirs]),
     }
     shares: dict[str, float] = {}
 
@@ -64,11 +64,11 @@ def _compare(pool: Executor, differences: FloatArray, num_theirs: int, target: s
         shares[side] = float(np.mean(np.concatenate(gaps) <= _TOLERANCE))
         return seconds
 
-    times: Times = turns(3, **{side: functools.partial(run, side) for side in sides})
+    times = turns(3, **{side: partial(run, side) for side in sides})
     what = f"probit over the ℓ₁ ball, {records} records of {features} features a voter, {_PROCESSES} processes, "
     note, beside = (f" ({shares[side]:.1%} within 1e-6)" for side in sides)
     more = {"show": _RATE, "times": "{:.1f}", "note": note, "beside": beside, "target": target}
-    return times.row(f"{what}beside SLSQP (ftol {ftol:g})", numbers=(ours, num_theirs), **more)
+    return times.row(f"{what}beside SLSQP (ftol {ftol:g})", number=ours, of_raw=num_theirs, **more)
 
 
 def _gaps_of(fit: _Fit, differences: FloatArray) -> FloatArray:
@@ -125,7 +125,7 @@ def _tune(differences: FloatArray) -> float:
     shares: dict[float, float] = {}
     for exponent in range(6, 15):
         ftol = 10.0**-exponent
-        gaps = _gaps_of(functools.partial(_fit_by_slsqp, ftol=ftol), differences)
+        gaps = _gaps_of(partial(_fit_by_slsqp, ftol=ftol), differences)
         shares[ftol] = float(np.mean(gaps <= _TOLERANCE))
         if shares[ftol] >= 0.98:  # noqa: PLR2004  nearly all
             break

@@ -6,8 +6,6 @@ secrets, which costs the server most. The sum must be that of the rows that came
 itself, so that is measured once and added to each. Of many parties two hundred are followed; the others say the same,
 but believe signatures unread.
 
-    python benchmarks/sums.py --parties 1000       # another complete graph, of so many, with a tenth dropped
-
 What checked deals cost is told by the same of the last commit without them, which is taken out of the repository's
 history; its own benchmark plays there what ours plays here, in turns. Where the history lacks it, or it no longer runs,
 the rows say so.
@@ -17,10 +15,8 @@ follows its protocol. Neither adds noise.
 """
 
 import contextlib
-import functools
 import gc
 import math
-import pathlib
 import secrets
 import socket
 import statistics
@@ -30,8 +26,10 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
+from pathlib import Path
 from time import process_time
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -40,13 +38,13 @@ from harness import (
     Rival,
     RivalError,
     Row,
+    Rows,
+    Run,
     open_process,
     open_rival,
-    options,
     or_skipped,
     row,
     skipped,
-    to_text,
     turns,
 )
 from psephos.agents import SecureNoise
@@ -74,17 +72,17 @@ from psephos.protocol.phases.phase import Step
 from psephos.transports import MemoryTransport
 from sessions import Vote
 
-_WIDTH: Final = 10
-_TENTH: Final = Fraction(1, 10)
-_HEARD: Final[dict[MaskingMove, Any]] = {
+_WIDTH = 10
+_TENTH = Fraction(1, 10)
+_HEARD: dict[MaskingMove, Any] = {
     MaskingMove.SHARES: NeighborKeys,
     MaskingMove.CHECK: Boxes,
     MaskingMove.MASKED: Excluded,
     MaskingMove.CONFIRM: Survivors,
     MaskingMove.UNMASK: Confirmations,
 }
-_BEFORE: Final = "9053277f11f4178c02cc2f9c73d68b81cc110454"
-_PLAY_BEFORE: Final = """
+_BEFORE = "9053277f11f4178c02cc2f9c73d68b81cc110454"
+_PLAY_BEFORE = """
 import gc, sys
 from fractions import Fraction
 import msgspec, secure_sums
@@ -140,7 +138,7 @@ class _Believing(Cryptography):
         return True
 
 
-def masked_sums(*, quick: bool) -> Iterator[Row]:
+def masked_sums(*, quick: bool) -> Rows:
     """Yield what phases take, and arrays of a million; a quick run has the smallest phase, and fewer in arrays."""
     circle = _Size(LEAST_FOR_CIRCLE, 2 * _TENTH, is_complete=False)
     large = _Size(10_000, is_complete=False, server="≤ 30 s")
@@ -155,12 +153,12 @@ def masked_sums(*, quick: bool) -> Iterator[Row]:
     ways: list[Callable[[], object]] = []
     for protocol in (DPWeVote(masked), DPWeVote(plain)):
         noise = SimulatedNoise(1, session="masked sums")
-        ways.append(functools.partial(run_population, protocol, protocol.encode(vote.table), noise=noise))
+        ways.append(partial(run_population, protocol, protocol.encode(vote.table), noise=noise))
     what = f"vote of {number:,} partners as arrays, masked, beside the local model"
-    yield turns(3, ours=ways[0], raw=ways[1]).row(what, times="{:.1f}", target="≤ 10")
+    yield turns(3, ours=ways[0], raw=ways[1]).row(what, target="≤ 10")
 
 
-def _rows(size: _Size) -> Iterator[Row]:
+def _rows(size: _Size) -> Rows:
     own, (what, leaving, drawn) = _play(size), size.drawn()
     graph = "complete graph" if size.is_complete else f"{own.degree} neighbors each"
     what = f"{what}, {graph}, {float(size.part):.0%} dropped"
@@ -175,7 +173,7 @@ def _rows(size: _Size) -> Iterator[Row]:
         yield from or_skipped(beside, (row(beside, own.server, took) for took in _flower(drawn, leaving)))
 
 
-def _beside_unchecked(size: _Size, *, turns: int) -> Iterator[Row]:
+def _beside_unchecked(size: _Size, *, turns: int) -> Rows:
     """Yield a row each of the server's CPU, a party's and its bytes; the least of turns counts."""
     what, end = size.drawn()[0], ", beside deals that nobody checks"
     server = "≤ 1.9" if size.number < LEAST_FOR_CIRCLE else "≤ 1.35"  # few take some hundredths of a second
@@ -202,7 +200,7 @@ def _beside_unchecked(size: _Size, *, turns: int) -> Iterator[Row]:
 @contextlib.contextmanager
 def _open_before() -> Generator[Rival]:
     with tempfile.TemporaryDirectory() as folder:
-        tree, package = pathlib.Path(folder, "tree"), pathlib.Path(folder, "psephos")
+        tree, package = Path(folder, "tree"), Path(folder, "psephos")
         command = ("git", "-C", str(DOCS.parent), "archive", "--output", f"{folder}/tree.tar", _BEFORE)
         if subprocess.run(command, check=False, capture_output=True).returncode:  # noqa: S603  our own command
             raise RivalError(f"the history lacks {_BEFORE[:8]}")
@@ -264,7 +262,7 @@ def _played(size: _Size) -> _Played:
         begin = process_time()
         heard = [msgspec.msgpack.decode(told[place], type=_HEARD[step.move])] if step.move in _HEARD else []
         if step.move is MaskingMove.MASKED:
-            heard.append(functools.partial(draw, place))
+            heard.append(partial(draw, place))
         said = step.codec.encode(getattr(parties[place], str(step.move and step.move.value))(*heard))
         seconds[place] += process_time() - begin
         data[:, place] += len(bytes(said)), len(told[place])
@@ -305,7 +303,7 @@ def _flower(rows: IntArray, leaving: int) -> Iterator[float]:
     yield answer["seconds"]
 
 
-def multiparty(*, quick: bool) -> Iterator[Row]:
+def multiparty(*, quick: bool) -> Rows:
     """Yield the time of a vote beside the same question answered by MPyC's servers.
 
     The two trust different things. As long as fewer than half of the servers pool what they see, and all follow the
@@ -320,14 +318,14 @@ def multiparty(*, quick: bool) -> Iterator[Row]:
             f"vote of {len(pairs)} partners in memory, beside MPyC with {number} parties (another trust model: "
             f"an honest majority of the {number} servers, exact result, no noise)"
         )
+        ours = partial(vote.run, MemoryTransport())
+        yield from or_skipped(what, _beside_mpyc(what, number, ours, pairs, has_passed))
 
-        def rows(number: int = number, what: str = what) -> Iterator[Row]:
-            with _servers(number, most_seconds=60) as servers:
-                raw = functools.partial(_ask, servers, "vote", pairs, has_passed)
-                times = turns(7, ours=lambda: vote.run(MemoryTransport()), raw=raw)
-                yield times.row(what, scale=1000, show="{:.0f} ms")
 
-        yield from or_skipped(what, rows())
+def _beside_mpyc(what: str, number: int, ours: Run, pairs: Sequence[Sequence[int]], has_passed: object) -> Rows:
+    with _servers(number, most_seconds=60) as servers:
+        times = turns(7, ours=ours, raw=partial(_ask, servers, "vote", pairs, has_passed))
+    yield times.row(what, scale=1000, show="{:.0f} ms")
 
 
 @contextlib.contextmanager
@@ -354,12 +352,3 @@ def _ask(servers: Sequence[Rival], what: str, rows: Sequence[Sequence[int]], exp
     if answer["found"] != expected:
         raise RivalError(f"it found {answer['found']}, which is wrong")
     return answer["seconds"]
-
-
-def _main() -> None:
-    size = _Size(options(__doc__, parties=1_000).parties)
-    print(to_text([*_rows(size), *_beside_unchecked(size, turns=1)]))
-
-
-if __name__ == "__main__":
-    _main()

@@ -26,18 +26,32 @@ import json
 import math
 import multiprocessing
 import os
-import pathlib
 import re
 import resource
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from pathlib import Path
 from time import perf_counter, thread_time
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import numpy as np
-from harness import DOCS, MEGABYTE, NOTHING, Row, Used, apart, memory, options, rewrite_between_marks, row, to_markdown
+from harness import (
+    DOCS,
+    MEGABYTE,
+    NOTHING,
+    Row,
+    Rows,
+    Run,
+    Used,
+    apart,
+    memory,
+    options,
+    rewrite_between_marks,
+    row,
+    to_markdown,
+)
 from machine_files import write_moral_machine_like
 from psephos.protocol import Inputs, SimulatedNoise, Tally, release_tallies, run_batches, tally_places
 from psephos.protocol.moral_preferences import MoralPreferences, Parameters, Records
@@ -47,11 +61,11 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.moral_machine import stream_moral_machine
 from psephos.scenarios.moral_preferences.data.survey import Survey
 
-_RECORDS: Final = 10
-_WORKERS: Final = 2
+_RECORDS = 10
+_WORKERS = 2
 # Two workers are for two cores, so that no library may start threads of its own.
-_ONE_THREAD: Final = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-_ALGORITHMS: Final = {
+_ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+_ALGORITHMS = {
     "Algorithm 1 (VLCP)": ("VLCP", "laplace"),
     "Algorithm 2 (VLDP)": ("VLDP", "laplace"),
     "Algorithm 3 (RLDP)": ("RLDP", "functional"),
@@ -59,13 +73,13 @@ _ALGORITHMS: Final = {
 }
 
 
-def survey_scale(*, quick: bool) -> Iterator[Row]:
+def survey_scale(*, quick: bool) -> Rows:
     """Yield seconds, accuracy and memory of four algorithms from file to result, and the exponent of growth."""
     with tempfile.TemporaryDirectory() as folder:
-        yield from _measure([1_000, 10_000] if quick else [10_000, 100_000], pathlib.Path(folder))
+        yield from _measure([1_000, 10_000] if quick else [10_000, 100_000], Path(folder))
 
 
-def _measure(sizes: Sequence[int], folder: pathlib.Path, *, is_resumed: bool = False) -> Iterator[Row]:
+def _measure(sizes: Sequence[int], folder: Path, *, is_resumed: bool = False) -> Rows:
     found: dict[int, Used] = {}
     for voters in sorted(sizes):
         path = folder / f"responses-{voters}.csv"
@@ -79,8 +93,8 @@ def _measure(sizes: Sequence[int], folder: pathlib.Path, *, is_resumed: bool = F
             used = apart(survey, path, environment=_ONE_THREAD)
             if voters == min(sizes) and used.value["digest"] != apart(check, path).value["digest"]:
                 raise ValueError(f"{path}: workers must give what run_batches gives")
-            kept.write_text(json.dumps(used), encoding="ascii")
-        found[voters] = Used(*json.loads(kept.read_text(encoding="ascii")))
+            kept.write_text(json.dumps(used))
+        found[voters] = Used(*json.loads(kept.read_text()))
         yield from _rows(voters, found[voters].value, found[voters].seconds)
     pairs = list(itertools.pairwise(found)) if len(found) > 2 else []  # noqa: PLR2004  two sizes have one exponent
     for pair in [*pairs, list(found)] if len(found) > 1 else []:
@@ -94,7 +108,7 @@ def _measure(sizes: Sequence[int], folder: pathlib.Path, *, is_resumed: bool = F
         yield row(what, exponents[0], show="{:.2f}", note=note, target="≤ 1.1" if len(pair) == len(found) else "")
 
 
-def _rows(voters: int, found: Any, seconds: float) -> Iterator[Row]:
+def _rows(voters: int, found: Any, seconds: float) -> Rows:
     if (found["voters"], found["records"]) != (voters, voters * _RECORDS):
         raise ValueError(f"a file of {voters} voters has {found['voters']}, with {found['records']} records")
     what, show = f"{voters:,} voters with {_RECORDS} records of {len(FEATURES)} features", "{:,.1f} s"
@@ -135,7 +149,7 @@ def _work(start: int, records: Records) -> list[tuple[Tally, float]]:
 
 
 def _surveys(path: str, voters: int) -> contextlib.closing[Generator[Survey]]:
-    file = pathlib.Path(path)
+    file = Path(path)
     surveys = stream_moral_machine(file, folder=file.parent, batch_voters=voters, max_records=_RECORDS)
     return contextlib.closing(surveys)
 
@@ -145,7 +159,7 @@ def _digest(results: Sequence[Any]) -> str:
     return hashlib.sha256(b"".join(said)).hexdigest()
 
 
-def check(path: str) -> Callable[[], object]:
+def check(path: str) -> Run:
     """Return what takes a file to the results one batch after another, of another size, in this process."""
 
     def run() -> dict[str, str]:
@@ -159,7 +173,7 @@ def check(path: str) -> Callable[[], object]:
     return run
 
 
-def survey(path: str) -> Callable[[], object]:
+def survey(path: str) -> Run:
     """Return what takes a file to the results with workers."""
     return functools.partial(_survey, path)
 
@@ -231,7 +245,7 @@ def _main() -> None:
     asked = options(__doc__, voters=sizes, folder="", resume=False, record=False)
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(asked.folder or stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = Path(asked.folder or stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)
         for each in _measure(asked.voters, folder, is_resumed=asked.resume):
             print(f"{each.what}: {each.ours}", file=sys.stderr, flush=True)

@@ -1,50 +1,49 @@
 """TCP and TLS on the loopback interface: one connection full of small payloads, and whole sessions over many."""
 
-import functools
 import itertools
 import pathlib
 import resource
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
-from typing import Final
 
 import trio
-from harness import Row, turns
+from harness import Rows, turns
 from psephos.transports import Channel, TCPTransport, TLSTransport, Transport
 from psephos.transports.keys import Identity, make_identity
 from sessions import ANSWERS_OF_EACH, CrowdSession, Session, Transcript, Vote, run_raw
 
-_HOST: Final = "127.0.0.1"
-_READ_BYTES: Final = 1 << 16
-_HEADER_BYTES: Final = 4
-_BATCH: Final = 256  # as many as an agent lets wait for one peer
+_HOST = "127.0.0.1"
+_READ_BYTES = 1 << 16
+_HEADER_BYTES = 4
+_BATCH = 256  # as many as an agent lets wait for one peer
 _Wrap = Callable[[trio.SocketStream, int], trio.abc.Stream]
 
 
-def tcp(*, quick: bool) -> Iterator[Row]:
+def tcp(*, quick: bool) -> Rows:
     """Yield payloads a second on one connection, and the time of a whole session over many."""
     payload = Vote(10).transcript().ups[0][1]
     batches = [[payload] * _BATCH] * (100 if quick else 1_000)
-    ours, raw = (functools.partial(trio.run, time, batches) for time in (_time_our_connection, _time_raw_connection))
+    ours, raw = (partial(trio.run, time, batches) for time in (_time_our_connection, _time_raw_connection))
     yield turns(7, ours=ours, raw=raw).row(
         f"one TCP connection, reports of {len(payload)} bytes, {_BATCH} a write",
-        numbers=(_BATCH * len(batches),) * 2,
+        number=_BATCH * len(batches),
         show="{:,.0f} messages/s",
         target="≥ 0.4",
     )
     number = 200 if quick else 1_000
     vote, keys, transport = Vote(number), Keyring(number), TCPTransport()
     what = f"session over TCP, {number:,} partners in one process"
-    yield from _beside_frames(what, vote, 7, {"": (functools.partial(vote.run, transport), "≤ 1.4")})
+    yield from _beside_frames(what, vote, 7, {"": (partial(vote.run, transport), "≤ 1.4")})
     crowd = CrowdSession(number)
     what = f"truth discovery over TCP, {number:,} workers with {ANSWERS_OF_EACH} answers each in one process, events "
-    to_file = functools.partial(crowd.run_with_events, transport)
-    ours = {"to a file": (to_file, ""), "off": (functools.partial(crowd.run, transport), "≤ 1.8")}
+    to_file = partial(crowd.run_with_events, transport)
+    ours = {"to a file": (to_file, ""), "off": (partial(crowd.run, transport), "≤ 1.8")}
     yield from _beside_frames(what, crowd, 3, ours)
     what = f"session over TLS, {number:,} partners with a certificate each in one process"
-    over_tls = functools.partial(vote.run, _TLSOfEach(keys))
+    over_tls = partial(vote.run, _TLSOfEach(keys))
     yield from _beside_frames(what, vote, 3, {"": (over_tls, "≤ 1.1")}, *_raw_tls(keys))
 
 
@@ -116,7 +115,7 @@ def _beside_frames(
     ours: Mapping[str, tuple[Callable[[], object], str]],
     accepted: _Wrap = _bare,
     reached: _Wrap = _bare,
-) -> Iterator[Row]:
+) -> Rows:
     """Yield a row for each way to run a session, beside the raw exchange of its frames.
 
     Args:
@@ -130,7 +129,7 @@ def _beside_frames(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(2 * len(session.names) + 64, hard)), hard))
     frames = session.transcript().framed()
-    raw = functools.partial(run_raw, _streams, frames, accepted, reached)
+    raw = partial(run_raw, _streams, frames, accepted, reached)
     found = turns(times, raw=raw, **{name: run for name, (run, _) in ours.items()})
     for name, (_, target) in ours.items():
         yield found.row(f"{what}{name}", name, target=target)

@@ -57,7 +57,7 @@ def test_contestants_take_turns_and_their_ratio_is_the_median_over_the_turns() -
     assert order == ["ours", "raw"] * 3  # the first warms up
     times = Times({"ours": [1.0, 4.0, 2.0], "raw": [2.0, 2.0, 2.0]})
     assert times.row("seconds") == Row("seconds", "2.00 s", "2.00 s", "1.00")
-    rates = times.row("rate", numbers=(10, 10), show="{:g}/s", times="1/{:.1f}")
+    rates = times.row("rate", number=10, show="{:g}/s", times="1/{:.1f}")
     assert rates == Row("rate", "5/s", "5/s", "1/1.0")
     assert to_text([rates]).splitlines()[1].split() == ["rate", "5/s", "5/s", "1/1.0", NOTHING, NOTHING]
 
