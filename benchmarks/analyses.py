@@ -132,8 +132,16 @@ def audit(*, quick: bool) -> Rows:
             found = (audit_case(each, samples=samples, confidence=confidence) for each in (case, alone))
             exact, sampled = (((each and each.epsilon) or 0) / case.proven for each in found)
             what, ratio = f"audited/proven, {case.name}, {samples:,} outputs", exact and sampled / exact
-            more = {"note": " exact", "beside": " by outputs alone", "ratio": ratio, "target": "≥ 0.9 exact"}
-            yield row(what, exact, sampled, show="{:.3f}", **more)
+            yield row(
+                what,
+                exact,
+                sampled,
+                show="{:.3f}",
+                note=" exact",
+                beside=" by outputs alone",
+                ratio=ratio,
+                target="≥ 0.9 exact",
+            )
 
 
 def _without_laws(case: Case) -> list[Pair]:

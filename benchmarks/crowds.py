@@ -128,7 +128,9 @@ def _compare(folder: str, form: str, what: str) -> Rows:
                 yield Times(seconds).row(title, name, times="{:.3f}", note=note, beside=other, target=target)
                 if form == "codes" and name != "majority vote":
                     truth = np.load(f"{folder}/truth.npy")
-                    one, two = (float(np.mean(truth == found)) for found in (ours[name].labels_, theirs["labels"]))
+                    one, two = (
+                        float(np.equal(truth, found).mean()) for found in (ours[name].labels_, theirs["labels"])
+                    )
                     title = f"truths found by {name} in {what}, {beside}"
                     yield row(title, one, two, show="{:.3%}", times="{:.4f}", target="≥ 1")
     most = max(_added(apart(estimate, folder, form, name)) for name in _OURS if name != "majority vote")

@@ -52,8 +52,8 @@ class Case(NamedTuple):
 
     def protocol(self, number: int) -> PhasedProtocol[Any, Any]:
         """Return the protocol for so many parties."""
+        sizes = {"group_sizes": [number - number // 2, number // 2]} if self.kind is FairVoting else {}
         kind: Any = self.kind
-        sizes = {"group_sizes": [number - number // 2, number // 2]} if kind is FairVoting else {}
         return kind(msgspec.convert({**self.parameters, **sizes}, kind.parameters_type))
 
 
@@ -164,8 +164,11 @@ def growth(*, quick: bool) -> Rows:
 
 def _grow(name: str, sizes: Sequence[int]) -> dict[int, Used]:
     """Return what so many parties of a case take, of those sizes that are not too large; short runs are repeated."""
-    own = [size for size in sizes if size <= CASES[name].most]
-    return {size: apart(count, name, size, times=max(1, min(20, 20_000 // size))) for size in own}
+    return {
+        size: apart(count, name, size, times=max(1, min(20, 20_000 // size)))
+        for size in sizes
+        if size <= CASES[name].most
+    }
 
 
 def count(name: str, size: int) -> Callable[[], object]:

@@ -187,7 +187,7 @@ class Times:
             [count / took if count else scale * took for took in self.seconds[name]]
             for name, count in ((ours, number), (raw, of_raw or number))
         )
-        more.setdefault("ratio", statistics.median(map(operator.truediv, one, other)))
+        more.setdefault("ratio", statistics.median([own / its for own, its in zip(one, other, strict=True)]))
         return row(what, statistics.median(one), statistics.median(other), **more)
 
 
@@ -245,7 +245,6 @@ def apart(
     prepare: Callable[..., Run],
     *arguments: object,
     times: int = 1,
-    environment: Mapping[str, str] | None = None,
 ) -> Used:
     """Measure what a function of this folder returns, in a process of its own.
 
@@ -253,12 +252,11 @@ def apart(
         prepare: a file's function: of the arguments, each a whole number or a text, what is measured.
         arguments: its.
         times: how often it is run.
-        environment: that the process has beside ours.
     """
     words = (Path(inspect.getfile(prepare)).stem, prepare.__name__, times, *arguments)
     begin = perf_counter()
     command = [sys.executable, __file__, *map(str, words)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env={**os.environ, **(environment or {})})  # noqa: S603  this file, by this interpreter
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603  this file, by this interpreter
     return Used(*json.loads(done.stdout.splitlines()[-1]))._replace(whole=perf_counter() - begin)
 
 
@@ -371,15 +369,13 @@ def options(purpose: str | None, **defaults: Any) -> Any:
     """Return what the command line says: an option for each default; a flag is off, a list takes several."""
     parser = argparse.ArgumentParser(description=purpose, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
-        flag = f"--{name.replace('_', '-')}"
+        flag, several = f"--{name.replace('_', '-')}", "append" in dir(default)
         if default is False:
             parser.add_argument(flag, action="store_true")
         else:
-            kind = default[0] if isinstance(default, list) else default
-            several = "+" if isinstance(default, list) else None
-            parser.add_argument(
-                f"--{name}", type=type(kind), default=default, nargs=several, help=f"(default: {default})"
-            )
+            kind: Any = type(default[0] if several else default)
+            number = "+" if several else None
+            parser.add_argument(flag, type=kind, default=default, nargs=number, help=f"(default: {default})")
     return parser.parse_args()
 
 
@@ -394,7 +390,7 @@ def _main() -> None:
         value = run()
         seconds.append(perf_counter() - begun[0])
         cpu.append(process_time() - begun[1])
-    kept = value if isinstance(value, int | dict) else None
+    kept = value if type(value) in {int, dict} else None
     print(json.dumps([kept, statistics.median(seconds), min(cpu), before, memory()]))
 
 

@@ -27,12 +27,12 @@ epsilon = 1.0
 """
 
 
-def _start(folder: Path, *words: object, **more: Any) -> subprocess.Popen[bytes]:
+def _start(folder: Path, *words: object, **more: Any) -> subprocess.Popen[Any]:
     command = [sys.executable, "-m", "psephos.scenarios.cli", *map(str, words)]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, **more)  # noqa: S603  our own
 
 
-def _end(what: str, process: subprocess.Popen[bytes]) -> None:
+def _end(what: str, process: subprocess.Popen[Any]) -> None:
     """Wait for a process, and print what it took.
 
     Raises:
@@ -43,7 +43,7 @@ def _end(what: str, process: subprocess.Popen[bytes]) -> None:
     if process.returncode:
         raise RuntimeError(f"{what} ended with status {process.returncode}")
     seconds = usage.ru_utime + usage.ru_stime
-    print(f"{what}: {seconds:.1f} s of CPU, {usage.ru_maxrss / 1e3:,.0f} MB", flush=True)
+    print(f"{what}: {seconds:.1f} s of CPU, {usage.ru_maxrss / 1e3:,.0f} MB")
 
 
 def _write(path: Path, places: range, *, own: bool) -> None:

@@ -1,7 +1,7 @@
 """What an installation takes on a disk: a wheel of this tree in a fresh environment, part by part.
 
     python benchmarks/install_size.py                 # as `pip install psephos` leaves it
-    python benchmarks/install_size.py --extra opendp --extra pictures
+    python benchmarks/install_size.py --extras opendp,pictures
     python benchmarks/install_size.py --image          # without what the Dockerfile takes out again
 
 The sizes are of the disk's blocks, in MB as `du -m` counts them, with all compiled files, and without the empty
@@ -26,8 +26,7 @@ MOST_PACKED = 100.0
 
 def _main() -> None:
     """Build, install and weigh; print the total, and then the largest parts."""
-    asked = options(__doc__, extra=[""], image=False)
-    extras = list(filter(None, asked.extra))
+    asked = options(__doc__, extras="", image=False)
     with tempfile.TemporaryDirectory() as folder:
         # A wheel of a copy of this tree, without what an earlier build has left, and without folders that none holds.
         tree, place, file = Path(folder, "tree"), Path(folder, "venv"), Path(folder, "packed.tar.gz")
@@ -39,7 +38,7 @@ def _main() -> None:
         empty = _megabytes(place)
         (packages,) = place.glob("lib/python*/site-packages")
         before = set(packages.iterdir())
-        _run(place / "bin" / "pip", "install", "--quiet", f"{wheel}[{','.join(extras)}]" if extras else wheel)
+        _run(place / "bin" / "pip", "install", "--quiet", f"{wheel}[{asked.extras}]" if asked.extras else wheel)
         _run(place / "bin" / "psephos", "run", "consortium", "--out", Path(folder, "run"))
         own = set(packages.iterdir()) - before
         total = _megabytes(place) - empty
@@ -48,7 +47,7 @@ def _main() -> None:
             total = sum(map(_megabytes, own))
         parts = sorted(((_megabytes(part), packed([part], file), part.name) for part in own), reverse=True)
     of_all = sum(in_layer for _, in_layer, _ in parts)
-    print(f"psephos, with {', '.join(extras) or 'no extra'}: {total:.1f} MB, packed {of_all:.1f} MB")
+    print(f"psephos, with {asked.extras or 'no extra'}: {total:.1f} MB, packed {of_all:.1f} MB")
     for size, in_layer, name in parts[:8]:
         print(f"  {size:5.0f} MB, packed {in_layer:3.0f} MB  {name}")
     if asked.image and of_all > MOST_PACKED:

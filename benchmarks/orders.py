@@ -50,7 +50,7 @@ def kwiksort() -> None:
     print("society          m   voters   ε   KwikSort   mean scores   Kemeny")
     cases = itertools.product((False, True), (0.8, 0.95), (5, 10, 20), ((2_000, 1.0), (20_000, 1.0), (20_000, 3.0)))
     for is_split, dispersion, size, (number, epsilon) in cases:
-        sums = np.array([0, 0, 0 if size <= MAX_KEMENY else np.nan])
+        sums = np.array([0.0, 0.0, 0.0 if size <= MAX_KEMENY else np.nan])
         mechanism = SampledPair(epsilon, size)
         for _ in range(40):
             uniforms, center = generator.random((number, size - 1)), list(range(size))
@@ -66,8 +66,8 @@ def kwiksort() -> None:
             orders += [kemeny_orders(table)[0]] if size <= MAX_KEMENY else []
             sums[: len(orders)] += [_wrong(each, majorities) for each in orders]
         told = "   ".join(f"{own:8.2f}" for own in sums / 40)
-        name = f"{'two of ' if is_split else ''}φ = {dispersion:g}"
-        print(f"{name:15} {size:3} {number:8,} {epsilon:3g}   {told}", flush=True)
+        name = f"{'two of ' * is_split}φ = {dispersion:g}"
+        print(f"{name:15} {size:3} {number:8,} {epsilon:3g}   {told}")
 
 
 def _elections(size: int, epsilon: float, number: int = 2_000) -> list[float]:
@@ -99,7 +99,7 @@ def kemeny() -> None:
     print(f"m     ε{''.join(f'{name:>14}' for name in ('pairwise', 'exponential', 'flips') * 2)}")
     for size, epsilon in itertools.product((3, 4, 6), (0.2, 1.0, 4.0)):
         found = _elections(size, epsilon)
-        print(f"{size}   {epsilon:3g}{''.join(f'{own:14.1f}' for own in found)}", flush=True)
+        print(f"{size}   {epsilon:3g}{''.join(f'{own:14.1f}' for own in found)}")
 
 
 if __name__ == "__main__":

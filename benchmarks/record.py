@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 _CORE = ("startup", "memory", "tcp", "randomizers", "elections")
 """The topics whose rows stand on the page: what each user of a session, a draw or an election feels."""
-_COLUMNS = ("topic", *HEADERS, "day", "commit")
+_COLUMNS: tuple[str, ...] = ("topic", *HEADERS, "day", "commit")
 _Line = Mapping[str, str]
 
 
@@ -45,8 +45,8 @@ def keep(measured: Mapping[str, Sequence[Row]], topics: Sequence[str], docs: Pat
     core = [line for line in known if line["topic"] in _CORE]
     missed = [line for line in known if line["met"] == "no" and line not in core]
     asked = [line["met"] for line in known if line["met"] in {"yes", "no"}]
-    said = f"{asked.count('yes')} of {len(asked)} targets are met, each when it was last measured."
-    parts = [said, _table(core), *(["Missed targets of other rows:", _table(missed)] if missed else [])]
+    parts = [f"{asked.count('yes')} of {len(asked)} targets are met, each when it was last measured.", _table(core)]
+    parts += ["Missed targets of other rows:", _table(missed)] if missed else []
     rewrite_between_marks(docs / "performance.md", "\n\n".join(parts))
     shown = [line for line in reversed(core) if line["met"] in {"yes", "no"}]
     picture(docs / "performance.png", (9, 0.8 + 0.26 * len(shown)), lambda figure: _draw(figure, shown))

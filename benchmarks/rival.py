@@ -235,7 +235,7 @@ def flower() -> Answer:
     identity = _import("flwr.supercore.task_identity").TaskIdentity
     identity.run_id, identity.task_id, identity.node_id = 1, 1, 0
 
-    def parameters(row: list[int]) -> Any:
+    def parameters(row: Any) -> Any:
         return common.ndarrays_to_parameters([np.array(row, dtype=np.float64)])
 
     class Parties:

@@ -221,8 +221,7 @@ def _check() -> None:
             expected = run_batches(protocol, batches_of(protocol, table, range(0, size, batch)), noise=_NOISE)
             if (found.outcome, found.tallies) != (expected.outcome, expected.tallies):
                 raise RuntimeError(f"{name}, {size:,} parties: {_FRONTS} fronts count otherwise than one pass")
-            said = f"{_FRONTS} fronts, each of which counts twice, have the bits of one pass"
-            print(f"{name}, {size:,} parties: {said}", flush=True)
+            print(f"{name}, {size:,} parties: {_FRONTS} fronts, each of which counts twice, have the bits of one pass")
 
 
 def _main() -> None:

@@ -118,7 +118,7 @@ def _serve(there: Connection, number: int, session_id: str, keys: Keyring | None
     )
     (over_tls,) = SocketChannel.__subclasses__()
     kind = SocketChannel if keys is None else over_tls
-    receive, asked, first = kind.receive, collections.defaultdict(list), dict[Any, bytes]()
+    receive, asked, first = kind.receive, collections.defaultdict[Any, list[float]](list), dict[Any, bytes]()
 
     async def noted(channel: SocketChannel) -> list[bytes]:
         asked[channel].append(monotonic())

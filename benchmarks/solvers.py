@@ -65,10 +65,12 @@ def _compare(pool: Executor, differences: FloatArray, num_theirs: int, target: s
         return seconds
 
     times = turns(3, **{side: partial(run, side) for side in sides})
-    what = f"probit over the ℓ₁ ball, {records} records of {features} features a voter, {_PROCESSES} processes, "
+    what = (
+        f"probit over the ℓ₁ ball, {records} records of {features} features a voter, {_PROCESSES} processes, "
+        f"beside SLSQP (ftol {ftol:g})"
+    )
     note, beside = (f" ({shares[side]:.1%} within 1e-6)" for side in sides)
-    more = {"show": _RATE, "times": "{:.1f}", "note": note, "beside": beside, "target": target}
-    return times.row(f"{what}beside SLSQP (ftol {ftol:g})", number=ours, of_raw=num_theirs, **more)
+    return times.row(what, number=ours, of_raw=num_theirs, show=_RATE, note=note, beside=beside, target=target)
 
 
 def _gaps_of(fit: _Fit, differences: FloatArray) -> FloatArray:

@@ -34,6 +34,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any
+from unittest import mock
 
 import msgspec
 import numpy as np
@@ -62,7 +63,6 @@ from psephos.scenarios.moral_preferences.data.moral_machine import stream_moral_
 from psephos.scenarios.moral_preferences.data.survey import Survey
 
 _RECORDS = 10
-_WORKERS = 2
 # Two workers are for two cores, so that no library may start threads of its own.
 _ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 _ALGORITHMS = {
@@ -90,7 +90,8 @@ def _measure(sizes: Sequence[int], folder: Path, *, is_resumed: bool = False) ->
                 part = path.with_suffix(".part")
                 write_moral_machine_like(part, voters=voters, records=_RECORDS, seed=1)
                 part.rename(path)
-            used = apart(survey, path, environment=_ONE_THREAD)
+            with mock.patch.dict(os.environ, _ONE_THREAD):
+                used = apart(survey, path)
             if voters == min(sizes) and used.value["digest"] != apart(check, path).value["digest"]:
                 raise ValueError(f"{path}: workers must give what run_batches gives")
             kept.write_text(json.dumps(used))
@@ -102,8 +103,10 @@ def _measure(sizes: Sequence[int], folder: Path, *, is_resumed: bool = False) ->
             float(np.polyfit(np.log(pair), np.log(seconds), 1)[0])
             for seconds in ([found[each].value["cpu"] for each in pair], [found[each].seconds for each in pair])
         ]
-        what = "moral preferences by four algorithms, exponent of growth of the CPU's seconds"
-        what = f"{what}, {pair[0]:,} to {pair[-1]:,} voters"
+        what = (
+            "moral preferences by four algorithms, exponent of growth of the CPU's seconds, "
+            f"{pair[0]:,} to {pair[-1]:,} voters"
+        )
         note = f" (on the clock {exponents[1]:.2f})"
         yield row(what, exponents[0], show="{:.2f}", note=note, target="≤ 1.1" if len(pair) == len(found) else "")
 
@@ -118,8 +121,8 @@ def _rows(voters: int, found: Any, seconds: float) -> Rows:
     for name, took, preferences in zip(_ALGORITHMS, found["seconds"], found["preferences"], strict=True):
         note = f" of CPU (accuracy {agreement_of(preferences, found['fits']) or math.nan:.5f})"
         yield row(f"of that, {name}, {what}", took, show=show, note=note)
-    megabytes = found["peak"] / MEGABYTE
-    yield row(f"memory of all processes, {what}", megabytes, show="{:,.0f} MB", target="≤ 2000 MB")
+    what = f"memory of all processes, {what}"
+    yield row(what, found["peak"] / MEGABYTE, show="{:,.0f} MB", target="≤ 2000 MB")
 
 
 @functools.cache
@@ -180,9 +183,9 @@ def survey(path: str) -> Run:
 
 def _survey(path: str) -> dict[str, object]:
     merged, seconds = [Merged() for _ in _ALGORITHMS], np.zeros(len(_ALGORITHMS))
-    waiting, voters, records, next_line = 0.0, 0, 0, perf_counter()
+    waiting, voters, records = 0.0, 0, 0
     pending: set[concurrent.futures.Future[list[tuple[Tally, float]]]] = set()
-    pool = concurrent.futures.ProcessPoolExecutor(_WORKERS, mp_context=multiprocessing.get_context("spawn"))
+    pool = concurrent.futures.ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
     # What a batch's 299 noisy coefficients a voter need stays small, and what goes to a worker at a time does.
     with pool, _surveys(path, 2_000) as surveys:
         is_read = False
@@ -195,15 +198,14 @@ def _survey(path: str) -> dict[str, object]:
             else:
                 pending.add(pool.submit(_work, voters, batch.records))
                 voters, records = voters + len(batch.voters), records + batch.reading.num_records
-            while len(pending) > (0 if is_read else 3 * _WORKERS):  # what more are read would wait in memory
+            while len(pending) > (0 if is_read else 6):  # what more are read would wait in memory
                 done, pending = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
                     for whole, (part, _) in zip(merged, future.result(), strict=True):
                         whole.add(part)
                     seconds += [took for _, took in future.result()]
-            if perf_counter() >= next_line:
+            if not voters % 100_000:
                 print(f"{voters:,} voters read, {len(pending)} batches under way", file=sys.stderr, flush=True)
-                next_line += 10
         processes = [os.getpid(), *(int(child.pid or 0) for child in multiprocessing.active_children())]
         peak = sum(memory(process=process) for process in processes)
     tallies = [whole.all() for whole in merged]

@@ -26,8 +26,11 @@ def tcp(*, quick: bool) -> Rows:
     """Yield payloads a second on one connection, and the time of a whole session over many."""
     payload = Vote(10).transcript().ups[0][1]
     batches = [[payload] * _BATCH] * (100 if quick else 1_000)
-    ours, raw = (partial(trio.run, time, batches) for time in (_time_our_connection, _time_raw_connection))
-    yield turns(7, ours=ours, raw=raw).row(
+    yield turns(
+        7,
+        ours=lambda: trio.run(_time_our_connection, batches),
+        raw=lambda: trio.run(_time_raw_connection, batches),
+    ).row(
         f"one TCP connection, reports of {len(payload)} bytes, {_BATCH} a write",
         number=_BATCH * len(batches),
         show="{:,.0f} messages/s",

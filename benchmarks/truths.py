@@ -86,6 +86,10 @@ _BASELINES = ("auto", "majority", "truth_discovery", "crh", "accu", "minimax_ent
 _MOST_SECONDS = 120
 
 
+def _share(found: Any, truth: Any) -> float:
+    return float(np.equal(found, truth).mean())
+
+
 def _reports(
     name: str, layout: Layout, noise: Noise, seed: Any, trials: int, *, session: int
 ) -> Iterator[tuple[Answers, IntArray]]:
@@ -119,7 +123,7 @@ def _laws(folder: str, trials: int) -> Iterator[str]:
         for law, noise, one_answer in _noises(layout):
             known = known_noise(noise, layout.parameters.sizes)
             shares = [
-                [np.mean(infer(reports, known).truths[layout.is_gold] == truth) for infer in _ESTIMATORS.values()]
+                [_share(infer(reports, known).truths[layout.is_gold], truth) for infer in _ESTIMATORS.values()]
                 for reports, truth in _reports(crowd, layout, noise, _SEED, trials, session=_SEED)
             ]
             flips = float(np.mean(noise.flip_probabilities))
@@ -162,11 +166,11 @@ def _cells(folder: Path, *, glad: bool) -> Iterator[dict[str, Any]]:
             for estimator in _BASELINES:
                 own = msgspec.structs.replace(parameters, estimator=estimator)
                 _, found = find_truths(reports, parameters=own, noise=noise)
-                cell[estimator] = round(float(np.mean(found.truths[layout.is_gold] == truth)), 4)
+                cell[estimator] = round(_share(found.truths[layout.is_gold], truth), 4)
             cell["glad"] = ""
             if glad and (mechanism, epsilon) == ("one_layer", 2.0):
                 cell["glad"] = _glad(reports, layout, truth)
-            print(cell, flush=True)
+            print(cell)
             yield cell
 
 
@@ -183,7 +187,7 @@ def _glad(reports: Answers, layout: Layout, truth: IntArray) -> object:
         return str(error)
     truths = np.full(reports.num_tasks, -1)
     truths[np.unique(reports.tasks)] = answer["labels"]
-    return round(float(np.mean(truths[layout.is_gold] == truth)), 4)
+    return round(_share(truths[layout.is_gold], truth), 4)
 
 
 def _rounds(folder: str) -> None:
@@ -203,11 +207,10 @@ def _rounds(folder: str) -> None:
         for kind in (DawidSkene, OneCoinDawidSkene):
             theirs = _crowd_kit(codes, kind.__name__)
             fits = [kind().fit(codes), kind(rounds=theirs["rounds"]).fit(codes)]
-            shares = [float(np.mean(fit.labels_[np.unique(codes[0])] == theirs["labels"])) for fit in fits]
+            shares = [_share(fit.labels_[np.unique(codes[0])], theirs["labels"]) for fit in fits]
             own = len(fits[0].loss_history_)
             cells.append((*shares, abs(own - theirs["rounds"])))
-            told = f"{theirs['rounds']} | {own} | {shares[0]:.4f} | {shares[1]:.4f}"
-            print(f"| {title} | {kind.__name__} | {told} |", flush=True)
+            print(f"| {title} | {kind.__name__} | {theirs['rounds']} | {own} | {shares[0]:.4f} | {shares[1]:.4f} |")
     alone, as_many, rounds = zip(*cells, strict=True)
     print(f"\nThe least share is {min(alone):.4f}, by {max(rounds)} rounds at most; with rounds= {min(as_many):.4f}.")
 
