@@ -373,7 +373,7 @@ def options(purpose: str | None, **defaults: Any) -> Any:
         if default is False:
             parser.add_argument(flag, action="store_true")
         else:
-            kind: Any = type(default[0] if several else default)
+            kind = (default[0] if several else default).__class__
             number = "+" if several else None
             parser.add_argument(flag, type=kind, default=default, nargs=number, help=f"(default: {default})")
     return parser.parse_args()
