@@ -157,7 +157,7 @@ def denial_of_service(*, quick: bool) -> Rows:
 
 def journals(*, quick: bool) -> Rows:
     """Yield group commits of a server, a client's writes, and the recovery of many reports."""
-    times, number = (30, 10_000) if quick else (200, 100_000)
+    times, number = (10, 10_000) if quick else (200, 100_000)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for size in (1, 16, 256):
