@@ -27,7 +27,7 @@ from psephos.scenarios.experiments.measured import Cell
 from psephos.scenarios.experiments.trials import prepare
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
-from psephos.scenarios.truth_discovery.paper import crowds, runs
+from psephos.scenarios.truth_discovery.paper import runs
 
 _BLOCKS = (
     ("DPWeVote printed, 100 partners", "consortium partners.count=100 variant=printed", 0, "≥ 80 ×"),
@@ -63,12 +63,12 @@ def paper(*, quick: bool) -> Rows:
     yield row(what, seconds, show="{:.1f} s", target="≤ 10 s")
     what = f"truth discovery's Table 3, {of_crowds} trials a cell"
     path = pathlib.Path(os.environ.get(DATA_VARIABLE, ""))
-    if (path / crowds.DUCHENNE).is_dir():
-        layouts = crowds.Cells({crowds.DUCHENNE: Layout.of(load_crowd(crowds.DUCHENNE, path))}, seed=1)
-        seconds = timed(lambda: list(runs.published_table(layouts, crowds.DUCHENNE, trials=of_crowds)))
+    if (path / runs.DUCHENNE).is_dir():
+        layouts = runs.Cells({runs.DUCHENNE: Layout.of(load_crowd(runs.DUCHENNE, path))}, seed=1)
+        seconds = timed(lambda: list(runs.published_table(layouts, runs.DUCHENNE, trials=of_crowds)))
         yield row(what, seconds, show="{:.1f} s", target="≤ 60 s")
     else:
-        yield skipped(what, f"the folder that {DATA_VARIABLE} names has no {crowds.DUCHENNE}")
+        yield skipped(what, f"the folder that {DATA_VARIABLE} names has no {runs.DUCHENNE}")
     for number in (3, 5) if quick else (3, 5, 10):
         halves = [Fraction(weight, 2) for weight in range(-number, number + 1) if weight]
         yield row(f"optimal mechanism, {number} weights", timed(partial(optimal, halves, epsilon=1.0)))

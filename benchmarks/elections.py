@@ -24,8 +24,7 @@ from psephos.protocol.randomness import philox_rows
 from psephos.scenarios.fair_voting.data import MallowsGroup, Profile, Society, make_profile
 from psephos.scenarios.fair_voting.data.mallows import draw_mallows, mallows_probabilities
 from psephos.scenarios.fair_voting.data.plackett_luce import draw_plackett_luce, plackett_luce_probabilities
-from psephos.scenarios.fair_voting.paper.cells import electorate
-from psephos.scenarios.fair_voting.paper.electorates import FITTED, SIZES
+from psephos.scenarios.fair_voting.paper.cells import FITTED, SIZES, electorate
 from psephos.scenarios.fair_voting.paper.runs import table_1
 
 _VOTERS = 4_000

@@ -57,8 +57,7 @@ from psephos.scenarios.tables import Table, markdown_of
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.estimators import DawidSkene, OneCoinDawidSkene
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
-from psephos.scenarios.truth_discovery.paper.crowds import load_layouts, noise_at
-from psephos.scenarios.truth_discovery.paper.runs import GRIDS
+from psephos.scenarios.truth_discovery.paper.runs import GRIDS, load_layouts, noise_at
 from rival import save_codes
 
 _SEED = 20180819
@@ -119,7 +118,7 @@ def _noises(layout: Layout) -> Iterator[tuple[str, Noise, float]]:
 def _laws(folder: str, trials: int) -> Iterator[str]:
     """Yield the table of means over all crowds, and that of each crowd."""
     cells: dict[str, dict[str, Any]] = {}
-    for crowd, layout in load_layouts(folder, GRIDS.compared)[0].items():
+    for crowd, layout in load_layouts(folder, GRIDS["compared"])[0].items():
         for law, noise, one_answer in _noises(layout):
             known = known_noise(noise, layout.parameters.sizes)
             shares = [
@@ -195,7 +194,7 @@ def _rounds(folder: str) -> None:
     print("| crowd | estimator | rounds, crowd-kit | rounds, ours | same truths | same truths, rounds= |")
     print("| :--- | :--- | ---: | ---: | ---: | ---: |")
     cells: list[Any] = []
-    cases = itertools.product(load_layouts(folder, GRIDS.compared)[0].items(), (None, 2.0, 1.0, 0.5))
+    cases = itertools.product(load_layouts(folder, GRIDS["compared"])[0].items(), (None, 2.0, 1.0, 0.5))
     for (crowd, layout), epsilon in cases:
         answers, title = layout.crowd.answers, f"{crowd}, as answered"
         labels = answers.labels
