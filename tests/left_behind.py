@@ -142,7 +142,7 @@ def _of_result(
         return
     proven = math.inf if about["proven"] is None else about["proven"]
     if _differ(stated["proven"], proven) or stated["relation"] != about["relation"]:
-        yield f"result.json has ε = {stated['proven']}, and run.json {about['proven']}"
+        yield f"result.json has ε = {stated['proven']}, and run.json {proven}"
     replaced = about["prices"]["replaced"]
     if _differ(stated["certainty"], _certainty(math.inf if replaced is None else replaced)):
         yield f"result.json has a certainty of {stated['certainty']} at ε = {replaced}"
