@@ -363,6 +363,17 @@ def test_parties_are_known_by_their_certificates_and_who_has_reported_two_weight
         game.read_kept(folder, "first", "other")
 
 
+def test_of_parties_who_share_a_certificate_now_each_is_known_by_its_name(game: Game) -> None:
+    game.hold("first")
+    folder, first = game.draw_up("second"), game.folder / "first"
+    side = resolve_served(load_scenario(game.scenario, GAME), roster=folder)
+    assert side.fingerprints is not None
+    own, another, _ = side.fingerprints
+    hosted = msgspec.structs.replace(side, fingerprints=(own, another, own))
+    by_name = read_kept(side, [first], kind=SessionKind.DEPLOYMENT)
+    assert read_kept(hosted, [first], kind=SessionKind.DEPLOYMENT) == by_name
+
+
 @pytest.mark.parametrize("paid", [(False, False), (True, False), (True, True)])
 def test_two_sessions_at_once_keep_one_report(tmp_path: Path, paid: tuple[bool, bool]) -> None:
     """Whichever of them pays: both would have drawn."""
