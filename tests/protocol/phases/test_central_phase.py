@@ -337,6 +337,32 @@ def test_a_value_that_the_phase_refuses_ends_its_senders_row_alone() -> None:
     assert wire.result.outcome == Counts(3, tuple(noisy))
 
 
+class Torn(Totals):
+    """Its code fails over a report from some moment on, and quotes it."""
+
+    is_torn = False
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        super().check_report(report, public)
+        if self.is_torn:
+            raise KeyError(f"nothing for {tuple(report)}")
+
+
+def test_what_code_says_that_fails_over_a_report_is_told_to_nobody() -> None:
+    torn = Torn()
+    wire = session_of(Census(torn), inputs_of([3, -2])).wire()
+    wire.start()
+    wire.feed_server("p0", wire.up["p0"].popleft())
+    while wire.down["p0"]:
+        wire.feed_client("p0", wire.down["p0"].popleft())
+    torn.is_torn = True
+    wire.run()
+    wire.check_end()
+    told = [str(wire.drops["p0"]), str(wire.failure), str(wire.failures["p0"])]
+    assert all("KeyError: what it says is left out" in each for each in told[:2])
+    assert not [each for each in told if "nothing for" in each]
+
+
 # Batches
 
 
