@@ -50,7 +50,7 @@ class Background(NamedTuple):
 class Ending(NamedTuple):
     """What a session publishes of its phases, and in the end.
 
-    Attributes:
+    Args:
         outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
         release: what was released at the end; None where the coalition heard no release.
     """
