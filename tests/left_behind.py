@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 FILES: Final = ("run.json", "result.json", "ledger.jsonl", "events.jsonl", "losses.csv")
 """What is held against each other."""
@@ -36,8 +36,8 @@ def fault_of(folder: Path) -> str:
 
 def _json(path: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError):
-        read = json.loads(path.read_bytes())
-        return read if isinstance(read, dict) else {}
+        read: Any = json.loads(path.read_bytes())
+        return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
     return {}
 
 
@@ -73,7 +73,7 @@ def _certainty(epsilon: float) -> float:
 
 def _of_facts(run: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a run says of its session that its own phases do not."""
-    about = run.get("about") or {}
+    about: dict[str, Any] = run.get("about") or {}
     if not about.get("prices") or "votes" in run:
         return
     losses = [loss for phase in about["phases"] for loss in phase["losses"]]
@@ -120,7 +120,7 @@ def _of_server(
     losses: Sequence[Mapping[str, Any]] | None,
 ) -> Iterator[str]:
     """Yield what a server's folder has of who takes part where that is private."""
-    about = run.get("about") or {}
+    about: dict[str, Any] = run.get("about") or {}
     hidden = {phase["name"] for phase in about.get("phases", ()) if phase["hides_participation"]}
     if shown := hidden & (result.get("received") or {}).keys():
         yield f"result.json counts who took part in {shown}"
@@ -137,7 +137,9 @@ def _of_result(
     run: Mapping[str, Any], result: Mapping[str, Any], losses: Sequence[dict[str, Any]] | None
 ) -> Iterator[str]:
     """Yield what a result says of its price that its session's facts or its ledger do not."""
-    stated, about = (result.get("privacy") or {}).get("person"), run.get("about") or {}
+    about: dict[str, Any] = run.get("about") or {}
+    privacy: dict[str, Any] = result.get("privacy") or {}
+    stated = privacy.get("person")
     if stated is None or not about.get("prices") or "votes" in run:
         return
     proven = math.inf if about["proven"] is None else about["proven"]

@@ -128,18 +128,18 @@ def watch() -> None:
     _before(Joining, "__init__", lambda _, named: _keep_entries(named["entries"], named.get("choices", {})))
     _before(RunFolder, "__init__", lambda given, _: _folders.setdefault(given[1].absolute()))
     _before(JournalFile, "__init__", lambda given, _: _journals.setdefault(given[1]))
-    _around(RunFolder, "_open", lambda folder, name: folder.path / name)
-    _around(run_folder, "open_event_log", lambda path: path)
+    _around(RunFolder, "_open", lambda given: given[0].path / given[1])
+    _around(run_folder, "open_event_log", lambda given: given[0])
 
 
-def _around(owner: Any, name: str, path_of: Callable[..., Path]) -> None:
+def _around(owner: Any, name: str, path_of: Callable[[tuple[Any, ...]], Path]) -> None:
     """Note when a file was written that is open in a block."""
     right = getattr(owner, name)
 
     @functools.wraps(right)
     @contextlib.contextmanager
     def noting(*args: Any, **given: Any) -> Generator[Any]:
-        path = path_of(*args).absolute()
+        path = path_of(args).absolute()
         try:
             with right(*args, **given) as opened:
                 yield opened

@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import left_behind
 import pytest
@@ -46,8 +46,10 @@ def changes_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
     """Yield where positive numbers stand in what JSON has."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return
-    if isinstance(value, dict | list):
-        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+    if isinstance(value, list):
+        value = dict(enumerate(cast("list[Any]", value)))
+    if isinstance(value, dict):
+        for key, each in cast("dict[Any, Any]", value).items():
             yield from changes_of(each, (*path, key))
     elif value > 0:
         yield path
@@ -135,7 +137,7 @@ def test_each_statement_of_a_series_is_held_against_its_votes(tmp_path: Path) ->
 def test_a_server_that_counts_who_takes_part_in_private_is_found(
     tmp_path: Path, name: str, content: dict[str, Any], said: str
 ) -> None:
-    about = {"phases": [{"name": "rankings", "hides_participation": True, "losses": []}]}
+    about: dict[str, Any] = {"phases": [{"name": "rankings", "hides_participation": True, "losses": []}]}
     (tmp_path / "run.json").write_text(json.dumps({"about": about}), encoding="utf-8")
     assert left_behind.fault_of(tmp_path) == ""
     before = {"about": about} if name == "run.json" else {}

@@ -183,8 +183,9 @@ def _kind_of(own: Any, limits: Sequence[Any]) -> Any:
     """Return the type of what can stand in place of a value: one of some words, or a number between limits."""
     annotated, literal = cast("Any", Annotated), cast("Any", Literal)
     if isinstance(own, list):
-        kind = _kind_of(next(iter(cast("list[Any]", own)), ""), limits)
-        return annotated[Sequence[kind], msgspec.Meta(min_length=min(len(own), 1))]
+        items = cast("list[Any]", own)
+        kind = _kind_of(next(iter(items), ""), limits)
+        return annotated[Sequence[kind], msgspec.Meta(min_length=min(len(items), 1))]
     if isinstance(own, str):
         return literal[*limits] if limits else str
     return annotated[type(own), msgspec.Meta(**dict(zip(("ge", "le"), limits, strict=False)))]

@@ -248,8 +248,9 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
     sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote, profile)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
-    given = {"num_alternatives": case["alternatives"], "level": vote.parameters.level}
-    confirming, found = Confirming(noise, objective, sizes, **given), list[NDArray[np.bool_]]()
+    size, level = case["alternatives"], vote.parameters.level
+    confirming = Confirming(noise, objective, sizes, num_alternatives=size, level=level)
+    found: list[NDArray[np.bool_]] = []
     for start in range(0, sessions, most):
         estimates = estimates_of(vote, profile, min(most, sessions - start), generator)
         winners = merits_of(estimates, objective, sizes).argmax(axis=1)
@@ -257,7 +258,7 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
         suspects = estimates[wrong]
         wrong[wrong] = confirming.are_confirmed(suspects, winners[wrong], suspects.__getitem__)
         found.append(wrong)
-    return Held(np.full(sessions, vote.parameters.level), np.concatenate(found).astype(np.float64))
+    return Held(np.full(sessions, level), np.concatenate(found).astype(np.float64))
 
 
 def _hold_pairs(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:

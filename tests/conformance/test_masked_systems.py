@@ -15,6 +15,7 @@ from psephos.protocol.dpwevote import Parameters as Votes
 from psephos.protocol.dpwevote.central import CentralVariant
 from psephos.protocol.fair_voting import FairVoting
 from psephos.protocol.fair_voting import Parameters as Fair
+from psephos.protocol.fair_voting.phases import MaskedRankings
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.moral_preferences import Parameters as Moral
 from psephos.protocol.phases import Inputs
@@ -95,7 +96,8 @@ def _errors_of(protocol: PhasedProtocol[Any, Any], outcome: Any) -> list[tuple[f
         step = float(variant.central_sums.step)
         return [(each.margin.standard_error / step, 1) for each in outcome.candidates]
     if isinstance(protocol, FairVoting):
-        step = protocol.phase.scoring.step  # pyright: ignore[reportAttributeAccessIssue]  of the masked one
+        assert isinstance(protocol.phase, MaskedRankings)
+        step = protocol.phase.scoring.step
         told = [each.utilities for each in outcome.alternatives]
         sizes = protocol.parameters.group_sizes
         return [(own.standard_error * n / step, 1) for row in told for own, n in zip(row, sizes, strict=True)]
@@ -128,7 +130,7 @@ _ERRORS: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]]
         {"weight": [1, 2, 5, 1, 2, 5, 1], "a": [1, 0, 1, 0, 1, 0, 1]},
     ),
     "elections": (
-        FairVoting(Fair(**_FAIR | {"group_sizes": (4, 3)})),
+        FairVoting(Fair(**_FAIR | dict[str, Any](group_sizes=(4, 3)))),
         {"group": ["left", "right"] * 3 + ["left"], "ranking": ["a>b>c", "c>b>a", "b>a>c"] * 2 + ["a>c>b"]},
     ),
     "preferences": (_moral(Paradigm.VLMP, "laplace"), {"records": [_SAME] * _N}),
@@ -139,10 +141,11 @@ _ERRORS: Final[Mapping[str, tuple[PhasedProtocol[Any, Any], Mapping[str, Any]]]]
 }
 
 
-@pytest.mark.parametrize("name", _ERRORS)
-def test_a_stated_error_is_that_of_all_shares_in_the_sum_by_their_exact_law(name: str) -> None:
+@pytest.mark.parametrize(("protocol", "table"), _ERRORS.values(), ids=_ERRORS)
+def test_a_stated_error_is_that_of_all_shares_in_the_sum_by_their_exact_law(
+    protocol: PhasedProtocol[Any, Any], table: Mapping[str, Any]
+) -> None:
     """Of which there are more than are planned; and of as many as are planned, where nobody else comes."""
-    protocol, table = _ERRORS[name]
     masked = protocol.masked_phase
     assert masked is not None
     inputs = protocol.encode(table)

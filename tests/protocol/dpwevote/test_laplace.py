@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -465,12 +465,14 @@ def test_noise_of_some_partners_of_one_public_weight_reaches_its_reach_no_more_o
     vote = make_vote(weights=(1.0, 3.0), epsilon=2.0, public_weights=True, level=level)
     variant, grids = variant_of(vote), LaplaceGrids(vote.parameters)
     noise, law = law_of(grids.opinion, scales=25)
-    sums, masses = noise, law
+    sums: FloatArray = noise
+    masses: FloatArray = law
     for number in (1, 2, 3):
         for weight, numbers in ((1, [number, 0]), (3, [0, number])):
             reach = variant.reach(numbers) / (weight * grids.opinion_step)
             assert float(masses[sums >= reach].sum()) <= level < float(masses[sums >= 0.9 * reach].sum())
-        sums, masses = np.arange(sums[0] + noise[0], sums[-1] + noise[-1] + 1), scipy.signal.fftconvolve(masses, law)
+        sums = np.arange(float(sums[0] + noise[0]), float(sums[-1] + noise[-1] + 1))
+        masses = cast("FloatArray", scipy.signal.fftconvolve(masses, law))
 
 
 def test_who_reports_a_weight_alone_adds_the_noise_of_its_share_of_the_quota() -> None:

@@ -39,6 +39,10 @@ def exact_loss(scale: float, shape: Fraction, distance: int) -> Decimal:
         return (near / far).ln()
 
 
+def loss_of(scale: float, planned: int, honest: int, distance: int) -> Decimal:
+    return Decimal(shared_laplace_loss(scale=scale, sensitivity=distance, planned=planned, honest=honest, width=1))
+
+
 @pytest.mark.parametrize("scale", [0.3, 1.0, 2.75])
 def test_a_loss_is_never_below_the_exact_one_at_whatever_distance(scale: float) -> None:
     """Up to a hundred scales it is so by rounding alone, and beyond by what is added up in steps."""
@@ -46,8 +50,7 @@ def test_a_loss_is_never_below_the_exact_one_at_whatever_distance(scale: float) 
     distances = sorted({1, 2, 7, far - 1, far, far + 1, far + far // 2, 2 * far - 1, 2 * far, 3 * far + 5})
     for (honest, planned), distance in itertools.product(SHAPES, filter(None, distances)):
         exact = exact_loss(scale, Fraction(honest, planned), distance)
-        given = {"scale": scale, "planned": planned, "honest": honest, "width": 1}
-        stated = Decimal(shared_laplace_loss(sensitivity=distance, **given))
+        stated = loss_of(scale, planned, honest, distance)
         assert stated >= exact, (honest, planned, distance)
         assert stated <= exact + Decimal("1e-8") or distance > far
 
@@ -58,5 +61,4 @@ def test_roundings_never_bring_a_loss_below_the_exact_one() -> None:
         scale, (honest, planned) = 0.5 + (number % 40) ** 2 / 7 + number / 97, SHAPES[number % len(SHAPES)]
         for distance in (1, 3):
             exact = exact_loss(scale, Fraction(honest, planned), distance)
-            given = {"scale": scale, "planned": planned, "honest": honest, "width": 1}
-            assert Decimal(shared_laplace_loss(sensitivity=distance, **given)) >= exact, scale
+            assert loss_of(scale, planned, honest, distance) >= exact, scale

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_a_ledger_is_refuted_by_whatever_exact_evidence_passes_it(
     monkeypatch.setattr(Attack, "posteriors", posteriors)
     monkeypatch.setattr(coalition_module, "try_coalition", tried)
     for is_exact in (True, False):
-        monkeypatch.setattr(Attack, "is_exact", lambda *_given, is_exact=is_exact, **_more: is_exact)
+        monkeypatch.setattr(Attack, "is_exact", mock.Mock(return_value=is_exact))
         (lesson,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").lessons
         told = " ".join(lesson.sentences)
         assert lesson.refutes_ledger is (is_exact and whose != "nobody's")

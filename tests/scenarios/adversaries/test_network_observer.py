@@ -1,7 +1,7 @@
 """The network observer: sizes as sent tell nothing, in every protocol; sizes that follow numbers would."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,11 @@ def test_sizes_as_sent_are_those_of_what_is_written_and_not_of_what_should_be(
     as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
     assert as_sent.information == pytest.approx(0, abs=1e-9)
     assert as_needed.information > 0.1
-    monkeypatch.setattr(RowCodec, "encode", lambda _, row: msgspec.msgpack.encode(tuple(row)))
+
+    def encode(_: RowCodec, row: Sequence[int]) -> bytes:
+        return msgspec.msgpack.encode(tuple(row))
+
+    monkeypatch.setattr(RowCodec, "encode", encode)
     as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
     assert as_sent == as_needed
 

@@ -5,6 +5,7 @@ are asked for.
 """
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -107,7 +108,7 @@ def cases() -> Iterator[tuple[str, Case]]:
     for (name, own), (other, its) in itertools.product(pairs.items(), checks.items()):
         if own or its:
             case = case_of(*own, claimed=2.0, proven=2.0)
-            yield f"{name}, {other}", dataclasses.replace(case, law_checks=lambda its=its: its)
+            yield f"{name}, {other}", dataclasses.replace(case, law_checks=functools.partial(list[LawCheck], its))
 
 
 CASES = dict(cases())

@@ -386,8 +386,8 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path, paid: tuple[bool, 
         return Drawn(step=0, request=encoded[0], report=encoded[1], entries=tuple(entries), kept=kept)
 
     epsilon, relation, model = 0.5, NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL
-    how = {"mechanism": "k-RR", "event": RandomizedResponse(epsilon, 3), "unit": "weight", "claimed": epsilon}
-    loss = PrivacyLoss(**how, relation=relation, model=model)
+    event = RandomizedResponse(epsilon, 3)
+    loss = PrivacyLoss(mechanism="k-RR", event=event, unit="weight", claimed=epsilon, relation=relation, model=model)
     charged = [LedgerEntry.of(loss, person="ann", session="vote", phase="weights")]
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)

@@ -48,7 +48,7 @@ _SHOWN: Final = {
 """Fields of such a name that anybody may read, each with why."""
 
 
-def private_fields() -> Iterator[tuple[type, str]]:
+def private_fields() -> Iterator[tuple[type[Any], str]]:
     for found in pkgutil.walk_packages(psephos.__path__, "psephos."):
         if found.name.startswith(_ROOMS):
             for kind in vars(importlib.import_module(found.name)).values():
@@ -57,7 +57,7 @@ def private_fields() -> Iterator[tuple[type, str]]:
                     yield from ((kind, name) for name in names if name in _PRIVATE)
 
 
-def is_hidden(kind: type, name: str) -> bool:
+def is_hidden(kind: type[Any], name: str) -> bool:
     if issubclass(kind, msgspec.Struct):
         return "__repr__" in vars(kind)
     return next(field for field in dataclasses.fields(kind) if field.name == name).repr is False

@@ -22,7 +22,12 @@ from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, ru
 from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.series import load_series
-from psephos.scenarios.running.series_run import _without, facts_of_votes, resolve_series, run_series
+from psephos.scenarios.running.series_run import (
+    _without,  # pyright: ignore[reportPrivateUsage]  what cannot go on is seen nowhere else
+    facts_of_votes,
+    resolve_series,
+    run_series,
+)
 from psephos.scenarios.running.series_shown import draw_series, show_votes
 from psephos.scenarios.running.statements import trust_of
 from rich.console import Console

@@ -33,7 +33,7 @@ def loss(epsilon: float, *, unit: str = "vote", **options: Any) -> PrivacyLoss:
 
 def test_prices_of_several_persons_are_those_of_who_pays_most_in_whatever_order() -> None:
     """Of each price by itself: who pays most in all need not be who pays most for a part, or for being there."""
-    hidden = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE, "model": TrustModel.CENTRAL}
+    hidden: dict[str, Any] = {"relation": NeighboringRelation.ADD_OR_REMOVE_ONE, "model": TrustModel.CENTRAL}
     part = PartLoss(unit="answer", claimed=0.1, proven=0.1)
     persons = [[loss(1.0)], [loss(0.5), loss(0.75, part=part)], [loss(0.25, **hidden)], [loss(0.6, unit="weight")]]
     for order in itertools.permutations(persons):
