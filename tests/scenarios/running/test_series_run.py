@@ -23,7 +23,7 @@ from psephos.scenarios.presentation import briefs_of
 from psephos.scenarios.running.ledgers import entries_of, summarize_ledgers
 from psephos.scenarios.running.series import load_series
 from psephos.scenarios.running.series_run import (
-    _without,  # pyright: ignore[reportPrivateUsage]  what cannot go on is seen nowhere else
+    _without,  # pyright: ignore[reportPrivateUsage]  what a vote waits for without some is seen nowhere else
     facts_of_votes,
     resolve_series,
     run_series,
