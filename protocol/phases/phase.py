@@ -301,7 +301,10 @@ class Phase(Guarded):
             raise ValueError(f"phase {self.name!r} takes values in [{low}, {high}]")
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Run by the server: raise ValueError, which the sender is told, if a report does not fit the public row."""
+        """Run by the server: raise ValueError if a report does not fit the public row.
+
+        What it says is told to the sender, and stands in the server's log: it says what is wrong, and quotes no value.
+        """
         del report, public
 
     @abc.abstractmethod
