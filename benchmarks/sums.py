@@ -83,10 +83,12 @@ _HEARD: dict[MaskingMove, Any] = {
 }
 _BEFORE = "9053277f11f4178c02cc2f9c73d68b81cc110454"
 _PLAY_BEFORE = """
-import gc, sys
+import gc, secrets, sys
 from fractions import Fraction
 import msgspec, secure_sums
 gc.disable()
+circle_for = secure_sums.circle_for
+secure_sums.circle_for = lambda *args, seed, **own: circle_for(*args, seed=secrets.token_bytes(32), **own)
 for line in sys.stdin.buffer:
     number, part, is_complete = msgspec.json.decode(line)
     size = secure_sums._Size(number, Fraction(part), is_complete=is_complete)
@@ -233,7 +235,11 @@ def _played(size: _Size) -> _Played:
     """
     number, (_, leaving, rows) = size.number, size.drawn()
     colluders, threshold = math.floor((_TENTH if size.is_complete else size.part) * number), number - leaving
-    circle = None if size.is_complete else circle_for(number, corrupt=size.part, dropped=size.part, seed=b"public")
+    circle = (
+        None
+        if size.is_complete
+        else circle_for(number, corrupt=size.part, dropped=size.part, seed=secrets.token_bytes(32))
+    )
     names = tuple(f"party-{place}" for place in range(number))
     signers, keys = draw_signature_keys(SecureNoise(), protocol="masked sums", number=number)
     # Each side checks the roster and finds its neighbors by itself: here that is done once, and counted for each.
