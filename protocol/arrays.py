@@ -17,6 +17,7 @@ _MAX_INT64 = 2**63 - 1
 _MOST_EXACT = 2**53  # up to which floats are all integers
 _FIRST_BITS, _MOST_COUNTS = 32, 2**20  # of numbers and of their counts, whose products floats hold
 _MANY = 16
+_MOST_BITS = 900  # of a number's power of two, either way: two floats of it are then normal, as are its sums
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
 _ROWS_COUNTED = 1 << 17
 ROWS_AT_A_TIME = 1 << 13
@@ -83,7 +84,9 @@ class ExactSums:
         Of many rows two floats stand for each number: sums of the first are exact, and those of the second err by so
         little that the nearest float is sure, but where a sum is next to the middle of two.
         """
-        if len(counts) < _MANY or int(np.abs(counts).sum(axis=1).max()) >= _MOST_COUNTS:
+        greatest = max(map(abs, (*self._numerators, self._constant)))
+        is_moderate = abs(greatest.bit_length() - self._denominator.bit_length()) < _MOST_BITS
+        if len(counts) < _MANY or int(np.abs(counts).sum(axis=1).max()) >= _MOST_COUNTS or not is_moderate:
             return self._each_rounded(counts)
         firsts, seconds, error = self._in_floats
         numbers = counts.astype(np.float64)

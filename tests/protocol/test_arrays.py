@@ -1,6 +1,7 @@
 """Exact integer sums: right, or refused where they do not fit; never wrapped. Linear systems by plain elimination."""
 
 import decimal
+import operator
 from decimal import Decimal
 from fractions import Fraction
 
@@ -138,6 +139,19 @@ def test_sums_of_counts_are_rounded_once_however_many_there_are() -> None:
             assert sums.rounded(counts).tolist() == list(map(float, exact))
             assert [sums.rounded(row[None])[0] for row in counts] == list(map(float, exact))
             assert (sums.numerators(counts) > 0).tolist() == [each > 0 for each in exact]
+
+
+@pytest.mark.parametrize("power", [-1074, -1050, -1020, -950, -899, -300, 0, 300, 899, 950])
+def test_sums_of_counts_of_any_size_are_rounded_once(power: int) -> None:
+    draw = np.random.default_rng(power + 2_000)
+    for number in range(1, 6):
+        parts = [Fraction(int(own)) * Fraction(2) ** power for own in draw.integers(-(2**50), 2**50, number + 1)]
+        *numbers, constant = [
+            own / 2 ** (50 * int(by)) for own, by in zip(parts, draw.integers(0, 3, len(parts)), strict=True)
+        ]
+        counts = draw.integers(0, 1_000, (40, number))
+        exact = [sum(map(operator.mul, numbers, row), constant) for row in counts.tolist()]
+        assert ExactSums(numbers, constant).rounded(counts).tolist() == list(map(float, exact))
 
 
 def test_a_sum_of_counts_that_is_no_float_is_refused() -> None:
