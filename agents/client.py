@@ -19,7 +19,7 @@ from ..protocol.views import View
 from ..transports.abc import Channel
 from .driver import LINGER_SECONDS, Driver, Observers
 from .events import Log
-from .journals import Sitting
+from .journals import JournalSession
 from .modes import Mode
 from .outbox import Outbox
 
@@ -75,7 +75,7 @@ class Client:
         mode: Mode,
         *,
         patience_seconds: float = PATIENCE_SECONDS,
-        sitting: Sitting | None = None,
+        sitting: JournalSession | None = None,
         log: Log | None = None,
     ) -> None:
         self._protocol = protocol

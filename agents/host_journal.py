@@ -15,7 +15,7 @@ from .driver import RunInThread
 from .journal_file import JournalFile
 from .journal_format import About, Closing, Row
 from .person_journal import PERSON, PersonJournal
-from .witness import Witness
+from .rollback_guard import RollbackGuard
 
 HOST: Final = "host"
 """The kind of these journals."""
@@ -65,7 +65,7 @@ class HostJournal(Closing):
         self._failure: JournalError | None = None
 
     @classmethod
-    def open(cls, path: Path, *, now: float, clock: Callable[[], float], witness: Witness | None = None) -> Self:
+    def open(cls, path: Path, *, now: float, clock: Callable[[], float], witness: RollbackGuard | None = None) -> Self:
         """Open a journal, or begin one where there has been none.
 
         Arguments and errors are those of `PersonJournal.open`.

@@ -42,7 +42,7 @@ from .journal_format import (
     open_to_read,
     read_journal,
 )
-from .witness import HeadFile, Witness, sync_folder
+from .rollback_guard import HeadFile, RollbackGuard, sync_folder
 
 _BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
@@ -74,7 +74,7 @@ class JournalFile(Closing):
         about: About | tuple[str, ...],
         *,
         may_be_moved: bool = False,
-        witness: Witness | None = None,
+        witness: RollbackGuard | None = None,
     ) -> tuple[Self, Sequence[Row]]:
         """Open a journal, or make one.
 
@@ -207,7 +207,7 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
 
 
 def install_journal(
-    source: Path, path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None, **changes: Any
+    source: Path, path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None, **changes: Any
 ) -> Path | None:
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
@@ -240,7 +240,7 @@ def install_journal(
     return aside
 
 
-def read_own(path: Path, *, kind: str | tuple[str, ...], witness: Witness | None = None) -> Contents:
+def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None) -> Contents:
     """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
     path = path.resolve()
     told = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
@@ -265,7 +265,7 @@ class _Heads(Closing):
         OSError: a file cannot be made.
     """
 
-    def __init__(self, path: Path, witness: Witness | None) -> None:
+    def __init__(self, path: Path, witness: RollbackGuard | None) -> None:
         self._path = path
         self._witness = witness
         self._files = [HeadFile(lock_file_of(path), path)]

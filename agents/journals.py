@@ -20,7 +20,7 @@ class Journal(Protocol):
         ...
 
 
-class Sitting(Journal, Protocol):
+class JournalSession(Journal, Protocol):
     """A party's records of one session."""
 
     @property

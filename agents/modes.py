@@ -10,7 +10,7 @@ import msgspec
 
 from ..protocol.errors import refuse
 from ..protocol.masking import Primitives
-from ..protocol.messages import NO_CHARTER, Charter
+from ..protocol.messages import NO_CHARTER, SessionDescriptor
 from ..protocol.phases import PhasedProtocol
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roster import Roster
@@ -66,7 +66,7 @@ class Deployment(SessionMode):
     """
 
     noise: SecureNoise
-    charter: Charter = NO_CHARTER
+    charter: SessionDescriptor = NO_CHARTER
 
     def __post_init__(self) -> None:
         # The annotation says so already; this is for callers that no type checker reads.

@@ -12,16 +12,16 @@ from typing import Final, NamedTuple, Protocol, Self
 import msgspec
 
 from ..protocol.errors import JournalError
-from ..protocol.kept_reports import KeptReport
 from ..protocol.masking import IN_DISPUTE, MaskingMove
+from ..protocol.memoized_reports import KeptReport
 from ..protocol.messages import Report, decode
 from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
 from ..protocol.privacy.periods import within
-from ..protocol.records import Acknowledged, ClientRecord, Drawn, Left, Record, Remembered, Reserved
+from ..protocol.records import Acknowledged, ClientRecord, Drawn, Record, Remembered, Reserved, SessionEnded
 from .journal_file import JournalFile, read_own
 from .journal_format import About, Closing, Row, decode_record
-from .witness import Witness
+from .rollback_guard import RollbackGuard
 
 PERSON: Final = "person"
 """The kind of these journals."""
@@ -51,7 +51,7 @@ class SessionRecords:
         self._drawn: dict[int, Drawn] = {}
         self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
-        self.left: Left | None = None
+        self.left: SessionEnded | None = None
         self.latest = 0
         for record in records:
             self.add(record)
@@ -127,7 +127,7 @@ class SessionRecords:
                 return step in self._acknowledged
             case Reserved(entries=entries):
                 return self.first is not None and self.left is None and entries == self._held
-            case Left():  # who left before anything was reserved leaves nothing behind
+            case SessionEnded():  # who left before anything was reserved leaves nothing behind
                 left = self.left
                 is_same = left is not None and (record.reason, record.is_final) == (left.reason, left.is_final)
                 return is_same or self.first is None
@@ -146,7 +146,7 @@ class SessionRecords:
                 self._held = tuple(entry for entry in self._held if entry.phase not in names)
             case Acknowledged():
                 self._acknowledged[record.step] = record
-            case Left():
+            case SessionEnded():
                 self._held, self.left = (), record
 
 
@@ -166,7 +166,7 @@ class RowsFile(Protocol):
         ...
 
 
-class Sitting:
+class JournalSession:
     """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
     `others` are all sessions of the journal, as long as it is open: of what is kept over sessions there is one report.
@@ -288,7 +288,7 @@ class PersonJournal(Closing):
 
     @classmethod
     def open(
-        cls, path: Path, *, now: float, clock: Callable[[], float] | None = None, witness: Witness | None = None
+        cls, path: Path, *, now: float, clock: Callable[[], float] | None = None, witness: RollbackGuard | None = None
     ) -> Self:
         """Open a journal, or begin one where there has been none.
 
@@ -349,7 +349,7 @@ class PersonJournal(Closing):
             held=[entry for each in sessions if each.session_id != session_id for entry in each.held(self._now)],
         )
 
-    def sitting(self, session_id: str) -> Sitting:
+    def sitting(self, session_id: str) -> JournalSession:
         """Return the person's part in a session, which may have begun in another process.
 
         Raises:
@@ -365,7 +365,7 @@ class PersonJournal(Closing):
                 "could be drawn twice. It cannot be joined from here"
             )
             raise JournalError(reason, path=str(self.path))
-        return Sitting(self._file, session, self._sessions, clock=self._clock)
+        return JournalSession(self._file, session, self._sessions, clock=self._clock)
 
     def has_heard(self, session_id: str) -> bool:
         """Return whether a session's release is here, so that nobody need be asked for it."""
@@ -411,7 +411,7 @@ class PersonJournal(Closing):
 
 
 def read_sessions(
-    path: Path, *, kind: str | tuple[str, ...] = PERSON, witness: Witness | None = None
+    path: Path, *, kind: str | tuple[str, ...] = PERSON, witness: RollbackGuard | None = None
 ) -> tuple[About, dict[str, SessionRecords]]:
     """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
 
@@ -447,6 +447,6 @@ def row_of(session_id: str, record: ClientRecord) -> Row:
             kind, key = "acknowledged", str(record.step)
         case Reserved():
             kind, key = "reserved", None
-        case Left():
+        case SessionEnded():
             kind, key = "left", None
     return Row(session_id, kind, key, _encoder.encode(record))

@@ -17,7 +17,7 @@ from ..protocol.errors import ConnectionLostError
 from ..transports.abc import Channel
 from .client import Client
 
-__all__ = ["Patience", "take_part_durably"]
+__all__ = ["RetryPolicy", "take_part_durably"]
 
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
@@ -28,7 +28,7 @@ def _draw() -> float:
     return secrets.randbits(32) / (1 << 32)
 
 
-class Patience:
+class RetryPolicy:
     """How long somebody goes on trying, with pauses that grow.
 
     Args:
@@ -82,7 +82,7 @@ async def take_part_durably(
         patience_seconds: how long to go on trying since the server last welcomed the party; infinite for ever.
         has_journal: whether the clients are made from a journal. Without one the party comes back only until the server
             has welcomed it, since it might draw again, and while there is a server.
-        on_loss, draw: as `Patience` has them.
+        on_loss, draw: as `RetryPolicy` has them.
 
     Returns:
         The client that heard the release, and the outcome; from the journal at once where it is there.
@@ -91,7 +91,7 @@ async def take_part_durably(
         ConnectionLostError, OSError: the last loss, once patience ends.
         Exception: as `Client.take_part` and `connect`.
     """
-    patience = Patience(patience_seconds, on_loss=on_loss, draw=draw)
+    patience = RetryPolicy(patience_seconds, on_loss=on_loss, draw=draw)
     loss: Exception | None = None
     while True:
         try:

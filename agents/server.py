@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from ..protocol.errors import HandshakeError, MalformedMessageError, RemoteProtocolError, StrangerError
-from ..protocol.kept_reports import ReceivedReports
+from ..protocol.memoized_reports import ReceivedReports
 from ..protocol.messages import MAX_GREETING_BYTES, Abort, Hello, Inquiry, decode, encode
 from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
@@ -24,10 +24,10 @@ from ..transports.carrier import GREETING, REFUSAL, CarriedChannel, Carrier
 from .driver import LINGER_SECONDS, NOBODY, Driver, Observers, RunInThread
 from .events import log_unless_it_fails
 from .journals import SittingOfServer
-from .lobby import Lobby, OneProcess, Places
 from .modes import Mode
 from .outbox import Outbox
-from .standing import Companion, Connections, Standing
+from .pending import OneProcess, PendingConnections, Places
+from .session_status import Companion, Connections, SessionStatus
 
 _REFUSAL_SECONDS: Final = 5.0
 """In which whoever is refused is told, and an earlier process with the same key may say that it is there."""
@@ -92,7 +92,7 @@ class Server:
         self._session = mode.session
         self._skips_waiting = isinstance(places, OneProcess)
         self._hides_participation = protocol.hides_participation
-        self._lobby = Lobby(places or Places.for_roster(len(roster)), tell=self._log_refusals)
+        self._lobby = PendingConnections(places or Places.for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
         self._roster = roster
         self._began_at = math.nan  # in Unix time, where trio's is 0
@@ -138,7 +138,7 @@ class Server:
         return self._machine.progress
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> SessionStatus:
         """Where the session stands, without what is private."""
         trio_deadlines: Mapping[str, float] = {} if self._driver is None else self._driver.deadlines
         phase = self._machine.progress[0]
@@ -146,7 +146,7 @@ class Server:
         if not self._hides_participation:
             num_greeting = len(self._lobby)
             connections = Connections(num_greeting + self._readers, num_greeting, self.refused)
-        return Standing(
+        return SessionStatus(
             state=self._machine.state,
             phase=phase,
             num_parties=len(self._roster),

@@ -12,10 +12,10 @@ from typing import Self
 import msgspec
 
 from ..protocol.errors import ConfigurationError
-from ..protocol.records import Accepted, Broken, Chosen, PhaseClosed, PhaseOpened, Record, ServerRecord
+from ..protocol.records import Accepted, Chosen, PhaseClosed, PhaseOpened, Record, ServerRecord, SessionFailed
 from .journal_file import JournalFile
 from .journal_format import SESSION, About, Closing, Row, decode_record
-from .witness import Witness
+from .rollback_guard import RollbackGuard
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
@@ -32,7 +32,7 @@ class SessionJournal(Closing):
         self._records = list(records)
 
     @classmethod
-    def open(cls, path: Path, *, configuration: Mapping[str, str], witness: Witness | None = None) -> Self:
+    def open(cls, path: Path, *, configuration: Mapping[str, str], witness: RollbackGuard | None = None) -> Self:
         """Open the journal of a session, or begin it.
 
         Args:
@@ -98,6 +98,6 @@ def _row_of(record: ServerRecord) -> Row:
             kind, key = "opened", str(step)
         case PhaseClosed(step=step):
             kind, key = "closed", str(step)
-        case Broken():
+        case SessionFailed():
             kind, key = "broken", ""
     return Row("", kind, key, _encoder.encode(record))

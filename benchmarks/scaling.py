@@ -20,7 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from growth import CASES, batches_of
 from harness import DOCS, number_in, options, rewrite_between_marks, to_markdown
-from psephos.protocol import Charter, SessionKind, SimulatedNoise, release_tallies, run_batches, run_population
+from psephos.protocol import (
+    SessionDescriptor,
+    SessionKind,
+    SimulatedNoise,
+    release_tallies,
+    run_batches,
+    run_population,
+)
 from psephos.protocol.population import tally_batches
 from psephos.protocol.tally import Merged
 from psephos.protocol.traffic import ExpectedTraffic
@@ -69,7 +76,7 @@ def _party_of(name: str, seconds: float) -> _Party:
         public=inputs.public,
         session="scaling",
         kind=SessionKind.DEPLOYMENT,
-        charter=Charter("0" * 32, "0" * 64, 1 << 31),
+        charter=SessionDescriptor("0" * 32, "0" * 64, 1 << 31),
     )
     said = expected.of(result.tallies, result.outcome, result.own_outcomes)
     up, down = (sum(sizes) / _SMALL for sizes in zip(*((each.bytes_up, each.bytes_down) for each in said), strict=True))

@@ -27,7 +27,7 @@ from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS
 from psephos.agents import CloudServer, Deployment, Partner, SecureNoise, draw_session_id
 from psephos.agents.person_journal import PersonJournal
 from psephos.agents.session_journal import SessionJournal
-from psephos.protocol import Charter, Party, Roster
+from psephos.protocol import Party, Roster, SessionDescriptor
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.messages import decode
 from psephos.protocol.privacy import LedgerEntry
@@ -82,7 +82,7 @@ def _vote_at_one_server(what: str, number: int, keys: Keyring | None, target: st
 
 async def _take_part(vote: Vote, keys: Keyring | None, address: str, session_id: str) -> dict[int, list[float]]:
     """Let all parties vote; return when each had drawn its reports, which are sent then."""
-    mode, rows = Deployment(_SESSION, SecureNoise(), Charter(session_id)), vote.inputs.private.tolist()
+    mode, rows = Deployment(_SESSION, SecureNoise(), SessionDescriptor(session_id)), vote.inputs.private.tolist()
     randomize, times = SecureNoise.randomize, collections.defaultdict[int, list[float]](list)
 
     def noted(noise: SecureNoise, *arguments: Any, place: int, **more: Any) -> list[int]:
@@ -113,7 +113,7 @@ def _serve(there: Connection, number: int, session_id: str, keys: Keyring | None
     server = CloudServer(
         vote.protocol,
         Roster(vote.names, vote.inputs.public, fingerprints=fingerprints),
-        Deployment(_SESSION, SecureNoise(), Charter(session_id)),
+        Deployment(_SESSION, SecureNoise(), SessionDescriptor(session_id)),
         places=reserve_for_server(num_parties=number),
     )
     (over_tls,) = SocketChannel.__subclasses__()

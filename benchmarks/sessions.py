@@ -27,7 +27,7 @@ from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import Happening
 from psephos.scenarios.running.folder import open_event_log
-from psephos.scenarios.running.session import SessionRecord, Told, run_agents
+from psephos.scenarios.running.session import SessionObservers, SessionRecord, run_agents
 from psephos.scenarios.truth_discovery.data.parties import as_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.transports import MemoryTransport, Transport
@@ -93,7 +93,7 @@ class Session:
         """
         mode = Simulation(_SESSION, self.noise(), record_views=record_views)
         run = partial(run_agents, names=self.names, inputs=self.inputs, mode=mode, transport=transport)
-        record = trio.run(partial(run, self.protocol, told=Told(log=log)))
+        record = trio.run(partial(run, self.protocol, observers=SessionObservers(log=log)))
         if record.endings or set(record.num_received) != {len(self.names)}:
             raise RuntimeError(f"of {len(self.names)} parties {record.num_received} reported: {record.endings}")
         return record
@@ -207,7 +207,7 @@ def in_numpy(num_partners: int) -> Run:
             assert isinstance(mechanism, GeneralizedRandomizedResponse)  # noqa: S101  of `joint`
             values = vote.inputs.private[:, column]
             place = np.random.Generator(np.random.Philox(key=column)).random(num_partners) - mechanism.keep_probability
-            lies = (place / mechanism.lie_probability).astype(np.int64)
+            lies = (place / mechanism.flip_probability).astype(np.int64)
             lies += lies >= values
             cells = cells * mechanism.num_choices + np.where(place < 0, values, lies)
             np.bincount(cells)

@@ -24,8 +24,8 @@ from .errors import (
     UnsupportedEventError,
     UnusablePluginError,
 )
-from .kept_reports import Kept, KeptReport, KeptReports, Scope
-from .messages import Charter
+from .memoized_reports import KeptReport, KeptReports, MemoizedReports, Scope
+from .messages import SessionDescriptor
 from .phases import CentralPhase, Column, Inputs, OnePhaseProtocol, Phase, PhasedProtocol
 from .population import PopulationResult, release_tallies, run_batches, run_population, tally_places
 from .randomness import NoiseSource, SimulatedNoise
@@ -42,17 +42,16 @@ __all__ = [
     "JOIN",
     "BudgetExceededError",
     "CentralPhase",
-    "Charter",
     "ClientMachine",
     "Column",
     "ConfigurationError",
     "ConflictingReportError",
     "Inputs",
-    "Kept",
     "KeptReport",
     "KeptReports",
     "LocalProtocolError",
     "MalformedMessageError",
+    "MemoizedReports",
     "NoiseSource",
     "OnePhaseProtocol",
     "Party",
@@ -70,6 +69,7 @@ __all__ = [
     "Scope",
     "ServerMachine",
     "SessionAborted",
+    "SessionDescriptor",
     "SessionKind",
     "SessionMode",
     "SessionResult",

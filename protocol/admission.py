@@ -17,10 +17,10 @@ from .messages import (
     MAX_RECEIPT_BYTES,
     PROTOCOL_VERSION,
     Acknowledgement,
-    Charter,
     Hello,
     Inquiry,
     Release,
+    SessionDescriptor,
     Terms,
     Welcome,
     encode,
@@ -32,7 +32,7 @@ from .sides import SessionMode
 
 _WIDEST_CHOICE: Final = -(1 << 63)
 _MOST: Final = (1 << 64) - 1
-_WIDEST_CHARTER: Final = Charter("0" * 32, "0" * 64, _MOST)
+_WIDEST_CHARTER: Final = SessionDescriptor("0" * 32, "0" * 64, _MOST)
 
 
 class Admission:
@@ -171,7 +171,7 @@ def check_sizes(
     public: IntArray,
     *,
     terms: Terms | None = None,
-    charter: Charter = _WIDEST_CHARTER,
+    charter: SessionDescriptor = _WIDEST_CHARTER,
 ) -> None:
     """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message."""
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())

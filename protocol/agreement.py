@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from .errors import ConfigurationError, MalformedMessageError, RemoteProtocolError, quote
-from .messages import PROTOCOL_VERSION, Charter, Welcome, decode_payload
+from .messages import PROTOCOL_VERSION, SessionDescriptor, Welcome, decode_payload
 from .phases import PhasedProtocol
 from .roles import SERVER
 from .sides import Party
@@ -30,7 +30,7 @@ class Agreement:
 
     __slots__ = ("_party", "_protocol", "charter", "chosen")
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, charter: Charter) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, charter: SessionDescriptor) -> None:
         self._protocol = protocol
         self._party = party
         self.charter = charter
@@ -77,7 +77,7 @@ class Agreement:
         self._protocol.check_public(self._party.public)
         return self._party.public[-number:]
 
-    def _other_charter(self, charter: Charter) -> str:
+    def _other_charter(self, charter: SessionDescriptor) -> str:
         """Say where the server's charter is another one."""
         given = msgspec.structs.asdict(charter)
         agreed = {name: value for name, value in msgspec.structs.asdict(self.charter).items() if value}

@@ -1,8 +1,8 @@
 """A party's answers in one session: one report for each step, and never a second one.
 
-A report is drawn once, after its loss was charged. Or it repeats that of an earlier session (`kept_reports`), and is
-neither drawn nor charged. The same request again gets the same bytes again: a second draw would let an averaging attack
-in.
+A report is drawn once, after its loss was charged. Or it repeats that of an earlier session (`memoized_reports`), and
+is neither drawn nor charged. The same request again gets the same bytes again: a second draw would let an averaging
+attack in.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from .kept_reports import check_kept_names, check_values, has_changed, seal_of
 from .masked_sessions import PartyMasking
+from .memoized_reports import check_kept_names, check_values, has_changed, seal_of
 from .messages import Report, Request
 from .phases import Phase, PhasedProtocol
 from .privacy import Charge, PrivacyLoss, Reservation

@@ -52,7 +52,7 @@ from .messages import (
 )
 from .phases import Phase, PhasedProtocol
 from .privacy import LedgerEntry, PrivacyLoss, Reservation
-from .records import Acknowledged, ClientRecord, Drawn, Left, Reserved
+from .records import Acknowledged, ClientRecord, Drawn, Reserved, SessionEnded
 from .replay import replay_client
 from .roles import SERVER, Side
 from .sides import Party, SessionMode
@@ -138,7 +138,7 @@ class ClientMachine:
         self._answers = Answers(protocol, party, mode.noise, self._masking)
         self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
-        self._heard: Left | None = None
+        self._heard: SessionEnded | None = None
         if records is not None:
             require(mode.charter.id, "charter", mode.charter, "with an id where records are kept")
             chosen = self._agreement.chosen
@@ -419,7 +419,11 @@ class ClientMachine:
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
         heard = [self._send(Acknowledgement(self._num_steps))] if self._acknowledged or self._is_durable else []
-        left = Left(release=encode(message), transcript=self._transcript.digest or "") if self._is_durable else None
+        left = (
+            SessionEnded(release=encode(message), transcript=self._transcript.digest or "")
+            if self._is_durable
+            else None
+        )
         return [*([] if left is None else [Keep(left)]), *heard, ending]
 
     def _read(self, release: Release) -> Finish:
@@ -442,7 +446,7 @@ class ClientMachine:
         return Finish(outcome, own)
 
     def _leaving(self, reason: str, *, is_final: bool = False) -> list[Effect]:
-        return [Keep(Left(reason, is_final=is_final))] if self._is_durable else []
+        return [Keep(SessionEnded(reason, is_final=is_final))] if self._is_durable else []
 
     def _send(self, message: Message) -> Send:
         return send(_TO_SERVER, message, view=self._view)

@@ -6,7 +6,7 @@ They say who did it, and where this side's conversation stood. None shows what a
 from typing import Final
 
 from .errors import ConflictingReportError, UnexpectedMessageError
-from .kept_reports import Scope
+from .memoized_reports import Scope
 from .messages import Acknowledgement, Message, Report, Request
 from .roles import Side
 from .states import State

@@ -83,7 +83,7 @@ Choice: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)
 DecodedT = TypeVar("DecodedT")
 
 
-class Charter(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+class SessionDescriptor(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
     """What makes a session this one and no other, so that nothing of one session counts in another.
 
     What is empty was not agreed to beforehand.
@@ -98,12 +98,12 @@ class Charter(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unk
     roster: Word = ""
     expires: Count = 0
 
-    def agrees_with(self, other: "Charter") -> bool:
+    def agrees_with(self, other: "SessionDescriptor") -> bool:
         """Return whether another charter says the same wherever this one says anything."""
         return all(getattr(other, field) == ours for field in self.__struct_fields__ if (ours := getattr(self, field)))
 
 
-NO_CHARTER: Final = Charter()
+NO_CHARTER: Final = SessionDescriptor()
 """Of whoever agreed to nothing beforehand."""
 
 
@@ -157,7 +157,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
         *,
         session: str,
         kind: SessionKind,
-        charter: Charter = NO_CHARTER,
+        charter: SessionDescriptor = NO_CHARTER,
         chosen: tuple[int, ...] = (),
     ) -> "Hello":
         """Return what a party says that means to join a session of a protocol."""
@@ -173,10 +173,12 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
     version: int
     parameters: msgspec.Raw
     public: tuple[int, ...] = ()
-    charter: Charter = NO_CHARTER
+    charter: SessionDescriptor = NO_CHARTER
 
     @classmethod
-    def of(cls, protocol: Described, *, public: Iterable[int] = (), charter: Charter = NO_CHARTER) -> "Welcome":
+    def of(
+        cls, protocol: Described, *, public: Iterable[int] = (), charter: SessionDescriptor = NO_CHARTER
+    ) -> "Welcome":
         """Return what a party with this public row is told."""
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
 
@@ -280,7 +282,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     parameters: msgspec.Raw
     place: Count
     public: tuple[int, ...] = ()
-    charter: Charter = NO_CHARTER
+    charter: SessionDescriptor = NO_CHARTER
 
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms | Acknowledgement

@@ -12,10 +12,11 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
+from .client_table import ClientState, ClientTable
 from .effects import Named
 from .errors import MalformedMessageError
-from .kept_reports import ReceivedReports
 from .masked_sessions import ServerMasking
+from .memoized_reports import ReceivedReports
 from .messages import NIL, UNREADABLE, Release, Request, encode_payload
 from .phases import Draw, MaskedPhase, Phase, PhasedProtocol
 from .plugin_checks import checked_phase_outcome, checked_tally
@@ -23,7 +24,6 @@ from .plugin_faults import blaming, reason_of
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
 from .rules import names_of
-from .seats import Seat, Seats
 from .states import SESSION, Move, Position, SessionMove, SessionState, State
 from .tally import Tally
 from .transcript import Transcript
@@ -113,7 +113,7 @@ class PhaseReports:
         self._reads_rows = [type(step.phase).check_report is not Phase.check_report for step in protocol.steps]
         self.transcript = transcript
         self.position = Position(SESSION, SessionState.IDLE)
-        self.seats = Seats(names)
+        self.seats = ClientTable(names)
         self.step = -1
         self._open = protocol.steps[0]  # or it is the next to open
         self.request = Request(0, NIL)
@@ -183,12 +183,12 @@ class PhaseReports:
         return self.step + 1 if self._masking is None else self._masking.next_step
 
     @property
-    def to_be_asked(self) -> list[Seat]:
+    def to_be_asked(self) -> list[ClientState]:
         """Of whom the next step asks something, in roster order."""
         able = self.seats.able_to(Move.REQUEST)
         return able if self._masking is None else [seat for seat in able if seat.place in self._masking.asked]
 
-    def open_step(self, asked: Collection[Seat]) -> None:
+    def open_step(self, asked: Collection[ClientState]) -> None:
         """Open the next step, of these who are asked, with what the step before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
         self.payloads += [{} for _ in range(self.step, self.next_step)]
@@ -209,14 +209,14 @@ class PhaseReports:
         if self._masking is not None:
             self._masking.note_named()
 
-    def requests_to(self, seats: Collection[Seat]) -> list[tuple[Request, Collection[Seat]]]:
+    def requests_to(self, seats: Collection[ClientState]) -> list[tuple[Request, Collection[ClientState]]]:
         """Return what these are asked in the open step: all the same, but where something is for one alone."""
         if not self._own:
             return [(self.request, seats)]
         payload = self.request.payload
         return [(Request(self.step, payload, self._own.get(seat.place, NIL)), [seat]) for seat in seats]
 
-    def read(self, seat: Seat, payload: msgspec.Raw) -> Any:
+    def read(self, seat: ClientState, payload: msgspec.Raw) -> Any:
         """Return what a message of this seat's party answers in the open step.
 
         Raises:
@@ -238,11 +238,11 @@ class PhaseReports:
             self._masking.receive(seat.place, values)
         return values
 
-    def _undeclared(self, seat: Seat, reason: str) -> MalformedMessageError:
+    def _undeclared(self, seat: ClientState, reason: str) -> MalformedMessageError:
         problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
         return MalformedMessageError(f"{problem}: {reason}", sender=seat.party)
 
-    def count(self, seat: Seat, payload: bytes) -> None:
+    def count(self, seat: ClientState, payload: bytes) -> None:
         """Count a report in the open step: its payload as it came, in which something was read."""
         self.seats.take_report(seat, self.step)
         self.payloads[self.step][seat.place] = payload
@@ -271,7 +271,7 @@ class PhaseReports:
         self._payload = encode_payload(outcome)
         return outcome
 
-    def release(self, release: Release, hearing: Iterable[Seat]) -> None:
+    def release(self, release: Release, hearing: Iterable[ClientState]) -> None:
         """End the session with its result, which those are told who are there to hear it."""
         self.position.move(SessionMove.RELEASE)
         self.transcript.add(release)

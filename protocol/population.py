@@ -15,8 +15,8 @@ import numpy as np
 
 from .arrays import FloatArray, IntArray
 from .errors import ConfigurationError
-from .kept_reports import check_kept_names
 from .mechanisms import Disclosure, PostProcessed
+from .memoized_reports import check_kept_names
 from .phases import Draw, Inputs, MechanismGroups, Phase, PhasedProtocol
 from .plugin_checks import check_reports, checked_outcome, checked_own_outcomes, checked_phase_outcome, checked_tally
 from .plugin_faults import blaming

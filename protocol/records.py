@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from .kept_reports import Scope
+from .memoized_reports import Scope
 from .messages import MAX_RECEIPT_BYTES, Choice, Count
 from .privacy import LedgerEntry
 from .tally import Tally
@@ -42,10 +42,10 @@ class Reserved(
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client keeps beside a report that outlives its session (`kept_reports`).
+    """What a client keeps beside a report that outlives its session (`memoized_reports`).
 
     Args:
-        seal: tells the person whether its values have changed; empty without a secret (`kept_reports.seal_of`).
+        seal: tells the person whether its values have changed; empty without a secret (`memoized_reports.seal_of`).
     """
 
     phase: str
@@ -87,7 +87,7 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unkno
     receipt: bytes = b""
 
 
-class Left(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, omit_defaults=True):
+class SessionEnded(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, omit_defaults=True):
     """Client: the session is over for this party; room that it did not use is free.
 
     Args:
@@ -167,7 +167,7 @@ class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fiel
     tally: KeptTally | None = None
 
 
-class Broken(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unknown_fields=True):
+class SessionFailed(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unknown_fields=True):
     """Server: the session is over without a result, since a phase closed without its quorum."""
 
     phase: str
@@ -189,6 +189,6 @@ def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> byte
     return hashlib.blake2b(told, key=hashlib.sha256(secret).digest(), digest_size=MAX_RECEIPT_BYTES).digest()
 
 
-ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | Left
-ServerRecord: TypeAlias = Chosen | PhaseOpened | Accepted | PhaseClosed | Broken
+ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | SessionEnded
+ServerRecord: TypeAlias = Chosen | PhaseOpened | Accepted | PhaseClosed | SessionFailed
 Record: TypeAlias = ClientRecord | ServerRecord

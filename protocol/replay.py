@@ -18,15 +18,15 @@ from .phases import PhasedProtocol
 from .records import (
     Accepted,
     Acknowledged,
-    Broken,
     Chosen,
     ClientRecord,
     Drawn,
-    Left,
     PhaseClosed,
     PhaseOpened,
     Reserved,
     ServerRecord,
+    SessionEnded,
+    SessionFailed,
 )
 from .states import Move, State
 
@@ -45,7 +45,7 @@ class ClientPast(msgspec.Struct, frozen=True):
     answered: tuple[tuple[Request, Report] | None, ...] = ()
     acknowledged: Mapping[int, bytes] = {}
     has_reserved: bool = False
-    heard: Left | None = None
+    heard: SessionEnded | None = None
     sealed: bytes = b""
 
 
@@ -67,7 +67,7 @@ def replay_client(
     answered: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
     has_reserved = False
-    heard: Left | None = None
+    heard: SessionEnded | None = None
     sealed = b""
     for record in records:
         match record:
@@ -92,9 +92,9 @@ def replay_client(
                 sealed = sealed or record.sealed
             case Acknowledged(step):
                 acknowledged[step] = record.receipt
-            case Left(reason=reason, is_final=True):
+            case SessionEnded(reason=reason, is_final=True):
                 raise JournalError(f"refuses this session for good: {reason}")
-            case Left():
+            case SessionEnded():
                 has_reserved = False  # whoever left may come back, and say again what it has said
                 heard = record if record.release else heard
     if len(answered) > len(protocol.steps):
@@ -126,7 +126,7 @@ def replay_server(
                 case PhaseClosed():
                     drawn = None if record.tally is None else record.tally.restore()
                     outcome = phase_reports.settle(record.places, drawn)
-                case Broken():
+                case SessionFailed():
                     return QuorumError(**msgspec.structs.asdict(record))
     except (LookupError, ValueError, TypeError, OverflowError, RemoteProtocolError) as error:
         raise JournalError(f"has a record that has no place in this session: {error}") from error

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .admission import Admission
+from .client_table import ClientState
 from .effects import Attended, Drop, Effect, Keep, Presence, Send, send
 from .errors import (
     JournalError,
@@ -32,8 +33,8 @@ from .errors import (
     UnexpectedMessageError,
 )
 from .faults import conflicting_report, unexpected_message
-from .kept_reports import ReceivedReports, check_kept_names
 from .masked_sessions import ServerMasking
+from .memoized_reports import ReceivedReports, check_kept_names
 from .messages import (
     MAX_GREETING_BYTES,
     MAX_MESSAGE_BYTES,
@@ -55,7 +56,6 @@ from .replay import replay_server
 from .roles import Side
 from .roster import Roster
 from .rules import DEFAULT_RULES, SessionRules
-from .seats import Seat
 from .session_flow import SessionFlow, SessionResult
 from .sides import SessionMode
 from .states import SESSION, Move, SessionMove, SessionState, State
@@ -265,19 +265,19 @@ class ServerMachine:
             state = self.state.value if seat.state is State.NEW else seat.state.value
             raise UnexpectedMessageError(reason, sender=hello.party, role="server", state=state, message_type="Hello")
 
-    def _takes_back(self, seat: Seat) -> bool:
+    def _takes_back(self, seat: ClientState) -> bool:
         """Return whether a party may take its conversation up where it stands."""
         has_certificate = bool(self._roster.fingerprints)
         may_return = self._is_durable and seat.state in _TO_BE_TAKEN_UP and (seat.is_lost or has_certificate)
         return may_return and self.state is not SessionState.ABORTED
 
-    def _shows_older_copy(self, seat: Seat, shown: Acknowledgement) -> bool:
+    def _shows_older_copy(self, seat: ClientState, shown: Acknowledgement) -> bool:
         """Return whether this side has acknowledged a report that its records do not have."""
         receipt = self._receipt_of(party=seat.party, step=shown.step)
         is_missing = seat.num_reports <= shown.step < len(self._protocol.steps)
         return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
 
-    def _end_as_outdated(self, seat: Seat, phase: str) -> list[Effect]:
+    def _end_as_outdated(self, seat: ClientState, phase: str) -> list[Effect]:
         """End the session since its records are an older copy, and tell all parties, also those that come later."""
         self._is_outdated = True
         reason = (
@@ -393,7 +393,7 @@ class ServerMachine:
             return []
         return self._flow.end(SessionAborted(reason=reason, by="server"))
 
-    def _on_hello(self, seat: Seat, hello: Hello) -> list[Effect]:
+    def _on_hello(self, seat: ClientState, hello: Hello) -> list[Effect]:
         self._seats.welcome(seat)
         seat.is_lost = False
         is_new = self._admission.choose(seat.place, hello.chosen)
@@ -407,7 +407,7 @@ class ServerMachine:
             effects += self._flow.close_if_complete()
         return effects
 
-    def _take_up(self, seat: Seat) -> list[Effect]:
+    def _take_up(self, seat: ClientState) -> list[Effect]:
         """Go on with a conversation over another connection: say what the party may have missed."""
         seat.is_lost = False
         effects: list[Effect] = [self._send(seat, self._admission.welcome_of(seat.place))]
@@ -418,7 +418,7 @@ class ServerMachine:
             effects.append(self._send(seat, releases.to(seat.party)))
         return effects
 
-    def _tell_of_kept(self, seat: Seat) -> list[Effect]:
+    def _tell_of_kept(self, seat: ClientState) -> list[Effect]:
         if not self._kept:
             return []
         return [
@@ -427,13 +427,13 @@ class ServerMachine:
             if seat.party in self._kept.get(step.phase.name, {})
         ]
 
-    def _acknowledge(self, seat: Seat) -> list[Effect]:
+    def _acknowledge(self, seat: ClientState) -> list[Effect]:
         if not self._is_durable or not seat.num_reports:
             return []
         step = seat.num_reports - 1
         return [self._send(seat, Acknowledgement(step, self._receipt_of(party=seat.party, step=step)))]
 
-    def _on_report(self, seat: Seat, message: Report) -> list[Effect]:
+    def _on_report(self, seat: ClientState, message: Report) -> list[Effect]:
         if seat.state is State.LATE:
             return []
         phase_reports = self._phase_reports
@@ -460,28 +460,28 @@ class ServerMachine:
             effects = [Keep(Accepted(message.step, seat.place, payload)), *self._acknowledge(seat)]
         return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
 
-    def _on_abort(self, seat: Seat, message: Abort) -> list[Effect]:
+    def _on_abort(self, seat: ClientState, message: Abort) -> list[Effect]:
         error = message.error_from(seat.party)
         self._flow.note_drop(error)
         seat.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
         return [*self._attended(seat, Presence.LEFT), *self._on_departure(seat)]
 
-    def _attended(self, seat: Seat, presence: Presence) -> list[Effect]:
+    def _attended(self, seat: ClientState, presence: Presence) -> list[Effect]:
         return [] if self._hides_participation else [Attended(seat.party, presence, seat.reason)]
 
-    def _on_departure(self, seat: Seat) -> list[Effect]:
+    def _on_departure(self, seat: ClientState) -> list[Effect]:
         self._seats.leave(seat)
         return self._flow.close_if_complete()
 
-    def _drop(self, seat: Seat, error: RemoteProtocolError) -> list[Effect]:
+    def _drop(self, seat: ClientState, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
         self._flow.note_drop(error)
         effects: list[Effect] = [self._send(seat, Abort.because(error)), Drop(seat.party, error)]
         return effects + self._on_departure(seat)
 
-    def _send(self, seat: Seat, message: Message) -> Send:
+    def _send(self, seat: ClientState, message: Message) -> Send:
         return send((seat.party,), message, view=self._view)
 
-    def _unexpected(self, seat: Seat, message: Message) -> UnexpectedMessageError:
+    def _unexpected(self, seat: ClientState, message: Message) -> UnexpectedMessageError:
         phase = self._flow.wait.name
         return unexpected_message(message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=phase)

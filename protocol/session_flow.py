@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
+from .client_table import ClientState
 from .effects import Closed, Drop, Effect, Fail, Finish, Keep, Opened, Send, SetDeadline, send
 from .errors import LocalProtocolError, PsephosError, QuorumError, RemoteProtocolError
 from .messages import Abort, Message, Release, encode, encode_payload
 from .phase_reports import PhaseReports
 from .phases import PhasedProtocol
 from .plugin_checks import checked_outcome, checked_own_outcomes
-from .records import Broken, KeptTally, PhaseClosed, PhaseOpened
+from .records import KeptTally, PhaseClosed, PhaseOpened, SessionFailed
 from .rules import SessionRules, Wait
-from .seats import Seat
 from .states import Move, State
 from .tally import Tally
 from .views import View
@@ -56,7 +56,7 @@ class Releases(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct], hearing: Iterable[Seat]
+        cls, outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct], hearing: Iterable[ClientState]
     ) -> "Releases":
         """Return what is said.
 
@@ -212,7 +212,7 @@ class SessionFlow:
             *self.ask(asked),
         ]
 
-    def ask(self, seats: Collection[Seat]) -> list[Effect]:
+    def ask(self, seats: Collection[ClientState]) -> list[Effect]:
         """Ask these parties what the open step asks."""
         asked = self._phase_reports.requests_to(seats)
         return [self._send([seat.party for seat in some], request) for request, some in asked]
@@ -254,7 +254,7 @@ class SessionFlow:
         # Why a party was dropped may quote its report, which is for nobody but the server.
         effects = self.end(error, told=QuorumError(**given, missing=missing))
         if self._is_durable:
-            kept = Broken(**given, missing=tuple(missing), first_drop=self._first_drop)
+            kept = SessionFailed(**given, missing=tuple(missing), first_drop=self._first_drop)
             effects.insert(0, Keep(kept))
         return effects
 

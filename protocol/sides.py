@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from .kept_reports import KeptReport
 from .masking import Primitives
-from .messages import NO_CHARTER, Charter
+from .memoized_reports import KeptReport
+from .messages import NO_CHARTER, SessionDescriptor
 from .privacy import Ledger
 from .randomness import NoiseSource
 from .roles import SessionKind, check_party_name
@@ -32,7 +32,7 @@ class SessionMode:
 
     session: str
     noise: NoiseSource
-    charter: Charter = dataclasses.field(default=NO_CHARTER, kw_only=True)
+    charter: SessionDescriptor = dataclasses.field(default=NO_CHARTER, kw_only=True)
     kind: SessionKind = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

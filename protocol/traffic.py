@@ -19,13 +19,13 @@ from .masked_sessions import masked_sizes
 from .messages import (
     NIL,
     Acknowledgement,
-    Charter,
     Hello,
     Inquiry,
     Message,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Terms,
     Welcome,
     encode,
@@ -109,7 +109,7 @@ class ExpectedTraffic:
         public: IntArray,
         session: str,
         kind: SessionKind,
-        charter: Charter,
+        charter: SessionDescriptor,
     ) -> None:
         self._protocol = protocol
         self._number = len(names)

@@ -10,7 +10,7 @@ import enum
 import msgspec
 
 from .errors import require
-from .messages import NIL, Acknowledgement, Charter, Message, Request
+from .messages import NIL, Acknowledgement, Message, Request, SessionDescriptor
 from .roles import SessionKind, Side
 
 
@@ -79,7 +79,7 @@ def describe(message: Message) -> dict[str, object]:
             continue  # nor does it travel
         if isinstance(value, msgspec.Raw):
             value = _plain(value)
-        elif isinstance(value, Charter):
+        elif isinstance(value, SessionDescriptor):
             value = msgspec.structs.asdict(value)
         elif isinstance(value, Acknowledgement):
             value = describe(value)

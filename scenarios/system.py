@@ -38,8 +38,8 @@ class System:
         own_entries: a `deployment.own_entries.OwnEntries`: how one party's own entries are read, written
             and asked for.
         data_sets: by the names of their folders, each a `datasets.DataSet`.
-        beginning: a `running.drafts.Beginning`: how `psephos new` makes a scenario of somebody's own file; a module
-            that imports nothing heavy.
+        beginning: a `running.drafts.ScenarioTemplate`: how `psephos new` makes a scenario of somebody's own file; a
+            module that imports nothing heavy.
         file_form: a `verdicts.FileForm`, where files have outcomes otherwise than messages.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
@@ -54,7 +54,7 @@ class System:
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
         session_cases: makes cases of whole sessions; likewise.
-        climbs: makes families of whole sessions of every size (`audit.ladder.Climb`).
+        climbs: makes families of whole sessions of every size (`audit.size_grid.SizeSweep`).
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from psephos.protocol.errors import PsephosError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.adversaries import AttackReport
 from psephos.scenarios.running.resolution import Local
 
 SMALL: Final = {
@@ -41,7 +41,7 @@ class Played:
         failure: why it came to no end; None where it did.
     """
 
-    lessons: Sequence[Lesson]
+    lessons: Sequence[AttackReport]
     folder: Path
     failure: PsephosError | None = None
 
@@ -74,7 +74,7 @@ def play(tmp_path: Path, stage: Callable[..., Local]) -> Callable[..., Played]:
 
     def played(*words: Any, pictures: bool = False, **options: Any) -> Played:
         folder = RunFolder(tmp_path / f"run-{len(list(tmp_path.iterdir()))}")
-        told: list[Lesson] = []
+        told: list[AttackReport] = []
         resolved = stage(*words, **options)
         try:
             finished = run_in_folder(resolved, folder, pictures=pictures, on_failure=told.extend)

@@ -27,7 +27,7 @@ import trio
 from openssl_calls import ask_for_new_keys
 from psephos.agents.driver import Observers
 from psephos.agents.events import Log
-from psephos.agents.standing import Standing
+from psephos.agents.session_status import SessionStatus
 from psephos.protocol import SessionKind, SessionResult
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError
@@ -252,7 +252,7 @@ class Serving:
         self._is_up = threading.Event()
         self._clock = SettableClock()
         self._stop: Callable[[], None] = lambda: None
-        self._tell: Callable[[], Standing] | None = None
+        self._tell: Callable[[], SessionStatus] | None = None
 
     def open(self, address: str) -> None:
         self._ending = self._pool.submit(trio.run, self._serve, address, clock=self._clock)
@@ -281,7 +281,7 @@ class Serving:
             )
         return None
 
-    async def _watch(self, tell: Callable[[], Standing]) -> None:
+    async def _watch(self, tell: Callable[[], SessionStatus]) -> None:
         self._tell = tell
 
     def pass_time(self, seconds: float) -> None:
@@ -292,7 +292,7 @@ class Serving:
         """Wait until a phase has so many reports, and let its deadline pass."""
         self.pass_time(self.wait_for(phase, num_received=num_received).seconds_left)
 
-    def wait_for(self, phase: str, *, num_received: int) -> Standing:
+    def wait_for(self, phase: str, *, num_received: int) -> SessionStatus:
         """Wait until a phase has so many reports, and return where the session then stands."""
         gives_up = time.monotonic() + PATIENCE
         while (standing := self._standing()) is None or not _has(standing, phase, num_received):
@@ -300,7 +300,7 @@ class Serving:
             threading.Event().wait(0.005)
         return standing
 
-    def _standing(self) -> Standing | None:
+    def _standing(self) -> SessionStatus | None:
         return None if self._tell is None else trio.from_thread.run_sync(self._tell, trio_token=self._token)
 
     def _on_listening(self, address: str) -> None:
@@ -360,7 +360,7 @@ class Serving:
         self._pool.shutdown()
 
 
-def _has(standing: Standing, phase: str, num_received: int) -> bool:
+def _has(standing: SessionStatus, phase: str, num_received: int) -> bool:
     """Return whether a phase is open and has so many reports."""
     received = None if standing.attendance is None else standing.attendance.num_received
     return standing.phase == phase and received is not None and received[phase] == num_received

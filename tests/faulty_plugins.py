@@ -25,7 +25,7 @@ from psephos.protocol import Column, Inputs, Phase, PhasedProtocol, Tally
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, RandomizedResponse, TrustModel
-from psephos.scenarios.adversaries.role import Lesson, Role
+from psephos.scenarios.adversaries.role import AttackReport, Role
 from psephos.transports import MemoryTransport
 
 SECRET = "what nobody shall read"
@@ -116,7 +116,7 @@ class Sleeper(Role, frozen=True, kw_only=True):
         return {name: Silent() for name in self.members}
 
     def learn(self, scene, happened):
-        return Lesson(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))
+        return AttackReport(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))
 '''
 ENTRY_POINTS: Final = """
 [psephos.protocols]
@@ -130,7 +130,7 @@ sleeper = tea_elsewhere:Sleeper
 """
 SCENARIO: Final = """
 protocol = "tea"
-made_up = true
+synthetic = true
 seed = 4
 voters = [
     { voter = "ann", likes = 1 }, { voter = "bob", likes = 1 }, { voter = "eve", likes = 0 },
@@ -139,7 +139,9 @@ voters = [
 """
 _OUTCOME: Final = "        return Share(Estimate(share, 0.5), tallies[0].num_reports)\n"
 _TALLY: Final = "        return Tally(len(reports), reports.sum(axis=0))\n"
-_LEARN: Final = '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))\n'
+_LEARN: Final = (
+    '        return AttackReport(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))\n'
+)
 _COLUMNS: Final = '        return (Column("likes", private=True, description="0 or 1"),)\n'
 _INPUTS: Final = "        return Inputs(values[:, None], np.empty((len(values), 0), dtype=np.int64))\n"
 _KETTLE: Final = "class Kettle(MemoryTransport):\n"
@@ -334,12 +336,12 @@ FAULTS: Final = (
         "a role that learns nothing",
         _LEARN,
         "        return None\n",
-        ("role 'sleeper'", "learn", "a NoneType", "Lesson"),
+        ("role 'sleeper'", "learn", "a NoneType", "AttackReport"),
     ),
     _of_sleeper(
         "a sentence in place of sentences",
         _LEARN,
-        '        return Lesson(role=self.name, who="somebody", trust="nobody", sentences="It slept.")\n',
+        '        return AttackReport(role=self.name, who="somebody", trust="nobody", sentences="It slept.")\n',
         ("role 'sleeper'", "learn", "$.sentences"),
     ),
     Fault(

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from journal_sessions import NOW, SESSIONS, SPENT
 from psephos.agents.person_journal import PersonJournal
-from psephos.agents.witness import Witness
+from psephos.agents.rollback_guard import RollbackGuard
 from psephos.protocol.errors import JournalError
 from psephos.scenarios.deployment import journal_care
 
@@ -46,7 +46,7 @@ class Place:
         self._folder, self._act = folder, act
         self._path = folder / "own" / "journal.sqlite"
         self._backup = folder / "backup.sqlite"
-        self._witness = Witness(folder / "witness")
+        self._witness = RollbackGuard(folder / "witness")
         self.expected = 0.0 if act == "open" else SPENT
 
     def prepare(self) -> None:

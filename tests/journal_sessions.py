@@ -13,7 +13,7 @@ from psephos.protocol.privacy import (
     LedgerEntry,
     RandomizedResponse,
 )
-from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Left, Reserved
+from psephos.protocol.records import Acknowledged, ClientRecord, Drawn, Reserved, SessionEnded
 
 NOW, LATER, LONG_AGO = 1_900_000_000, 4_000_000_000, 1_000_000_000
 PHASES = ("weights", "opinions")
@@ -42,9 +42,9 @@ def session_of(
 
 
 SESSIONS: dict[str, list[ClientRecord]] = {
-    "id-heard": [*session_of("heard", 0.5, 0.25, num_drawn=2), Left()],
+    "id-heard": [*session_of("heard", 0.5, 0.25, num_drawn=2), SessionEnded()],
     "id-under-way": session_of("under-way", 1.0, 2.0, num_drawn=1, party="DE"),
-    "id-failed": [*session_of("failed", 0.125, 8.0, num_drawn=1), Left("the quorum was missed")],
+    "id-failed": [*session_of("failed", 0.125, 8.0, num_drawn=1), SessionEnded("the quorum was missed")],
     "id-expired": session_of("expired", 0.0625, 4.0, num_drawn=1, expires=LONG_AGO),
 }
 SPENT, HELD = 0.5 + 0.25 + 1.0 + 0.125 + 0.0625, 2.0

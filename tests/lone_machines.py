@@ -35,10 +35,10 @@ from psephos.protocol.messages import (
     NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
-    Charter,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Welcome,
 )
 from psephos.protocol.privacy import Ledger
@@ -145,7 +145,7 @@ def make_client(
     view: View | None = None,
     party: str = "p0",
     row: Sequence[int] = ROW,
-    charter: Charter = NO_CHARTER,
+    charter: SessionDescriptor = NO_CHARTER,
 ) -> ClientMachine:
     return ClientMachine(
         protocol,

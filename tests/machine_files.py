@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from psephos.protocol.arrays import IntArray
 from psephos.scenarios.moral_preferences.data.dilemmas import CHARACTERS
+from psephos.scenarios.moral_preferences.data.generators import draw_uniforms
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, draw_dilemmas
-from psephos.scenarios.moral_preferences.data.made_up import draw_uniforms
 
 __all__ = ["MACHINE_COLUMNS", "write_moral_machine_like"]
 

@@ -27,7 +27,7 @@ from psephos.protocol import (
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Effect
 from psephos.protocol.mechanisms import RowMechanism
-from psephos.protocol.messages import NO_CHARTER, Charter
+from psephos.protocol.messages import NO_CHARTER, SessionDescriptor
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import NoiseSource
@@ -96,7 +96,7 @@ class Session:
         rules: SessionRules | None = None,
         budget: Budget | None = None,
         fingerprints: Sequence[str] | None = None,
-        charter: Charter = NO_CHARTER,
+        charter: SessionDescriptor = NO_CHARTER,
         clients_know: bool = True,
     ) -> None:
         self.protocol = protocol

@@ -11,8 +11,18 @@ import msgspec
 import numpy as np
 from machine_sessions import Session
 from psephos.agents.masking import Cryptography, draw_signature_keys
-from psephos.protocol import Charter, Column, Inputs, Party, PhasedProtocol, Roster, SessionMode, SimulatedNoise, Tally
-from psephos.protocol.mechanisms import PolyaShare
+from psephos.protocol import (
+    Column,
+    Inputs,
+    Party,
+    PhasedProtocol,
+    Roster,
+    SessionDescriptor,
+    SessionMode,
+    SimulatedNoise,
+    Tally,
+)
+from psephos.protocol.mechanisms import NoiseShare
 from psephos.protocol.phases import Entries, MaskedPhase
 from psephos.protocol.population import draw_reports
 from psephos.protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, TrustModel
@@ -49,7 +59,7 @@ class PrivateSum(PhasedProtocol[Size, Total]):
     def make_phases(self) -> Iterable[MaskedPhase]:
         own = self.parameters
         honest = own.threshold - own.colluders
-        share = PolyaShare(own.most / own.epsilon, own.most, own.most, honest)
+        share = NoiseShare(own.most / own.epsilon, own.most, own.most, honest)
         loss = PrivacyLoss(
             mechanism="shares of discrete Laplace noise",
             event=share.event_of_sum(1, honest=honest),
@@ -114,7 +124,7 @@ class MaskedSession(Session):
         address = {"protocol": protocol.name, "phase": "keys of signatures"}
         self.private_keys = [noise.entropy(**address, place=place) for place in range(number)]
         self.roster = Roster(self.names, inputs.public, keys=keys, fingerprints=self.roster.fingerprints)
-        self.charter = Charter(SESSION_ID, self.roster.digest)
+        self.charter = SessionDescriptor(SESSION_ID, self.roster.digest)
 
     def mode(self, noise: NoiseSource | None = None) -> SessionMode:
         return MaskedMode(super().mode(noise).session, noise or self.noise, charter=self.charter)

@@ -12,7 +12,7 @@ import trio.testing
 from certified import CertifiedTransport
 from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
 from psephos.agents.driver import Observers
-from psephos.agents.lobby import OneProcess
+from psephos.agents.pending import OneProcess
 from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect

@@ -9,7 +9,7 @@ from psephos.scenarios.adversaries.role import Voted
 
 HEAD: Final = """
 protocol = "dpwevote"
-made_up = true
+synthetic = true
 seed = 5
 quorum = 0.5
 partners = [{partner = "ann", weight = 1}, {partner = "bob", weight = 2}, {partner = "eve", weight = 3}]

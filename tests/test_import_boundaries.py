@@ -82,7 +82,7 @@ ORDER = (
     "arguments",
     "estimate",
     "integers",
-    "kept_reports",
+    "memoized_reports",
     "elementary",
     "roles",
     "privacy",

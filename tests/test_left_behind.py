@@ -17,7 +17,7 @@ from psephos.scenarios.running.series_run import resolve_series, run_series
 
 VOTE = """
 protocol = "dpwevote"
-made_up = true
+synthetic = true
 seed = 5
 transport = "memory"
 partners = [{partner = "ann", weight = 3, merger = 1}, {partner = "bob", weight = 2, merger = 0}]
@@ -30,7 +30,7 @@ votes = [{at = 2026-01-01, "parameters" = {epsilon = 0.5}}, {at = 2026-01-09}]
 """
 HIDDEN = """
 protocol = "fair-voting"
-made_up = true
+synthetic = true
 seed = 5
 transport = "memory"
 voters = [{voter = "ann", group = "north", ranking = "a > b"}, {voter = "bob", group = "south", ranking = "b > a"}]

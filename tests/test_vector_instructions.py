@@ -103,7 +103,7 @@ def all_laws() -> dict[str, Any]:
         epsilon = hundredths / 100
         for choices in (2, 3, 4):
             response = GeneralizedRandomizedResponse(epsilon, choices)
-            chances = [response.keep_probability, response.lie_probability]
+            chances = [response.keep_probability, response.flip_probability]
             laws[f"k-RR, epsilon = {epsilon}, k = {choices}"] = in_hexadecimal(chances)
         laplace = DiscreteLaplace(16 / epsilon, 0, 16)
         laws[f"Laplace, epsilon = {epsilon}"] = laplace.noise_variance.hex()

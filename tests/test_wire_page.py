@@ -7,8 +7,8 @@ from typing import Any, Final, get_args
 
 import msgspec
 import pytest
-from psephos.agents.lobby import GREETING_SECONDS
 from psephos.agents.outbox import MAX_QUEUED_MESSAGES
+from psephos.agents.pending import GREETING_SECONDS
 from psephos.protocol import messages
 from psephos.protocol.integers import RowCodec, encode_row, width_of
 from psephos.protocol.messages import NIL, PROTOCOL_VERSION, Message, decode, encode

@@ -480,7 +480,7 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
             math.fsum(chance * square(number - value) for chance, number in zip(row, debiased, strict=True))
             for value, row in zip(values, mechanism.channel_matrix(), strict=True)
         ]
-    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    keep, lie = mechanism.keep_probability, mechanism.flip_probability
     of_lies = lie * math.fsum(square(number) for number in debiased)
     return [
         (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)

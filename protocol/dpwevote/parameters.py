@@ -10,9 +10,9 @@ import msgspec
 
 from ..errors import refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
-from ..kept_reports import Scope
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
+from ..memoized_reports import Scope
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from .central import CentralVariant

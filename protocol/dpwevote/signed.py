@@ -31,7 +31,7 @@ from ..mechanisms import (
     randomized_response,
     two_point,
 )
-from ..phases import Inputs, LeveledPhase, Phase
+from ..phases import Inputs, PersonalizedPhase, Phase
 from ..privacy import local_loss
 from ..tally import Tally, TallyBlock
 from .outcome import LevelCount
@@ -71,7 +71,7 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
     return kind.report_of(signed_weights(parameters), parameters)
 
 
-class VotesPhase(LeveledPhase):
+class VotesPhase(PersonalizedPhase):
     """Randomized votes: every partner reports its signed weight for each candidate, by its own ε if there are levels.
 
     The tally counts reports by candidate, shape (candidates, reports); of levels, (levels, candidates, reports).

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..arrays import ExactSums, FloatArray, IntArray
 from ..estimators import Estimate, Verdict
-from ..kept_reports import Scope
 from ..mechanisms import RowMechanism
+from ..memoized_reports import Scope
 from ..phases import Inputs, Phase
 from ..privacy import PrivacyLoss
 from ..tally import Tally, TallyBlock

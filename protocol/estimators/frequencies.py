@@ -25,7 +25,7 @@ def inverse_matrix(mechanism: Invertible) -> tuple[tuple[float, ...], ...]:
     """Return M⁻¹ as rows, one for each value; columns are reports. ValueError for a channel without an inverse."""
     if isinstance(mechanism, FiniteChannel):
         return tuple(tuple(map(float, numbers)) for numbers in zip(*_inverse_of(mechanism), strict=True))
-    keep, lie, choices = mechanism.keep_probability, mechanism.lie_probability, range(mechanism.num_choices)
+    keep, lie, choices = mechanism.keep_probability, mechanism.flip_probability, range(mechanism.num_choices)
     return tuple(tuple(((x == r) - lie) / (keep - lie) for r in choices) for x in choices)
 
 
@@ -64,7 +64,7 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
 
 def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:
     """Return what `LinearEstimator` gives for each row of the inverse, bit for bit, in O(k)."""
-    terms = _terms_of_k_rr(mechanism.keep_probability, mechanism.lie_probability, mechanism.num_choices - 1)
+    terms = _terms_of_k_rr(mechanism.keep_probability, mechanism.flip_probability, mechanism.num_choices - 1)
     num_reports = sum(counts)
     constant, least = num_reports * terms.constant, num_reports * terms.least
     adds = [(count * terms.own_adds, count * terms.other_adds) for count in counts]

@@ -24,7 +24,7 @@ from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import quotient_up
-from ..mechanisms import Below, ExactMechanism, has_happened
+from ..mechanisms import Below, ExactMechanism, bernoulli
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
 from ..mechanisms.exponential import (
     choice_probabilities,
@@ -183,7 +183,7 @@ class SampledChoice(Choice):
         counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
         tied = self._best(counts)
         # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
-        is_random = has_happened(Fraction(self.gamma), below)
+        is_random = bernoulli(Fraction(self.gamma), below)
         return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
 
     def log_laws(self, values: IntArray) -> FloatArray:

@@ -10,7 +10,7 @@ from ..elementary import quotient_up
 from ..errors import ConfigurationError
 from ..guard import Values
 from ..mechanisms import RowMechanism, VectorLaplace, code_of_rankings, rankings_of_codes
-from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedSums, Phase, places_by, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, MaskedSums, PersonalizedPhase, Phase, places_by, sizes_of
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel, local_loss
 from ..tally import Tally, TallyBlock
 from .choices import Choice, ExponentialChoice, SampledChoice
@@ -210,7 +210,7 @@ class MaskedRankings(MaskedSums):
         return self.rows_for(rankings, np.full(len(rankings), public[0]))
 
 
-class RandomizedRankings(LeveledPhase):
+class RandomizedRankings(PersonalizedPhase):
     """Voters randomize their rankings, each by its own ε where there are levels (the local model).
 
     The tally has for each group, and in it for each level of ε, the number of its reports, then what the mechanism's

@@ -172,7 +172,7 @@ def law_of_positions(
         response: among the cells, group·m + position.
         group: the voter's.
     """
-    size, keep, lie = len(scores), response.keep_probability, response.lie_probability
+    size, keep, lie = len(scores), response.keep_probability, response.flip_probability
     if _is_long(size, 2 * groups * size, groups):
         return None
     first, second = _positions(size)
@@ -190,7 +190,7 @@ def law_of_rankings(
     scores: Sequence[Fraction], factor: Fraction, response: GeneralizedRandomizedResponse, *, group: int, groups: int
 ) -> ReportLaw | None:
     """Return the law where group and ranking are reported by randomized response. See `law_of_positions`."""
-    size, keep, lie = len(scores), response.keep_probability, response.lie_probability
+    size, keep, lie = len(scores), response.keep_probability, response.flip_probability
     if _is_long(size, groups * size * size, groups):
         return None
     first, second = _positions(size)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expm1, log1p, ndtr, ndtri
 
 from ..arrays import FloatArray
-from ..mechanisms import PolyaShare, VectorLaplace
+from ..mechanisms import NoiseShare, VectorLaplace
 from ..mechanisms.polya import share_masses
 from .report_laws import LaplaceSums, ReportLaw, ReportSums, in_group
 
@@ -51,7 +51,7 @@ class UtilityNoise:
     is_mixed: bool = False
 
     @classmethod
-    def of_shares(cls, share: PolyaShare, number: int, step: float, sizes: Sequence[int]) -> Self:
+    def of_shares(cls, share: NoiseShare, number: int, step: float, sizes: Sequence[int]) -> Self:
         """Return the noise of masked sums, to which so many voters have added a share each. See `of_sums`."""
         error = math.sqrt(number * share.noise_variance) * step
         is_one = number == share.planned

@@ -13,7 +13,7 @@ from .answer_perturbation import (
 from .certificate import Certificate
 from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, VectorLaplace, laplace_grid
-from .exact import Below, ExactMechanism, has_happened, has_happened_exp
+from .exact import Below, ExactMechanism, bernoulli, bernoulli_exp
 from .finite_channel import FiniteChannel
 from .frequency_oracles import FrequencyOracle, HadamardResponse, LocalHashing, SubsetSelection
 from .hyper import (
@@ -40,7 +40,7 @@ from .joint_law import (
 )
 from .joint_rankings import MAX_JOINT_GROUPS, JointPair, JointPosition, JointRanking, JointScores
 from .mechanism import FiniteMechanism, Mechanism, OnArrays, PostProcessed, Prepared, RowMechanism
-from .polya import PolyaShare, share_log_law
+from .polya import NoiseShare, share_log_law
 from .randomized_response import MAX_EPSILON, MIN_EPSILON, GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
@@ -99,12 +99,12 @@ __all__ = [
     "LossUnit",
     "Mechanism",
     "Moments",
+    "NoiseShare",
     "NoisyScores",
     "OnArrays",
     "OneLayer",
     "Piecewise",
     "PointMass",
-    "PolyaShare",
     "PostProcessed",
     "Prepared",
     "RowMechanism",
@@ -118,14 +118,14 @@ __all__ = [
     "Uniform",
     "VectorLaplace",
     "WholeRanking",
+    "bernoulli",
+    "bernoulli_exp",
     "block_offsets",
     "check_epsilon",
     "code_of_rankings",
     "compare_hypers",
     "epsilon_of",
     "flip_probability_of",
-    "has_happened",
-    "has_happened_exp",
     "has_optimal",
     "hypers_of_mean",
     "laplace_grid",

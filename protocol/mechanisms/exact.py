@@ -30,13 +30,13 @@ class ExactMechanism(RowMechanism):
 
 
 @exact_arguments
-def has_happened(probability: Fraction, below: Below) -> bool:
+def bernoulli(probability: Fraction, below: Below) -> bool:
     """Return whether an event of this probability in [0, 1] has happened."""
     return below(probability.denominator) < probability.numerator
 
 
 @exact_arguments
-def has_happened_exp(x: Fraction, below: Below) -> bool:
+def bernoulli_exp(x: Fraction, below: Below) -> bool:
     """Return whether an event of probability e^(−x), x ≥ 0, has happened."""
     return happens_exp(*x.as_integer_ratio(), below)
 

@@ -17,7 +17,7 @@ import scipy as sp
 
 from ..arrays import FloatArray
 from ..elementary import exp, expm1, ln, log1p
-from .exact import Below, has_happened_exp
+from .exact import Below, bernoulli_exp
 from .hyper import Uniform
 from .logarithms import log_of, log_sums
 
@@ -51,7 +51,7 @@ def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) 
     best = max(qualities)
     while True:
         place = below(len(qualities))
-        if has_happened_exp(rate * (best - qualities[place]), below):
+        if bernoulli_exp(rate * (best - qualities[place]), below):
             return place
 
 
@@ -135,7 +135,7 @@ def flip_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) ->
     left = list(range(len(qualities)))
     while True:
         place = left.pop(below(len(left)))
-        if has_happened_exp(rate * (best - qualities[place]), below):
+        if bernoulli_exp(rate * (best - qualities[place]), below):
             return place
 
 

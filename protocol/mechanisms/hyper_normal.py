@@ -28,7 +28,7 @@ import scipy as sp
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import require
-from .exact import Below, has_happened_exp
+from .exact import Below, bernoulli_exp
 from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snapped
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
@@ -97,7 +97,7 @@ class TruncatedNormal(HyperLaw, frozen=True):
         twice, (least, _) = 2 * Fraction(self.scale) ** 2, self._squares
         while True:
             flip = Fraction(*scale_exactly(below(ONE), ONE, self.low, self.high))
-            if has_happened_exp(((flip - location) ** 2 - least) / twice, below):
+            if bernoulli_exp(((flip - location) ** 2 - least) / twice, below):
                 return flips_of(*flip.as_integer_ratio(), below)
 
     def mixture(self, degree: int) -> Mixture:

@@ -132,7 +132,7 @@ def _log_law(scale: float, shape: float) -> FloatArray:
 
 
 @dataclasses.dataclass(frozen=True)
-class PolyaShare(Mechanism, ExactMechanism):
+class NoiseShare(Mechanism, ExactMechanism):
     """Add to each coordinate of a row one share of discrete Laplace noise, modulo 2⁶⁴.
 
     Args:

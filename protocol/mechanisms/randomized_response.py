@@ -45,7 +45,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     Attributes:
         keep_probability: p, rounded towards 1/k, so that the printed ε stays an upper bound.
-        lie_probability: q = (1 − p) / (k − 1).
+        flip_probability: q = (1 − p) / (k − 1).
 
     Privacy:
         ε-LDP, replace-one, unit: the value. Exact: ln(p/q) ≤ ε, see `channel_matrix`.
@@ -58,7 +58,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     epsilon: float
     num_choices: int
     keep_probability: float = dataclasses.field(init=False)
-    lie_probability: float = dataclasses.field(init=False)
+    flip_probability: float = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
@@ -70,7 +70,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         for _ in range(4):
             keep = math.nextafter(keep, 0.0)
         object.__setattr__(self, "keep_probability", keep)
-        object.__setattr__(self, "lie_probability", (1 - keep) / others)
+        object.__setattr__(self, "flip_probability", (1 - keep) / others)
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
         """Return P[report | value]: p on the diagonal, q elsewhere."""
-        keep, lie, choices = self.keep_probability, self.lie_probability, range(self.num_choices)
+        keep, lie, choices = self.keep_probability, self.flip_probability, range(self.num_choices)
         return tuple(tuple(keep if report == value else lie for report in choices) for value in choices)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -116,7 +116,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
             return values ^ (uniforms[:, 0] >= self.keep_probability)
         place = uniforms[:, 0] - self.keep_probability
         keeps = place < 0
-        place /= self.lie_probability
+        place /= self.flip_probability
         reports = place.astype(np.int64)
         np.minimum(reports, self.num_choices - 2, out=reports)
         reports += reports >= values  # the lies are the choices without the value itself
@@ -129,9 +129,9 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         place = uniforms[0] - self.keep_probability
         if place < 0:
             return value
-        lie = min(int(place / self.lie_probability), self.num_choices - 2)
+        lie = min(int(place / self.flip_probability), self.num_choices - 2)
         return lie + (lie >= value)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Give ln p for the value itself, ln q for others; no matrix is made. See `Mechanism.log_probabilities`."""
-        return np.where(values[:, None] == reports, ln(self.keep_probability), ln(self.lie_probability)).T
+        return np.where(values[:, None] == reports, ln(self.keep_probability), ln(self.flip_probability)).T

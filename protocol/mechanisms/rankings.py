@@ -117,7 +117,7 @@ class SampledQuestion(ExactMechanism):
         asked = np.tile(np.arange(number, dtype=np.int64), len(values))
         truths = self.answers(np.repeat(values, number, axis=0), asked).reshape(len(values), number)
         questions, answers = np.divmod(reports[:, 0], self.response.num_choices)
-        keep, lie = ln(self.response.keep_probability), ln(self.response.lie_probability)
+        keep, lie = ln(self.response.keep_probability), ln(self.response.flip_probability)
         return np.where(truths[:, questions] == answers, keep, lie).T - ln(number)
 
     def check_rows(self, values: IntArray) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import ROWS_AT_A_TIME, IntArray, exact_column_sums, sums_fit
 from ..elementary import quotient_up
 from ..mechanisms import RowMechanism, VectorLaplace
-from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedSums, places_by, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, MaskedSums, PersonalizedPhase, places_by, sizes_of
 from ..privacy import NeighboringRelation, PartLoss, PrivacyLoss, PureMechanism
 from ..privacy.exact_sums import rounded_up, units_of
 from ..tally import Tally, TallyBlock
@@ -61,7 +61,7 @@ def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, eps
     )
 
 
-class PerturbedPhase(LeveledPhase):
+class PerturbedPhase(PersonalizedPhase):
     """Voters perturb their summaries, each by its own ε (VLDP, RLDP).
 
     The tally has for each level of ε the number of reports, the sum of their coarse squares and their sums: shape

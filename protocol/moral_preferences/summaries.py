@@ -19,7 +19,7 @@ from ..arrays import FloatArray, IntArray
 from ..elementary import power_of_two_above, power_of_two_below, quotient_up
 from ..errors import require
 from ..estimators.l1_ball import fit_probit
-from ..mechanisms import PolyaShare, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
+from ..mechanisms import NoiseShare, RowMechanism, SphericalLaplace, VectorLaplace, laplace_grid
 from .coefficients import clip_differences, clip_items, sum_coefficients, sum_rows, unit_directions
 from .functional import NoisyObjective, maximize_noisy
 from .outcome import Ball, NoisyMaxima
@@ -39,7 +39,7 @@ _LEAST_STEPS: Final = 16  # in a unit of a masked summary
 # Along which rows are held against each other; they are alike.
 _MOST_AXES: Final = 8
 
-AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | PolyaShare
+AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | NoiseShare
 """Mechanisms whose reports are a row plus noise, of a variance that is known."""
 
 

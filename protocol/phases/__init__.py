@@ -12,8 +12,8 @@ A party's private input is a *row* of integers: indices into public sets, or mul
 from ..columns import Column, Entries, missing_column
 from ..guard import Draw
 from .central_phase import CentralPhase
-from .leveled_phase import LeveledPhase, places_by
 from .masked_phase import MOST_PARTIES, MaskedPhase, MaskedSums, check_sizes, law_of, sizes_of
+from .personalized_phase import PersonalizedPhase, places_by
 from .phase import MAX_VALUES_IN_REPORT, Codec, DrawBlock, InputBlock, Inputs, MechanismGroups, Phase, Step
 from .phased_protocol import OnePhaseProtocol, PhasedProtocol, Truth
 
@@ -28,11 +28,11 @@ __all__ = [
     "Entries",
     "InputBlock",
     "Inputs",
-    "LeveledPhase",
     "MaskedPhase",
     "MaskedSums",
     "MechanismGroups",
     "OnePhaseProtocol",
+    "PersonalizedPhase",
     "Phase",
     "PhasedProtocol",
     "Step",

@@ -36,7 +36,7 @@ from ..masking import (
     Shares,
     circle_for,
 )
-from ..mechanisms import PolyaShare, RowMechanism
+from ..mechanisms import NoiseShare, RowMechanism
 from ..mechanisms.polya import MOST_TIMES
 from ..mechanisms.realized import differ_in_one, non_neighbors_error, rows_to_try
 from ..privacy import (
@@ -96,7 +96,7 @@ class GuardedShare(Guarded):
     """
 
     model: ClassVar[TrustModel] = TrustModel.DISTRIBUTED
-    share: PolyaShare
+    share: NoiseShare
     honest: int
 
     @property
@@ -197,7 +197,7 @@ class MaskedPhase(GuardedShare, Phase):
         name: str,
         *,
         columns: range,
-        share: PolyaShare,
+        share: NoiseShare,
         threshold: int,
         colluders: int,
         losses: Sequence[PrivacyLoss],
@@ -333,7 +333,7 @@ class MaskedSums(MaskedPhase):
         require(widths >= 1, "ranges", ranges, "of two values at least for some number")
         require(1 <= moved < _BEYOND_INT64, "sensitivity", moved, "at least 1 from row to row, and below 2**63")
         bound = max(abs(end) for ends in self._ranges for end in ends)
-        share = PolyaShare(quotient_up(moved, epsilon), moved, max(bound, 1), threshold - colluders)
+        share = NoiseShare(quotient_up(moved, epsilon), moved, max(bound, 1), threshold - colluders)
         event = share.event_of_sum(len(self._ranges), honest=share.planned)
         loss = PrivacyLoss(
             mechanism=_LAW,

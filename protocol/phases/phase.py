@@ -19,9 +19,9 @@ from ..arrays import IntArray
 from ..errors import require
 from ..guard import Guarded
 from ..integers import RowCodec
-from ..kept_reports import Scope
 from ..masking import IN_DISPUTE, MaskingMove
 from ..mechanisms import FiniteMechanism, RowMechanism
+from ..memoized_reports import Scope
 from ..messages import MAX_MESSAGE_BYTES, PayloadDecoder
 from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally, TallyBlock
@@ -160,8 +160,8 @@ class Phase(Guarded):
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
         kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
-            nothing in this phase (`kept_reports`). For replace-one neighbors in the local model, and one randomizer for
-            all: elsewhere a repeated report tells more than the first, or is another's.
+            nothing in this phase (`memoized_reports`). For replace-one neighbors in the local model, and one randomizer
+            for all: elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:
         ConfigurationError: the columns have gaps, there are no parts, a report would not fit into a message, the losses

@@ -19,7 +19,7 @@ from ..arrays import IntArray, some_distinct
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError, refuse, require
 from ..guard import Guarded, Values
-from ..kept_reports import Scope
+from ..memoized_reports import Scope
 from ..messages import MAX_CHOSEN, PayloadDecoder, encode_payload
 from ..privacy import PrivacyLoss, TrustModel
 from ..shown import exact_line

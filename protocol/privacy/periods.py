@@ -26,13 +26,13 @@ whose room was checked last, at time b. It leaves at b or later, so the window b
 leaves in the window, so after b − P for the last time: at b it was held, or its release had not been heard, or was
 heard less than P before. So all of them were counted together at b, and fit into the budget.
 
-**Kept reports.** A report that a later session of its scope repeats (`kept_reports`) is drawn once and counts once, in
-the windows of the session that drew it. Lemma: let Y be all that left before a window, and what leaves in it be f(Y),
-the reports that are repeated, with Z, what is drawn. Then P[f(Y), Z | Y, x] / P[f(Y), Z | Y, x'] = P[Z | Y, x] / P[Z |
-Y, x'], which is at most e^ε for the window's ε: f(Y) is certain given Y. So to whoever has what left before, the server
-first of all, the window adds no more than its budget. Who has seen nothing before it learns what the repeated report
-tells as well: together at most the window's ε and that report's, by sequential composition. A budget over all time
-holds for both.
+**Kept reports.** A report that a later session of its scope repeats (`memoized_reports`) is drawn once and counts once,
+in the windows of the session that drew it. Lemma: let Y be all that left before a window, and what leaves in it be
+f(Y), the reports that are repeated, with Z, what is drawn. Then P[f(Y), Z | Y, x] / P[f(Y), Z | Y, x'] = P[Z | Y, x] /
+P[Z | Y, x'], which is at most e^ε for the window's ε: f(Y) is certain given Y. So to whoever has what left before, the
+server first of all, the window adds no more than its budget. Who has seen nothing before it learns what the repeated
+report tells as well: together at most the window's ε and that report's, by sequential composition. A budget over all
+time holds for both.
 
 Source: the caps that Wang et al. (2019, section 6) quote: in Chrome 2 for each datum and 9 for each user, in Apple's
 systems 1 to 2 for each datum and day, which was found to be 16 (Tang et al., 2017).

@@ -24,7 +24,7 @@ from scipy import special
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, expm1
 from ..estimators.truth_inference import MISSING, Inference, SupportLimits, Ties
-from ..mechanisms import PolyaShare, VectorLaplace
+from ..mechanisms import NoiseShare, VectorLaplace
 from ..mechanisms.polya import share_masses, share_reach
 
 
@@ -50,7 +50,7 @@ class CountNoise:
         """Return the standard error of a count."""
         if self.planned is None:
             return math.sqrt(VectorLaplace(self.scale, 1, 1).noise_variance)
-        variance = PolyaShare(self.scale, 1, 1, self.planned).noise_variance
+        variance = NoiseShare(self.scale, 1, 1, self.planned).noise_variance
         return math.sqrt(self.num_workers * variance / self.parts_of(size))
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  of a few kinds, which are values

@@ -23,8 +23,8 @@ from ..mechanisms import (
     FreshTwoLayer,
     HyperDistribution,
     LossUnit,
+    NoiseShare,
     OneLayer,
-    PolyaShare,
     RowMechanism,
     TwoLayer,
     Uniform,
@@ -99,7 +99,7 @@ class Noise:
     flip_probabilities: tuple[float, ...]
     epsilons: tuple[float, ...]
     hyper: HyperDistribution | None = None
-    on_counts: VectorLaplace | PolyaShare | None = None
+    on_counts: VectorLaplace | NoiseShare | None = None
     num_sums: int = 0
     threshold: int = 0
 
@@ -107,7 +107,7 @@ class Noise:
         """Return what the counts of so many workers have in all; None where answers are perturbed."""
         if self.on_counts is None:
             return None
-        planned = self.on_counts.planned if isinstance(self.on_counts, PolyaShare) else None
+        planned = self.on_counts.planned if isinstance(self.on_counts, NoiseShare) else None
         return CountNoise(self.on_counts.scale, planned, num_workers)
 
     @property
@@ -131,7 +131,7 @@ class Noise:
                 return [loss_of_mean(hyper, size) for size in self.sizes]
             case Disclosure() if self.on_counts is not None:
                 return [quotient_up(distance_of(size), self.on_counts.scale) for size in self.sizes]
-            case PolyaShare(scale=scale):
+            case NoiseShare(scale=scale):
                 return [quotient_up(MASKED_DISTANCE, scale)] * len(self.sizes)
             case _:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
@@ -224,7 +224,7 @@ class Noise:
         event: PrivacyEvent
         claimed = sum(self.epsilons[number] * count for number, count in numbered)
         law, model = self.name, TrustModel.LOCAL
-        if isinstance(self.on_counts, PolyaShare):
+        if isinstance(self.on_counts, NoiseShare):
             law, model, one_answer = law_of(_LAW_OF_SHARES, self.threshold), TrustModel.DISTRIBUTED, claimed_of_one
             share = dataclasses.replace(self.on_counts, sensitivity=MASKED_DISTANCE * sum(counts))
             event = share.event_of_sum(self.num_sums, honest=share.planned)
@@ -395,7 +395,7 @@ def _make_masked(parameters: Parameters) -> Noise:
     least = MASKED_DISTANCE / _MOST_MASKED_SCALE
     require(price >= least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
     threshold, colluders = sizes_of(parameters)
-    share = PolyaShare(quotient_up(MASKED_DISTANCE, price), MASKED_DISTANCE * most, 1, threshold - colluders)
+    share = NoiseShare(quotient_up(MASKED_DISTANCE, price), MASKED_DISTANCE * most, 1, threshold - colluders)
     return Noise(
         name=parameters.mechanism,
         mechanism=share,

@@ -11,9 +11,9 @@ from ..arrays import IntArray, counts_of_rows
 from ..elementary import quotient_up
 from ..errors import require
 from ..guard import Values
-from ..mechanisms import NO_ANSWER, PolyaShare, VectorLaplace
+from ..mechanisms import NO_ANSWER, NoiseShare, VectorLaplace
 from ..mechanisms.polya import MOST_TIMES
-from ..phases import CentralPhase, Draw, DrawBlock, LeveledPhase, MaskedPhase, Phase, sizes_of
+from ..phases import CentralPhase, Draw, DrawBlock, MaskedPhase, PersonalizedPhase, Phase, sizes_of
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally, TallyBlock
 from .codes import NO_TASK, Codes
@@ -23,7 +23,7 @@ from .parameters import Parameters
 PHASE: Final = "answers"
 
 
-class AnswersPhase(LeveledPhase):
+class AnswersPhase(PersonalizedPhase):
     """The phase in which workers report their perturbed answers.
 
     The tally has how often each label of each task is reported, shape (tasks, labels), and a row of worker, task and
@@ -213,7 +213,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
     """
 
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
-        assert isinstance(noise.on_counts, PolyaShare)  # noqa: S101  of this mechanism
+        assert isinstance(noise.on_counts, NoiseShare)  # noqa: S101  of this mechanism
         self.share, self.honest = noise.on_counts, noise.on_counts.planned
         self.threshold, self.colluders = sizes_of(parameters)
         self._are_two = codes.size_of_task == 2  # noqa: PLR2004  two labels

@@ -3,6 +3,6 @@
 A module for each role; what they have in common is in `role`, and a scenario's tables are read in `reading`.
 """
 
-from .role import Happened, Lesson, Role, Row, Scene
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
-__all__ = ["Happened", "Lesson", "Role", "Row", "Scene"]
+__all__ = ["AttackContext", "AttackReport", "Role", "Row", "SessionTrace"]

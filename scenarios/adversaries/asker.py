@@ -24,7 +24,7 @@ from ...protocol.views import Happening, View
 from ..attacks import Evaluation, find_attack, success_bound
 from ..system import part_of
 from ..verdicts import at_most, round_up
-from .role import Happened, InferringRole, Lesson, Row, Scene, check_between
+from .role import AttackContext, AttackReport, InferringRole, Row, SessionTrace, check_between
 from .trials import try_coalition
 
 _MOST_TIMES: Final = 100
@@ -66,7 +66,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "asker"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""
         refuse(self.members != (SERVER,), "members", list(self.members), "['server']: clients ask nothing")
         check_between("times", self.times, 1, _MOST_TIMES)
@@ -76,12 +76,12 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         attack, secret = self.attack(scene)
         attack.candidates(secret)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         """Return the server's: each request several times."""
         del scene
         return {SERVER: Asker(self.times)}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(scene)
         attack, secret = self.attack(scene)
@@ -110,19 +110,19 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
             rows=rows,
         )
 
-    def _targets(self, scene: Scene) -> IntArray:
+    def _targets(self, scene: AttackContext) -> IntArray:
         if self.target:
             return np.array([scene.place_of(self.target, field="target")], dtype=np.int64)
         return np.arange(len(scene.names), dtype=np.int64)
 
-    def _votes_answered(self, scene: Scene) -> int:
+    def _votes_answered(self, scene: AttackContext) -> int:
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = scene.budget_of(self.budget)
         _, dearest, own = max(self._prices(scene), key=lambda each: each[0])
         again = [loss for phase in scene.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
         return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
 
-    def _prices(self, scene: Scene) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
+    def _prices(self, scene: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
         """Return what a session costs each target, with its losses and its public row."""
         public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
         losses = [(scene.protocol.losses_of(own), own) for own in public]
@@ -141,7 +141,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         return rows
 
     def _say_votes(
-        self, tried: Sequence["_Tried"], allowed: int, scene: Scene, secret: str, *, are_alike: bool
+        self, tried: Sequence["_Tried"], allowed: int, scene: AttackContext, secret: str, *, are_alike: bool
     ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
         bound = round_up(last.bound, decimals=3)
@@ -169,7 +169,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         else:
             yield "A ledger with this budget refuses the first session already."
 
-    def _rows_of_ways(self, scene: Scene, anew: AskedAnew) -> list[Row]:
+    def _rows_of_ways(self, scene: AttackContext, anew: AskedAnew) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
         for way, protocol in anew.ways(scene.protocol):
@@ -246,7 +246,7 @@ class _Tried(NamedTuple):
     bound: float
 
 
-def _try(scene: Scene, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
+def _try(scene: AttackContext, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
     attack = find_attack(scene.protocol).against(scene.inputs)
     found = try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
     return _Tried(found, epsilon, success_bound(epsilon, [1 / len(attack.candidates(secret).labels)]))
@@ -262,7 +262,7 @@ def _row(way: str, tried: _Tried) -> Row:
     }
 
 
-def _say_repeated(scene: Scene, happened: Happened, answers: AnswerCount, *, times: int) -> Iterator[str]:
+def _say_repeated(scene: AttackContext, happened: SessionTrace, answers: AnswerCount, *, times: int) -> Iterator[str]:
     role = scene.protocol.client_role
     if happened.failure is not None:
         yield f"The session came to no end: {happened.failure}"

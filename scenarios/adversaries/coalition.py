@@ -28,11 +28,11 @@ from ..attacks import (
 from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
 from .role import (
-    Happened,
+    AttackContext,
+    AttackReport,
     InferringRole,
-    Lesson,
     Row,
-    Scene,
+    SessionTrace,
     Voted,
     check_at_least,
 )
@@ -53,7 +53,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "coalition"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         coalition = scene.coalition(self.members)
         require(self.members, "members", "nobody", "at least one party")
         check_at_least("votes", self.votes, 1)
@@ -69,7 +69,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         keeps = any(phase.kept is not None for phase in scene.protocol.phases)
         attack.posteriors([seen, seen] if keeps and self.votes > 1 else [seen], targets[:1], secret=secret)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return the posteriors of the targets, and how good such posteriors are."""
         coalition = scene.coalition(self.members)
         targets = self._targets(scene, coalition)
@@ -110,7 +110,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         )
         return msgspec.structs.replace(told, refutes_ledger=is_refuted)
 
-    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+    def learn_over(self, votes: Sequence[Voted]) -> AttackReport | None:
         """Return what it believes after each vote of a series, where the server is a member."""
         if SERVER not in self.members:
             return None
@@ -121,7 +121,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         _, secret = self.attack(first.scene)
         return lesson_over(self.name, secret, beliefs, votes, who=who, trust=trust)
 
-    def _targets(self, scene: Scene, coalition: Coalition) -> IntArray:
+    def _targets(self, scene: AttackContext, coalition: Coalition) -> IntArray:
         if self.target:
             return np.array([scene.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
         others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
@@ -143,14 +143,14 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         return check_prior(given, num_labels=len(labels))
 
 
-def _who(members: Sequence[str], scene: Scene) -> str:
+def _who(members: Sequence[str], scene: AttackContext) -> str:
     number = len([name for name in members if name != SERVER])
     clients = scene.some_parties(number) if number else ""
     server = "the " + scene.protocol.server_role.replace("-", " ") if SERVER in members else ""
     return f"{server} and {clients}" if server and clients else server or clients
 
 
-def _trust(scene: Scene, coalition: Coalition) -> str:
+def _trust(scene: AttackContext, coalition: Coalition) -> str:
     others = len(scene.names) - len(coalition.members)
     sees = "every report" if coalition.has_server else "its own reports and what is published"
     if coalition.has_server and scene.protocol.trusts_server:
@@ -183,8 +183,8 @@ def _sentences(
     """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
     times = "" if votes == 1 else f" after {votes:,} votes"
     error = f" ± {tried.success_error:.3f}" if tried.success_error else ""
-    made_up = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
-    tried_on = f"Of {tried.num_targets:,} {made_up}" if tried.num_targets else "On average (exactly)"
+    synthetic = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
+    tried_on = f"Of {tried.num_targets:,} {synthetic}" if tried.num_targets else "On average (exactly)"
     guessing = f"guessing without evidence is right in {tried.baseline:.3f}"
     # What is believed of secrets that were not drawn as believed is no mutual information.
     and_bits = f", and {tried.information:.3f} bits" if is_average else ""
@@ -200,7 +200,7 @@ def _sentences(
     return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
 
 
-def _rows(scene: Scene, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str) -> list[Row]:
+def _rows(scene: AttackContext, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str) -> list[Row]:
     """Return what is believed of each target; of the first ones, where they are many."""
     truths = attack.truths(secret, scene.inputs)
     rows: list[Row] = []

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...protocol.errors import ConfigurationError, refuse, require
 from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
-from .role import Happened, Lesson, Role, Row, Scene, check_at_least
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace, check_at_least
 from .trials import try_coalition
 
 # Sizes that are tried unless others are named: all but one, half, a quarter … of the parties.
@@ -46,7 +46,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         "its bound is one for all sizes, and here it grows with them; 'coalition' has each"
     )
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_left_out(allowed="sizes say it")
         refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)
@@ -58,7 +58,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                     allowed = f"in [0, {most}]: all parties but the target"
                     raise ConfigurationError(field="sizes", value=size, allowed=allowed)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return success and advantage of each coalition."""
         # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
@@ -73,7 +73,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             for (has_server, size), evaluation in found.items():
                 bound = losses[has_server]
                 rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
-        return Lesson(
+        return AttackReport(
             role=self.name,
             who="coalitions of every size, with and without the server",
             trust="Each coalition is semi-honest, and the target's only protection is its own noise, or the server's.",
@@ -81,7 +81,9 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             rows=tuple(rows),
         )
 
-    def _sweep(self, scene: Scene, attack: Attack, secret: str) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
+    def _sweep(
+        self, scene: AttackContext, attack: Attack, secret: str
+    ) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
         """Return the case's ε and, by whether the server is in and how many others, how well the coalition does."""
         found: dict[tuple[bool, int], Evaluation] = {}
         sizes = self.sizes or _sizes(len(scene.names) - 1)
@@ -107,7 +109,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             epsilon = attack.loss(secret, scene.inputs.public, _TARGET, Coalition((), has_server=False))
         return epsilon, found
 
-    def _each(self, scene: Scene) -> Iterator[tuple[str, Scene, Attack, str]]:
+    def _each(self, scene: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
         """Yield each case for each ε: its title, what is run, the attack and the secret."""
         for case in self.cases or (CollusionCase(),):
             for epsilon in self.epsilons or (None,):
@@ -119,7 +121,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 yield title, of_case, attack, case.secret or attack.default_secret
 
 
-def _resolved(scene: Scene, case: CollusionCase, settings: Sequence[str]) -> Scene:
+def _resolved(scene: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
     """Return another scenario's scene, at this one's seed."""
     from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
     from ..running.resolution import resolve  # noqa: PLC0415  the same

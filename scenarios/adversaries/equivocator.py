@@ -10,7 +10,7 @@ from ...protocol.messages import Release, Request, Welcome
 from ...protocol.roles import Side
 from ...protocol.transcript import Transcript, show_digest
 from ...protocol.views import Happening, View
-from .role import Happened, Lesson, Role, Row, Scene
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class EquivocatorRole(Role, frozen=True, kw_only=True):
@@ -20,18 +20,18 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "equivocator"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_server_alone()
         require(self.misled, "misled", "nobody", "at least one party")
         scene.coalition(self.misled, field="misled")
         allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
         refuse(len(set(self.misled)) >= len(scene.names), "misled", "everybody", allowed)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         del scene
         return {SERVER: Equivocator(self.misled, release=_other)}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return who believes what, and whether comparing transcripts shows it."""
         digests = {view.party: _digest(scene, view) for view in happened.views if view.side is Side.CLIENT}
         known = {name: digest for name, digest in digests.items() if digest is not None}
@@ -57,7 +57,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         )
 
 
-def _digest(scene: Scene, view: View) -> str | None:
+def _digest(scene: AttackContext, view: View) -> str | None:
     """Return what a party's transcript digests to, from its view."""
     transcript = Transcript(
         session=view.session,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 from ...agents.adversaries import Deviation, Leaver
 from ...protocol.errors import QuorumError, one_of, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
-from .role import Happened, Lesson, Role, Row, Scene
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class LeaverRole(Role, frozen=True, kw_only=True):
@@ -20,7 +20,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "leaver"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_parties_alone(scene)
         names = [step.name for step in scene.protocol.steps if not step.is_in_dispute]
         refuse(self.phase and self.phase not in names, "phase", self.phase, one_of(names, self.phase))
@@ -28,10 +28,10 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         allowed = "given with above or below, and only then"
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return dict.fromkeys(self.members, Leaver(self._place(scene), self._leaves_if))
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return whether the vote went on without them, and what the leavers paid."""
         place = self._place(scene)
         phase = scene.protocol.steps[place].name
@@ -71,7 +71,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             rows=tuple(rows),
         )
 
-    def _place(self, scene: Scene) -> int:
+    def _place(self, scene: AttackContext) -> int:
         places = {step.name: place for place, step in enumerate(scene.protocol.steps) if not step.is_in_dispute}
         return places[self.phase] if self.phase else max(places.values())
 

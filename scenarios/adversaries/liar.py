@@ -9,7 +9,7 @@ from ...agents.adversaries import SERVER, Deviation, Liar
 from ...protocol.errors import one_of, refuse, require
 from ...protocol.messages import Abort
 from ...protocol.views import Happening, View
-from .role import Happened, Lesson, Role, Row, Scene
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class LiarRole(Role, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class LiarRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "liar"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_server_alone()
         own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
@@ -27,11 +27,11 @@ class LiarRole(Role, frozen=True, kw_only=True):
             refuse(name not in own, "parameters", name, one_of(own, name))
             refuse(own[name] == value, f"parameters.{name}", value, "another value than agreed")
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         del scene
         return {SERVER: Liar(self._named)}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         number = len(scene.names)
         reports = sum(
             observation.happening is Happening.SENT and type(observation.message).__name__ == "Report"

@@ -29,7 +29,7 @@ from ...protocol.roster import SeededRoster
 from ...protocol.sides import SessionMode
 from ...protocol.views import Happening, View
 from .liar import reason_of_abort
-from .role import Happened, Lesson, Role, Row, Scene, masked_step
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace, masked_step
 
 _MOST_TOLD = 12  # parties, one by one
 Lie: TypeAlias = Literal["box", "degree", "share"]
@@ -44,7 +44,7 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "unmasker"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_server_alone()
         masked_step(scene, MaskingMove.CONFIRM)
         phase = scene.protocol.masked_phase
@@ -57,11 +57,11 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         for field, names in (("dropped", self.dropped), ("misled", self.misled)):
             scene.coalition(names, field=field)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         places = {name: place for place, name in enumerate(scene.names)}
         return {SERVER: Unmasker(places, self.dropped, self.misled, masked_step(scene, MaskingMove.CONFIRM))}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return who found out, and what was told of those who are said to have left."""
         phase = scene.protocol.masked_phase
         assert phase is not None  # noqa: S101  `check` has seen to it
@@ -94,11 +94,11 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "wrong-shares"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_parties_alone(scene)
         masked_step(scene, MaskingMove(self.step))
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         from ...agents.masking import draw_signature_keys  # noqa: PLC0415  most runs mask nothing
 
         signers, _ = draw_signature_keys(scene.noise(), protocol=scene.protocol.name, number=len(scene.names))
@@ -107,7 +107,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         mode = SessionMode(scene.session, scene.noise())
         return {name: MaskedLiar(scene.protocol, mode, place, signers[place], lie) for name, place in places.items()}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return who was found out, how the session ended, and who left."""
         views = {view.party: view for view in happened.views if view.side is Side.CLIENT}
         said = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
@@ -197,7 +197,7 @@ class MaskedLiar(Deviation):
         return said
 
 
-def _ending(happened: Happened) -> tuple[str, str]:
+def _ending(happened: SessionTrace) -> tuple[str, str]:
     """Say how the session ended, and what was charged."""
     number = max((tally.num_reports for tally in happened.tallies), default=0)
     came = f"The session went on: the noisy sum of {number} rows was released, and nothing else."
@@ -216,7 +216,7 @@ class _Heard(NamedTuple):
     reason: str
 
     @classmethod
-    def of(cls, scene: Scene, view: View) -> "_Heard":
+    def of(cls, scene: AttackContext, view: View) -> "_Heard":
         steps, survivors, shares, last = scene.protocol.steps, tuple[int, ...](), dict[int, bool](), ""
         for message in (each.message for each in view.observations):
             if isinstance(message, Request):

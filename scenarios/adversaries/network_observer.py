@@ -23,7 +23,7 @@ from ...protocol.phases import Phase
 from ...transports.tap import Traffic
 from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
 from ..verdicts import round_up
-from .role import Happened, InferringRole, Lesson, Row, Scene
+from .role import AttackContext, AttackReport, InferringRole, Row, SessionTrace
 
 _DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
 _MOST_ROWS: Final = 64  # candidates, where a row is anything
@@ -37,11 +37,11 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "masked rows are uniform and of one size, as `psephos audit` tests"
     watches_traffic: ClassVar[bool] = True
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_left_out(allowed="it is no party")
         self.attack(scene)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return what was seen on the wire, and what sizes tell and would tell."""
         attack, secret = self.attack(scene)
         upstream = _sizes_by_connection(happened.traffic)
@@ -76,7 +76,7 @@ def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
     return sizes
 
 
-def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
+def _told_by_sizes(scene: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
     """Return what the size of a phase's report tells, as it is sent, and if numbers took as few bytes as they need.
 
     Exact where reports can be listed, and else of many that are drawn.
@@ -92,7 +92,7 @@ def _told_by_sizes(scene: Scene, phase: Phase, attack: Attack, secret: str) -> t
     return as_sent, as_needed
 
 
-def _candidates(scene: Scene, attack: Attack, secret: str) -> Candidates:
+def _candidates(scene: AttackContext, attack: Attack, secret: str) -> Candidates:
     """Return what a row may be; where that cannot be listed as whole rows, which of the roster's it is."""
     with contextlib.suppress(ConfigurationError):
         candidates = attack.candidates(secret)
@@ -103,7 +103,7 @@ def _candidates(scene: Scene, attack: Attack, secret: str) -> Candidates:
     return Candidates(rows, places, tuple(f"row {number}" for number in range(1, len(rows) + 1)))
 
 
-def _reports_of(scene: Scene, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
+def _reports_of(scene: AttackContext, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
     """Return reports and P[report | candidate]: all there are, or many draws of each candidate."""
     mechanism = phase.mechanism
     low, high = mechanism.report_range
@@ -131,7 +131,7 @@ def _by_size(law: FloatArray, sizes: IntArray) -> FloatArray:
     return merged
 
 
-def _sentences(scene: Scene, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
+def _sentences(scene: AttackContext, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
     names = {len(name.encode()) for name in scene.names}
     sizes = sorted(set(upstream.values()))
     told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]

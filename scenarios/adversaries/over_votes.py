@@ -14,9 +14,9 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray
 from ...protocol.privacy import NeighboringRelation, total_of
-from ..attacks import Attack, Coalition, Seen, infer, success_bound
+from ..attacks import Attack, Coalition, CoalitionView, infer, success_bound
 from ..verdicts import round_up
-from .role import Lesson, Row, Scene, Voted
+from .role import AttackContext, AttackReport, Row, Voted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Belief:
 
 
 def beliefs_over(
-    attack_on: Callable[[Scene], tuple[Attack, str]], votes: Sequence[Voted], *, target: str = ""
+    attack_on: Callable[[AttackContext], tuple[Attack, str]], votes: Sequence[Voted], *, target: str = ""
 ) -> list[Belief]:
     """Return what is believed after each vote; nothing where the secret is not one and the same in all of them.
 
@@ -107,7 +107,7 @@ def beliefs_over(
 
 def lesson_over(
     role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[Voted], *, who: str, trust: str
-) -> Lesson | None:
+) -> AttackReport | None:
     """Return what a role learnt over all votes of a series; None where it believes nothing."""
     if not beliefs:
         return None
@@ -125,7 +125,7 @@ def lesson_over(
             f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
             f"them is {last.surest:.4f}; what the ledgers lost of it, {lost:g}, allows {bound:.4f}."
         )
-    return Lesson(
+    return AttackReport(
         role=role,
         who=who,
         trust=trust,
@@ -194,7 +194,7 @@ def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
     return True
 
 
-def _without_repeated(voted: Voted, coalition: Coalition) -> Seen:
+def _without_repeated(voted: Voted, coalition: Coalition) -> CoalitionView:
     """Return what was seen in a vote for the first time."""
     seen = voted.happened.seen(voted.scene, coalition)
     told = [

@@ -20,7 +20,7 @@ from ..attacks.poisoning import STRATEGIES, StrategyName, has_poisoning
 from ..verdicts import round_up
 from .masked_push import MaskedPush
 from .pushing import Pushed, PushingRole, poisoners
-from .role import Happened, Lesson, Row, Scene
+from .role import AttackContext, AttackReport, Row, SessionTrace
 
 _ROUNDING: Final = 1e-9  # a quotient of sums of floats that is meant to be 1
 _SHARES: Final = 7  # shares of poisoners that are tried, none and the greatest included
@@ -45,7 +45,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "poisoner"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         require(self.members, "members", "nobody", "at least one party")
         refuse(SERVER in self.members, "members", SERVER, "parties that report: a server sends no report")
         coalition = scene.coalition(self.members)
@@ -60,7 +60,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         allowed = f"parties whose reports count for {poisoning.pushed}"
         require(any(map(poisoning.is_concerned, public)), "members", f"{len(public)} others", allowed)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         """Return each member's: the reports that its strategy chooses."""
         if not has_poisoning(scene.protocol):
             places = self._places(scene)
@@ -70,7 +70,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             return poisoners(scene, self._places(scene), [push.reports(self._times(push))])
         return self.deviations_by(scene, self.strategy)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return by how much the outcome moved, and by how much it could have."""
         if not has_poisoning(scene.protocol):
             return self._learn_extremes(scene, happened)
@@ -110,7 +110,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         )
 
     def _sentences(
-        self, happened: Happened, pushed: Pushed, rows: Sequence[Row], *, before: float, decided: str
+        self, happened: SessionTrace, pushed: Pushed, rows: Sequence[Row], *, before: float, decided: str
     ) -> Iterator[str]:
         poisoning, places = pushed.poisoning, pushed.places
         own = rows[STRATEGIES.index(self.strategy)]
@@ -144,21 +144,21 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
     def _times(self, push: MaskedPush) -> int:
         return 1 if self.strategy == "input" else push.most
 
-    def _places(self, scene: Scene) -> IntArray:
+    def _places(self, scene: AttackContext) -> IntArray:
         return np.array(scene.coalition(self.members).members, dtype=np.int64)
 
-    def _extremes(self, scene: Scene) -> ExtremeReports:
+    def _extremes(self, scene: AttackContext) -> ExtremeReports:
         """Return what extreme reports do to an estimate of a protocol of which nothing more is known."""
         sign = 1 if self.direction == "up" else -1
         return ExtremeReports(scene.protocol, scene.inputs, scene.noise(), self.aim, sign)
 
-    def _check_extremes(self, scene: Scene) -> None:
+    def _check_extremes(self, scene: AttackContext) -> None:
         if self.strategy != STRATEGIES[0]:
             allowed = f"{STRATEGIES[0]!r}: of protocol {scene.protocol.name!r} no other is known"
             raise ConfigurationError(field="strategy", value=self.strategy, allowed=allowed)
         self._extremes(scene)
 
-    def _learn_extremes(self, scene: Scene, happened: Happened) -> Lesson:
+    def _learn_extremes(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         extremes, places = self._extremes(scene), self._places(scene)
         rows = extreme_rows(extremes, places)
         return self.lesson(
@@ -172,7 +172,7 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         )
 
 
-def _undetected(scene: Scene) -> str:
+def _undetected(scene: AttackContext) -> str:
     role = scene.protocol.client_role
     if scene.protocol.masked_phase is not None:
         return (
@@ -241,7 +241,7 @@ def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
 
 
 def say_extremes(
-    extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], happened: Happened, *, direction: str
+    extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], happened: SessionTrace, *, direction: str
 ) -> Iterator[str]:
     """Say by how much the estimate moved that they push "up" or "down", and what that is worth."""
     if not rows:

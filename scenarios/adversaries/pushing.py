@@ -18,7 +18,7 @@ from ...protocol.masking import Masked, MaskingMove
 from ...protocol.phases.phase import Codec
 from ...protocol.population import draw_reports
 from ..attacks.poisoning import Poisoning, StrategyName, find_poisoning, outcome_of, reports_of
-from .role import Role, Scene, masked_step
+from .role import AttackContext, Role, masked_step
 
 _HONEST_VOTES: Final = 50  # honest votes from which the error of one is estimated: to 10 % of itself
 
@@ -31,18 +31,18 @@ class PushingRole(Role, frozen=True, kw_only=True):
     aim: str = ""
     direction: Literal["up", "down"] = "up"  # whether they push it up or down
 
-    def pushed(self, scene: Scene) -> "Pushed":
+    def pushed(self, scene: AttackContext) -> "Pushed":
         """Return what the members can do to the estimate; ConfigurationError as `find_poisoning`."""
         poisoning = find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
         return Pushed(scene, poisoning, np.array(scene.coalition(self.members).members, dtype=np.int64))
 
-    def deviations_by(self, scene: Scene, strategy: StrategyName) -> Mapping[str, Deviation]:
+    def deviations_by(self, scene: AttackContext, strategy: StrategyName) -> Mapping[str, Deviation]:
         """Return for each member the reports that it puts in the place of those that it drew."""
         pushed = self.pushed(scene)
         return poisoners(scene, pushed.places, pushed.reports(pushed.places, strategy))
 
 
-def poisoners(scene: Scene, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
+def poisoners(scene: AttackContext, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
     """Return what puts for each of some parties these reports, everybody's by phase, in place of those it drew."""
     own: list[int] = places.tolist()
     if (phase := scene.protocol.masked_phase) is not None:
@@ -67,7 +67,7 @@ def _shifted(codec: Codec, added: IntArray, told: msgspec.Raw) -> msgspec.Raw:
 class Pushed:
     """What the parties at some places of a scene can do to an estimate."""
 
-    scene: Scene
+    scene: AttackContext
     poisoning: Poisoning
     places: IntArray
 
@@ -129,7 +129,7 @@ class Pushed:
         return np.array([*members, *others], dtype=np.int64)
 
 
-def others_by_lot(scene: Scene, members: Sequence[int]) -> list[int]:
+def others_by_lot(scene: AttackContext, members: Sequence[int]) -> list[int]:
     """Return the places of everybody but the members, by lot: the order in which further parties poison."""
     uniforms = scene.noise().uniforms(
         protocol="adversary", phase="further poisoners", start=0, stop=len(scene.names), slots=1

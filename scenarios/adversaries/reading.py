@@ -16,7 +16,7 @@ from ...protocol.errors import ConfigurationError, PluginError, refuse, require
 from ...protocol.messages import Hello
 from ..plugins import ADVERSARIES, find, names_in
 from ..reading.conversion import convert
-from .role import Happened, Lesson, Role, Scene
+from .role import AttackContext, AttackReport, Role, SessionTrace
 
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
@@ -24,7 +24,7 @@ _MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of t
 
 
 def read_adversaries(
-    tables: Sequence[Mapping[str, Any]], scene: Scene, *, has_agents: bool, away: Collection[str] = ()
+    tables: Sequence[Mapping[str, Any]], scene: AttackContext, *, has_agents: bool, away: Collection[str] = ()
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
@@ -70,7 +70,7 @@ def read_adversaries(
     return tuple(roles)
 
 
-def _check_deviations(roles: Sequence[Role], scene: Scene) -> None:
+def _check_deviations(roles: Sequence[Role], scene: AttackContext) -> None:
     """Refuse parties that would deviate in two ways at once: one would silently replace the other."""
     deviating: set[str] = set()
     for role in roles if len(roles) > 1 else ():
@@ -118,7 +118,7 @@ def find_adversary(name: str) -> type[Role]:
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
-def checked_deviations(role: Role, scene: Scene) -> Mapping[str, Deviation]:
+def checked_deviations(role: Role, scene: AttackContext) -> Mapping[str, Deviation]:
     """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
     told: Any = role.deviations(scene)
     if not isinstance(told, Mapping):
@@ -134,7 +134,7 @@ def checked_deviations(role: Role, scene: Scene) -> Mapping[str, Deviation]:
     return cast("Mapping[str, Deviation]", told)
 
 
-def checked_strangers(role: Role, scene: Scene) -> Sequence[Hello]:
+def checked_strangers(role: Role, scene: AttackContext) -> Sequence[Hello]:
     """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
     told: Any = role.strangers(scene)
     if not isinstance(told, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", told)):
@@ -142,17 +142,17 @@ def checked_strangers(role: Role, scene: Scene) -> Sequence[Hello]:
     return cast("Sequence[Hello]", told)
 
 
-def checked_lesson(role: Role, scene: Scene, happened: Happened) -> Lesson:
+def checked_lesson(role: Role, scene: AttackContext, happened: SessionTrace) -> AttackReport:
     """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
     told: Any = role.learn(scene, happened)
-    if not isinstance(told, Lesson):
-        raise _wrong(role, "learn", f"it returned {_one(told)}, and not a Lesson")
+    if not isinstance(told, AttackReport):
+        raise _wrong(role, "learn", f"it returned {_one(told)}, and not a AttackReport")
     try:
-        msgspec.convert(msgspec.to_builtins(told), Lesson)
+        msgspec.convert(msgspec.to_builtins(told), AttackReport)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _wrong(role, "learn", f"what it returned is no Lesson: {error}") from error
+        raise _wrong(role, "learn", f"what it returned is no AttackReport: {error}") from error
     keys = {tuple(row) for row in told.rows}
     if len(keys) > 1:
         raise _wrong(role, "learn", f"lines of its table have different columns: {', '.join(map(str, sorted(keys)))}")

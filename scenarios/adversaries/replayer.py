@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from ...agents.adversaries import Deviation, Replayer
-from .role import Happened, Lesson, Role, Row, Scene, check_between
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
 
 
 class ReplayerRole(Role, frozen=True, kw_only=True):
@@ -15,18 +15,18 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "replayer"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         self.check_parties_alone(scene)
         check_between("times", self.times, 0, _MOST_TIMES)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         altered: dict[int, list[int]] = {}
         if self.altered:
             phases = enumerate(scene.protocol.phases)
             altered = {number: [phase.mechanism.report_range[0]] * phase.num_reported for number, phase in phases}
         return {name: Replayer(self.times, altered) for name in self.members}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return how often their reports were counted, and what became of them."""
         counted = [
             "private" if phase.hides_participation else tally.num_reports

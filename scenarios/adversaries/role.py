@@ -8,9 +8,9 @@ A scenario names adversaries as tables,
     target = "partner-1"
 
 and each becomes a `Role`: its fields are the table's other keys. A new role is one module with a subclass, registered
-under the entry point group `psephos.adversaries`. What a role infers, it infers from `Happened`: views of its members,
-traffic, what was published. The scene's inputs are there for two things alone: to deviate with a member's own values,
-and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported late.
+under the entry point group `psephos.adversaries`. What a role infers, it infers from `SessionTrace`: views of its
+members, traffic, what was published. The scene's inputs are there for two things alone: to deviate with a member's own
+values, and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported late.
 """
 
 import dataclasses
@@ -32,14 +32,14 @@ from ...protocol.views import View
 from ...transports.tap import Traffic
 
 if TYPE_CHECKING:
-    from ..attacks import Attack, Coalition, Seen
+    from ..attacks import Attack, Coalition, CoalitionView
 
 Row: TypeAlias = Mapping[str, str | int | float]
 """A line of a lesson's table; all lines of one have the same keys."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Scene:
+class AttackContext:
     """What is run, as adversaries find it.
 
     Args:
@@ -112,7 +112,7 @@ def _unwatched(done: int, total: int) -> None:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Happened:
+class SessionTrace:
     """What a run left.
 
     Args:
@@ -137,7 +137,7 @@ class Happened:
     attempts: Sequence[Attempt] = ()
     on_step: Callable[[int, int], None] = _unwatched
 
-    def seen(self, scene: Scene, coalition: "Coalition") -> "Seen":
+    def seen(self, scene: AttackContext, coalition: "Coalition") -> "CoalitionView":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
         from ..attacks import seen_by_agents, seen_by_arrays, with_shares
 
@@ -171,8 +171,8 @@ class Voted:
 
     number: int
     members: Sequence[str]
-    scene: Scene
-    happened: Happened
+    scene: AttackContext
+    happened: SessionTrace
     paid: Mapping[str, float]
     repeated: Mapping[str, Collection[str]]
 
@@ -187,14 +187,14 @@ def check_between(field: str, value: float, least: float, most: float) -> None:
     require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
-def masked_step(scene: Scene, move: MaskingMove) -> int:
+def masked_step(scene: AttackContext, move: MaskingMove) -> int:
     """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
     found = [number for number, step in enumerate(scene.protocol.steps) if step.move is move]
     require(found, "role", "of a masked session", f"another: protocol {scene.protocol.name!r} masks nothing here")
     return found[0]
 
 
-class Lesson(Shown, msgspec.Struct, frozen=True, kw_only=True):
+class AttackReport(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What an adversary learnt, or broke, in words and numbers.
 
     Args:
@@ -240,7 +240,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         acts = cls.deviations is not Role.deviations or cls.strangers is not Role.strangers
         cls.needs_agents = cls.needs_agents or acts or cls.watches_traffic
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         """Raise ConfigurationError unless this scene can have this adversary; before anything runs."""
         scene.coalition(self.members)
 
@@ -249,21 +249,21 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         is_somebody_there = not self.members or any(name not in away for name in self.members)
         return is_somebody_there and getattr(self, "target", "") not in away
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         """Return what its members do that the protocol does not say, by name; nothing unless overridden."""
         del scene
         return {}
 
-    def strangers(self, scene: Scene) -> Sequence[Hello]:
+    def strangers(self, scene: AttackContext) -> Sequence[Hello]:
         """Return what connections say that are nobody's of the session; none unless overridden."""
         del scene
         return ()
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
         raise NotImplementedError
 
-    def learn_over(self, votes: Sequence[Voted]) -> Lesson | None:
+    def learn_over(self, votes: Sequence[Voted]) -> AttackReport | None:
         """Return what it learnt from all votes of a series together, or None for nothing of its own, unless overridden.
 
         The votes came to an end and are in order, at least one; in some its target may be away.
@@ -271,11 +271,11 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         del votes
         return None
 
-    def lesson(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> Lesson:
-        """Return what it learnt. See `Lesson`."""
-        return Lesson(role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows))
+    def lesson(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> AttackReport:
+        """Return what it learnt. See `AttackReport`."""
+        return AttackReport(role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows))
 
-    def check_parties_alone(self, scene: Scene, *, allowed: str = "parties that report, at least one") -> None:
+    def check_parties_alone(self, scene: AttackContext, *, allowed: str = "parties that report, at least one") -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
         scene.coalition(self.members)
         value = SERVER if SERVER in self.members else "nobody"
@@ -299,7 +299,7 @@ class InferringRole(Role, frozen=True, kw_only=True):
 
     secret: str = ""
 
-    def attack(self, scene: Scene) -> "tuple[Attack, str]":
+    def attack(self, scene: AttackContext) -> "tuple[Attack, str]":
         """Return the attack on the scene's parties, and its secret; ConfigurationError where neither is known."""
         from ..attacks import find_attack
 

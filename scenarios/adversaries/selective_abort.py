@@ -13,7 +13,7 @@ from ...protocol.errors import QuorumError
 from ..attacks.isolation import Isolation, evaluate_isolation
 from ..attacks.posteriors import success_bound
 from ..verdicts import at_most, round_up
-from .role import Happened, InferringRole, Lesson, Row, Scene, check_at_least
+from .role import AttackContext, AttackReport, InferringRole, Row, SessionTrace, check_at_least
 
 
 class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
@@ -29,18 +29,18 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "selective-abort"
     refused_if_masked: ClassVar[str] = "fewer than its threshold open nothing; 'unmasker' invents drop-outs"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         scene.place_of_target(self.target, scene.coalition(self.members))
         check_at_least("trials", self.trials, 1)
         self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         """Return the server's: it keeps the target and the members."""
         del scene
         kept = {self.target, *(name for name in self.members if name != SERVER)}
         return {SERVER: Dropper(kept, hangs_up=self.hangs_up)}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return what the target's report tells in a crowd, and alone."""
         coalition = scene.coalition(self.members)
         _, secret = self.attack(scene)
@@ -58,7 +58,7 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
             rows=rows,
         )
 
-    def _isolation(self, scene: Scene, *, trials: int) -> Isolation:
+    def _isolation(self, scene: AttackContext, *, trials: int) -> Isolation:
         attack, secret = self.attack(scene)
         return evaluate_isolation(
             attack,
@@ -76,7 +76,7 @@ def _accomplices(number: int) -> str:
     return many if number > 1 else one * number
 
 
-def _what_happened(scene: Scene, happened: Happened) -> str:
+def _what_happened(scene: AttackContext, happened: SessionTrace) -> str:
     if isinstance(happened.failure, QuorumError):
         failure = happened.failure
         return (

@@ -19,7 +19,7 @@ from ...agents.modes import Simulation
 from ...agents.server import Server
 from ...protocol.arrays import IntArray
 from ...protocol.errors import refuse, require
-from ...protocol.messages import Abort, Charter, Hello, Welcome, decode, encode
+from ...protocol.messages import Abort, Hello, SessionDescriptor, Welcome, decode, encode
 from ...protocol.roster import Roster
 from ...transports.abc import Channel, Transport
 from ...transports.keys import make_identity
@@ -27,7 +27,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.tls import TLSTransport
 from ..verdicts import at_most
 from .pushing import Pushed, PushingRole
-from .role import Happened, Lesson, Row, Scene, check_between
+from .role import AttackContext, AttackReport, Row, SessionTrace, check_between
 
 _MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
 _VOTES: Final = 30  # votes over which the shift of false values is averaged
@@ -54,7 +54,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "sybils"
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         scene.coalition(self.members)
         refuse(SERVER in self.members, "members", SERVER, "names of parties: a seat is a party's")
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
@@ -70,15 +70,15 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         if self.members:
             self.pushed(scene)
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         """Return for each registered name the reports of what the person wishes, honestly randomized."""
         return self.deviations_by(scene, "input") if self.members else {}
 
-    def strangers(self, scene: Scene) -> Sequence[Hello]:
+    def strangers(self, scene: AttackContext) -> Sequence[Hello]:
         """Return a Hello for each name that is not the person's."""
         return [_hello(scene, name) for name in (*self._outsiders(scene), *self.impersonated)]
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return which names got a seat, and what those that are held by right weigh."""
         outsiders = self._outsiders(scene)
         rows: list[Row] = []
@@ -109,16 +109,16 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
 
     def _who(self) -> str:
         held = f"{len(self.members):,} names on the roster" if self.members else ""
-        made_up = f"{self.outsiders:,} that are not" if self.outsiders else ""
+        synthetic = f"{self.outsiders:,} that are not" if self.outsiders else ""
         others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
-        return f"one person with {', '.join(part for part in (held, made_up, others) if part)}"
+        return f"one person with {', '.join(part for part in (held, synthetic, others) if part)}"
 
-    def _outsiders(self, scene: Scene) -> list[str]:
+    def _outsiders(self, scene: AttackContext) -> list[str]:
         """Return as many names that are not on the roster."""
         names = (f"sybil-{number}" for number in itertools.count(1))
         return list(itertools.islice((name for name in names if name not in scene.names), self.outsiders))
 
-    def _say_weight(self, scene: Scene, happened: Happened) -> Iterator[str]:
+    def _say_weight(self, scene: AttackContext, happened: SessionTrace) -> Iterator[str]:
         if happened.failure is not None:
             yield f"The session came to no end: {happened.failure}"
         if not self.members:
@@ -146,11 +146,11 @@ _TRUST: Final = (
 )
 
 
-def _hello(scene: Scene, name: str) -> Hello:
+def _hello(scene: AttackContext, name: str) -> Hello:
     noise = scene.noise()
     row: list[int] = scene.inputs.public[0].tolist()
     chosen = tuple(row[len(row) - scene.protocol.num_chosen :])  # what somebody may choose
-    charter = Charter(noise.session_id)
+    charter = SessionDescriptor(noise.session_id)
     return Hello.of(scene.protocol, name, session=scene.session, kind=noise.kind, charter=charter, chosen=chosen)
 
 
@@ -192,7 +192,7 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
     return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)
 
 
-def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
+def rehearse(scene: AttackContext, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
     With certificates on the roster, over TLS, the impostor holds another party's keys. The session goes no further.
@@ -224,7 +224,7 @@ def rehearse(scene: Scene, name: str, *, has_certificates: bool) -> Rehearsal:
     return trio.run(hold)
 
 
-async def _ask(channel: Channel, scene: Scene, name: str) -> tuple[bool, str]:
+async def _ask(channel: Channel, scene: AttackContext, name: str) -> tuple[bool, str]:
     await channel.send([encode(_hello(scene, name))])
     answer = decode((await channel.receive())[0])
     return isinstance(answer, Welcome), answer.reason if isinstance(answer, Abort) else ""

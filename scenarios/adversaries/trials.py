@@ -21,7 +21,7 @@ from ..attacks import (
     seen_by_server,
     session_channel,
 )
-from .role import Scene
+from .role import AttackContext
 
 _SERVER_TARGETS: Final = 10_000  # with the server all made-up targets fit into one session; else each few take one
 _TARGETS: Final = 200
@@ -30,7 +30,7 @@ _LEAST_SESSIONS: Final = 8
 
 
 def try_coalition(
-    scene: Scene,
+    scene: AttackContext,
     coalition: Coalition,
     attack: Attack,
     targets: IntArray,
@@ -99,7 +99,7 @@ def try_coalition(
 
 
 def _exactly(
-    scene: Scene, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
+    scene: AttackContext, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
 ) -> Evaluation | None:
     """Return how well whoever has all reports does, where they are few and all targets are alike; else None."""
     if len(np.unique(public, axis=0)) > 1:
@@ -112,6 +112,6 @@ def _exactly(
     return evaluate_channel(channel, places=candidates.places, prior=before)
 
 
-def _uniforms(scene: Scene, number: int) -> FloatArray:
+def _uniforms(scene: AttackContext, number: int) -> FloatArray:
     """Return what made-up secrets are drawn by, from a stream of their own."""
     return scene.noise().uniforms(protocol="adversary", phase="made-up secrets", start=0, stop=number, slots=1)[:, 0]

@@ -3,6 +3,15 @@
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
 from .by_reports import ReportAttack, find_attack
 from .channels import session_channel
+from .coalition_view import (
+    Coalition,
+    CoalitionView,
+    Ending,
+    seen_by_agents,
+    seen_by_arrays,
+    seen_by_server,
+    with_shares,
+)
 from .posteriors import (
     Evaluation,
     Posteriors,
@@ -15,18 +24,17 @@ from .posteriors import (
     pool,
     success_bound,
 )
-from .seen import Coalition, Ending, Seen, seen_by_agents, seen_by_arrays, seen_by_server, with_shares
 
 __all__ = [
     "NO_CANDIDATE",
     "Attack",
     "Candidates",
     "Coalition",
+    "CoalitionView",
     "Ending",
     "Evaluation",
     "Posteriors",
     "ReportAttack",
-    "Seen",
     "check_prior",
     "evaluate",
     "evaluate_channel",

@@ -18,8 +18,8 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.errors import ConfigurationError, one_of, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, total_of
+from .coalition_view import Coalition, CoalitionView
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
-from .seen import Coalition, Seen
 
 NO_CANDIDATE: Final = -1
 """In place of a label's place: a row that is none of the candidates."""
@@ -107,7 +107,7 @@ class Attack(abc.ABC):
         places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
         return np.array([places.get(tuple(row), NO_CANDIDATE) for row in inputs.private.tolist()], dtype=np.int64)
 
-    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
 
         Raises:
@@ -118,7 +118,7 @@ class Attack(abc.ABC):
         return self.release_log_likelihoods(seen, targets, candidates)
 
     @abc.abstractmethod
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return `log_likelihoods` for a coalition without the server: from what is published and its own."""
 
     def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
@@ -179,7 +179,7 @@ class Attack(abc.ABC):
         return total_of(kept, relation=NeighboringRelation.REPLACE_ONE).proven if kept else 0.0
 
     def session_log_likelihoods(
-        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+        self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return `log_likelihoods` of some sessions with the same inputs and fresh noise: their sum.
 
@@ -203,7 +203,7 @@ class Attack(abc.ABC):
         return coalition.has_server and self.infers_from_reports_alone and not is_approximate
 
     def posteriors(
-        self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
+        self, sessions: Sequence[CoalitionView], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:
         """Return what the coalition believes after some sessions with the same inputs and fresh noise.
 
@@ -217,7 +217,7 @@ class Attack(abc.ABC):
         return infer(total, places=candidates.places, labels=candidates.labels, prior=prior)
 
 
-def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
+def _without_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[CoalitionView]:
     """Yield what was seen, without reports of phases that keep theirs where an earlier session has shown them.
 
     Of sessions that keep reports and show tallies of them alone nothing is known: ConfigurationError.
@@ -239,14 +239,14 @@ def _without_repetitions(sessions: Sequence[Seen]) -> Iterator[Seen]:
         yield dataclasses.replace(seen, told=tuple(told))
 
 
-def check_targets(sessions: Sequence[Seen], targets: IntArray) -> None:
+def check_targets(sessions: Sequence[CoalitionView], targets: IntArray) -> None:
     """Raise ConfigurationError if a target is a member of the coalition, which knows its own secret."""
     for seen in sessions:
         if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
             raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
 
 
-def report_log_likelihoods(seen: Seen, targets: IntArray, rows: IntArray) -> FloatArray:
+def report_log_likelihoods(seen: CoalitionView, targets: IntArray, rows: IntArray) -> FloatArray:
     """Return ln P[a target's reports | its row], shape (targets, c), for rows: int64, shape (c, private columns).
 
     A phase in which a target's report was not seen tells nothing. By its public row each has its own mechanism.

@@ -15,8 +15,8 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
 from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
+from .coalition_view import CoalitionView
 from .masked_sums import MaskedAttack
-from .seen import Seen
 
 _MOST_CANDIDATES: Final = 1024  # beyond, a posterior says little that anybody could read
 _MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows for which it is looked up whether they allow the same private rows
@@ -61,7 +61,7 @@ class ReportAttack(Attack):
         )
         return np.array(list(places), dtype=np.int64)
 
-    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         if not seen.coalition.has_server:
             return self.release_log_likelihoods(seen, targets, candidates)
         try:
@@ -70,7 +70,7 @@ class ReportAttack(Attack):
             allowed = f"one whose mechanisms say their law (RowMechanism.log_likelihoods): {error}"
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Refuse: of any protocol nothing is known of what its release tells."""
         del targets, candidates
         allowed = (

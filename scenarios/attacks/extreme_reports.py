@@ -24,7 +24,7 @@ from ...protocol.population import draw_for_release, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ..outcomes import estimates_in
-from .seen import draw_all
+from .coalition_view import draw_all
 
 Chosen: TypeAlias = Mapping[tuple[int, int], int]
 """By phase and column of a report the number that is put there; the others stay as they were drawn."""

@@ -20,8 +20,8 @@ from ...protocol.errors import refuse
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from .attack import Attack
+from .coalition_view import Coalition, seen_by_arrays
 from .posteriors import Evaluation, pool
-from .seen import Coalition, seen_by_arrays
 
 _SESSION: Final = "isolation"
 

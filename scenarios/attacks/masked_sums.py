@@ -18,7 +18,7 @@ from ...protocol.mechanisms import share_log_law
 from ...protocol.phases import Inputs, MaskedPhase
 from ...protocol.privacy import NeighboringRelation, PureAccountant
 from .attack import NO_CANDIDATE, Attack, Candidates
-from .seen import Coalition, Seen
+from .coalition_view import Coalition, CoalitionView
 
 
 class MaskedAttack(Attack):
@@ -58,10 +58,10 @@ class MaskedAttack(Attack):
             private[place] = self._named.rows_of(candidates, inputs.public[place].tolist(), private[place])[number]
         return Inputs(private, inputs.public)
 
-    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         return self.release_log_likelihoods(seen, targets, candidates)
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         self._num_certain(seen.coalition)
         total = np.zeros((len(targets), len(candidates.rows)))
         if not seen.totals or seen.background is None:

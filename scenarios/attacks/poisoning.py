@@ -28,7 +28,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.randomness import SimulatedNoise
 from ..system import names_with, part_of
-from .seen import draw_all, tallies_of
+from .coalition_view import draw_all, tallies_of
 
 StrategyName: TypeAlias = Literal["greatest", "input", "random"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)

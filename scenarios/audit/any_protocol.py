@@ -45,10 +45,10 @@ from .exposed_parts import (
     greatest_gaps,
     noisy_in,
 )
-from .exposures import Exposure, exposure_of_party
 from .machines import by_agents
 from .mechanisms.checking import checks_of
 from .mechanisms.sampling import secure_draw, simulated_draw
+from .observables import Observable, exposure_of_party
 from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
 _Neighbors: TypeAlias = NDArray[np.bool_]
@@ -163,7 +163,7 @@ class _Audited:
             secure = functools.partial(_drawn_securely, mechanism, part.values) if _has_sampler(mechanism) else None
             yield from self._case(
                 f"phase {phase.name!r} alone",
-                functools.partial(Exposure, (part,), 1, secure=secure),
+                functools.partial(Observable, (part,), 1, secure=secure),
                 losses,
                 names=names,
                 are_neighbors=self._in_phase(phase, rows),
@@ -187,13 +187,13 @@ class _Audited:
         for phase in protocol.phases:
             are_neighbors &= self._in_phase(phase, rows)
 
-        def exposed(make: Callable[[], Exposure]) -> Exposure:
+        def exposed(make: Callable[[], Observable]) -> Observable:
             return make() if is_secure else dataclasses.replace(make(), secure=None)
 
         party = functools.partial(exposure_of_party, protocol, rows, public)
         two = functools.partial(exposure_of_two, protocol, rows, public, (rows[-1], public))
         by_two_agents = functools.partial(two, simulated=by_agents, secure=by_agents)
-        makers: list[tuple[str, int, Callable[[], Exposure], tuple[float, float]]] = [
+        makers: list[tuple[str, int, Callable[[], Observable], tuple[float, float]]] = [
             ("whole session", 1, functools.partial(party, num_sessions=1), PARTY_SHARES),
             ("whole session, twice", 2, functools.partial(party, num_sessions=2), PARTY_SHARES),
             ("two parties", 1, two, TWO_PARTY_SHARES),
@@ -220,7 +220,7 @@ class _Audited:
         shares = {source: min(share, 1.0) for source, share in of_sums}
         yield from self._case(
             f"sum of phase {phase.name!r}",
-            functools.partial(Exposure, (part,), 1, secure=part.draw_securely if _has_sampler(phase.share) else None),
+            functools.partial(Observable, (part,), 1, secure=part.draw_securely if _has_sampler(phase.share) else None),
             [loss for loss in phase.losses_of(self.public) if loss.relation is _REPLACE],
             names=self.candidates.labels,
             are_neighbors=self._in_phase(phase, self.candidates.rows),
@@ -247,7 +247,7 @@ class _Audited:
             if losses := [own for own in entries if _is_of(own, relation, bounds_release=True)]:
                 yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
-                    functools.partial(Exposure, (part,), 1, secure=secure),
+                    functools.partial(Observable, (part,), 1, secure=secure),
                     losses,
                     names=labels,
                     are_neighbors=pairs,
@@ -273,7 +273,7 @@ class _Audited:
     def _case(
         self,
         name: str,
-        make: Callable[[], Exposure],
+        make: Callable[[], Observable],
         losses: Sequence[PrivacyLoss] | Sequence[LedgerEntry],
         *,
         names: Sequence[str],
@@ -328,7 +328,7 @@ def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Se
         return ()
 
 
-def _pairs(made: Exposure, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
+def _pairs(made: Observable, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
     """Return the neighbors that lose most by the laws; without laws some that are far apart."""
 
     def pair(first: int, second: int) -> Pair:

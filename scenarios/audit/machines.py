@@ -31,7 +31,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
 from ...protocol.effects import Drop, Effect, Fail, Finish, Send, SetDeadline
 from ...protocol.errors import PsephosError
-from ...protocol.kept_reports import KeptReports
+from ...protocol.memoized_reports import KeptReports
 from ...protocol.messages import Message, Release, Report, Request, decode, encode
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.population import draw_reports, run_population
@@ -45,7 +45,7 @@ from ...protocol.sides import SessionMode
 from ...protocol.tally import Tally
 from ...transports.memory import MemoryTransport
 from ..running.earlier_reports import EarlierReports
-from ..running.session import Adversity, AgentClasses, Told, run_agents
+from ..running.session import Adversity, AgentClasses, SessionObservers, run_agents
 from .case import OutputSampler, Source
 
 SESSION: Final = "audited"  # what audited sessions are called, with a number behind it
@@ -54,7 +54,7 @@ _SIDES: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class HeldSession:
+class RecordedSession:
     """What a session leaves."""
 
     reports: Sequence[Sequence[int]]  # of each party, in roster order, the numbers that left it, phase after phase
@@ -64,7 +64,7 @@ class HeldSession:
     others: int = 0
 
 
-class Holder(Protocol):
+class SessionRunner(Protocol):
     """Holds one session."""
 
     def __call__(
@@ -75,7 +75,7 @@ class Holder(Protocol):
         session: str,
         noise: NoiseSource,
         kept: KeptReports | None = None,
-    ) -> HeldSession:
+    ) -> RecordedSession:
         """Return what a session leaves whose parties, the server among them, draw this noise.
 
         `kept` is what earlier sessions left, and gets what this one leaves. PsephosError: the session failed, or a
@@ -98,8 +98,8 @@ def by_machines(
     kept: KeptReports | None = None,
     ledgers: Sequence[Ledger] | None = None,
     machine: type[ClientMachine] = ClientMachine,
-) -> HeldSession:
-    """Hold a session by its parties' machines, of which clients' may be another kind. See `Holder`."""
+) -> RecordedSession:
+    """Hold a session by its parties' machines, of which clients' may be another kind. See `SessionRunner`."""
     names = names_of(len(inputs))
     keeping = EarlierReports(protocol, names, inputs, kept)
     mode = SessionMode(session, noise)
@@ -120,8 +120,8 @@ def by_agents(
     noise: NoiseSource,
     kept: KeptReports | None = None,
     client: type[Client] = Client,
-) -> HeldSession:
-    """Hold a session by agents over memory, with simulated or secure noise. See `Holder`."""
+) -> RecordedSession:
+    """Hold a session by agents over memory, with simulated or secure noise. See `SessionRunner`."""
     names = names_of(len(inputs))
     recorders = {name: _Recorder() for name in names}
 
@@ -132,7 +132,7 @@ def by_agents(
             inputs=inputs,
             mode=_mode_of(session, noise),
             transport=MemoryTransport(),
-            told=Told(kept=kept),
+            observers=SessionObservers(kept=kept),
             classes=AgentClasses(client, Server),
             adversity=Adversity(deviations=recorders),
         )
@@ -150,12 +150,12 @@ def by_arrays(
     session: str,
     noise: NoiseSource,
     kept: KeptReports | None = None,
-) -> HeldSession:
+) -> RecordedSession:
     """Hold the clients' part of a session by arrays, with simulated noise; all of it where losses bound releases."""
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
     if protocol.model.bounds_release:
-        return HeldSession([], run_population(protocol, inputs, noise=noise).outcome)
+        return RecordedSession([], run_population(protocol, inputs, noise=noise).outcome)
     keeping = EarlierReports(protocol, names_of(len(inputs)), inputs, kept)
     reports = {
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
@@ -165,7 +165,7 @@ def by_arrays(
         for place, report in earlier.items():
             reports[phase][place] = report
     keeping.take_up_arrays({phase.name: reports[phase.name] for phase in protocol.phases if phase.kept is not None})
-    return HeldSession(np.concatenate(list(reports.values()), axis=1).tolist())
+    return RecordedSession(np.concatenate(list(reports.values()), axis=1).tolist())
 
 
 def noise_of(source: Source) -> MakeNoise:
@@ -204,12 +204,12 @@ def roster_of(
     return Inputs(private, protocol.encode_public(written, num_parties=len(rows)) if written else table)
 
 
-def reports_of_each(held: HeldSession) -> Sequence[Sequence[int]]:
+def reports_of_each(held: RecordedSession) -> Sequence[Sequence[int]]:
     """Return each party's reports as an output of its own: parties are independent of each other."""
     return held.reports
 
 
-def reports_of_all(held: HeldSession) -> Sequence[Sequence[int]]:
+def reports_of_all(held: RecordedSession) -> Sequence[Sequence[int]]:
     """Return all parties' reports as one output."""
     return [[number for report in held.reports for number in report]]
 
@@ -217,12 +217,12 @@ def reports_of_all(held: HeldSession) -> Sequence[Sequence[int]]:
 def session_sampler(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
-    shown: Callable[[HeldSession], Sequence[Sequence[int]]],
+    shown: Callable[[RecordedSession], Sequence[Sequence[int]]],
     make_noise: MakeNoise,
     *,
     side: int,
     num_sessions: int = 1,
-    hold: Holder = by_machines,
+    hold: SessionRunner = by_machines,
 ) -> OutputSampler:
     """Return draws of what sessions show.
 
@@ -364,7 +364,7 @@ def _mode_of(session: str, noise: NoiseSource) -> Mode:
 
 def _left_by(
     protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], told: Sequence[Message], session: str
-) -> HeldSession:
+) -> RecordedSession:
     """Return what a session leaves whose parties said this, and whose first one was told that.
 
     PsephosError: nothing was released.
@@ -374,7 +374,7 @@ def _left_by(
     for message in told:
         if isinstance(message, Release):
             outcome = protocol.outcome_decoder.decode(message.payload)
-            return HeldSession(reports, outcome, _others_of(protocol, sent, session))
+            return RecordedSession(reports, outcome, _others_of(protocol, sent, session))
     raise PsephosError("the session ended without a release")
 
 

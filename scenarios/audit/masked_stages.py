@@ -31,7 +31,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.client_machine import ClientMachine
 from ...protocol.masking import Masked, MaskingMove, Primitives
 from ...protocol.mechanisms import RowMechanism
-from ...protocol.messages import Charter, Message, Report, encode
+from ...protocol.messages import Message, Report, SessionDescriptor, encode
 from ...protocol.phases import Inputs, MaskedPhase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -41,9 +41,9 @@ from ...protocol.server_machine import ServerMachine
 from ...protocol.sides import SessionMode
 from ..running.earlier_reports import EarlierReports
 from .case import NO_PLACE, LawCheck, OutputSampler, Source, View
-from .ladder import RUNGS, Stage
 from .machines import SESSION, Wire, names_of, noise_of, roster_of
 from .mechanisms.checking import noise_of_laplace, sizes_of_shares, views_of_noise
+from .size_grid import RUNGS, Configuration
 from .stream_views import LAGS
 
 MASKED_RUNGS: Final = RUNGS[1:6]
@@ -76,7 +76,7 @@ def sizes_of(num_parties: int) -> dict[str, int]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MaskedStage(Stage):
+class MaskedStage(Configuration):
     """Sessions of some sizes in the distributed model, of rosters whose first parties differ, as ends.
 
     The party that differs is at a place of its own in each roster; some of the others leave, some are in league.
@@ -220,7 +220,7 @@ class MaskedStage(Stage):
         ledgers: Sequence[Ledger] | None = None,
     ) -> Wire:
         """Return the wire between the machines of a session that it held; PsephosError: it fails, or drops a party."""
-        charter = Charter(hashlib.sha256(session.encode()).hexdigest()[:32])
+        charter = SessionDescriptor(hashlib.sha256(session.encode()).hexdigest()[:32])
         mode, names = _Mode(session, noise, charter=charter), names_of(len(inputs))
         roster, mode, signers = with_keys(self.protocol, Roster(names, inputs.public), mode)
         of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))

@@ -22,8 +22,8 @@ from ..system import load_each, protocol_names, systems
 from ..verdicts import AuditVerdict
 from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
-from .ladder import FIRST_ROTATION, Climb, Climbed, Ladder, climbed, tried_of
 from .mechanisms import shared_cases
+from .size_grid import FIRST_ROTATION, Climbed, SizeGrid, SizeSweep, climbed, tried_of
 from .verdict import Audited
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
@@ -89,12 +89,12 @@ def session_cases(name: str = ALL) -> list[Case]:
     return _of_systems("session_cases", name)
 
 
-def ladder_cases(ladder: Ladder, name: str = ALL) -> list[Case]:
+def ladder_cases(ladder: SizeGrid, name: str = ALL) -> list[Case]:
     """Return whole sessions of the sizes that a rotation draws, of a protocol that has climbs; or of all."""
     return [case for _, climbs in _climbs_of(name) for case in climbed(climbs, ladder)]
 
 
-def _climbs_of(name: str) -> list[tuple[str, list[Climb]]]:
+def _climbs_of(name: str) -> list[tuple[str, list[SizeSweep]]]:
     return [(protocol, list(make())) for protocol, make in load_each("climbs", Callable) if name in {ALL, protocol}]
 
 
@@ -142,7 +142,7 @@ def audit_all(
     workers: int = 0,
     on_progress: OnStep | None = None,
     cases: Sequence[Case] | None = None,
-    ladder: Ladder | None = None,
+    ladder: SizeGrid | None = None,
     pool: Pool | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
@@ -215,7 +215,7 @@ class Job(msgspec.Struct, frozen=True):
     samples: dict[Source, int]
     risk: float
     seed: int
-    ladder: Ladder | None = None
+    ladder: SizeGrid | None = None
 
 
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.studies import Study, StudyTable, write_study
@@ -71,9 +71,9 @@ def _concluded(report: AuditReport) -> str:
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
     told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
     said = f"{'A proof is refuted' if report.is_refuted else 'No proof is refuted'}."
-    said = f"{said} {some(len(report.rows), 'loss', 'losses')} in {report.seconds:,.0f} s: {told}."
+    said = f"{said} {pluralize(len(report.rows), 'loss', 'losses')} in {report.seconds:,.0f} s: {told}."
     if report.num_left:
-        said = f"{said} The run was ended before {some(report.num_left, 'more case')} came to be audited."
+        said = f"{said} The run was ended before {pluralize(report.num_left, 'more case')} came to be audited."
     return said
 
 

@@ -16,16 +16,15 @@ import msgspec
 import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.kept_reports import KeptReports
+from ...protocol.memoized_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Ledger, LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from .case import Case, OutputSampler, Pair, Source
 from .exposed_parts import Reported
-from .exposures import Exposure, exposure_of_party
 from .machines import (
     SESSION,
-    Holder,
+    SessionRunner,
     by_agents,
     by_arrays,
     by_machines,
@@ -34,6 +33,7 @@ from .machines import (
     roster_of,
     session_sampler,
 )
+from .observables import Observable, exposure_of_party
 
 PARTY_SHARES: Final = (0.2, 0.06)
 """Of the outputs that are asked for: one of several numbers takes a few microseconds, and in sessions with the noise of
@@ -83,7 +83,7 @@ class Party:
         unit: str,
         *,
         num_sessions: int = 1,
-        exposure: Callable[[], Exposure] | None = None,
+        exposure: Callable[[], Observable] | None = None,
         entries: Sequence[LedgerEntry] | None = None,
         are_neighbors: Callable[[int, int], bool] = operator.ne,
         **given: Any,
@@ -160,23 +160,23 @@ def exposure_of_two(
     public: Sequence[int],
     other: tuple[IntArray, Sequence[int]],
     *,
-    simulated: Holder = by_arrays,
-    secure: Holder = by_machines,
-) -> Exposure:
+    simulated: SessionRunner = by_arrays,
+    secure: SessionRunner = by_machines,
+) -> Observable:
     """Return all that leaves two parties in the local model: the first has one of these rows, the other its own.
 
     Sessions are held with the noise of simulations and with that of deployments.
     """
     other_row, other_public = other
 
-    def sampler(candidate: int, side: int, holder: Holder, source: Source) -> OutputSampler:
+    def sampler(candidate: int, side: int, holder: SessionRunner, source: Source) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate], other_row], [public, other_public])
         return session_sampler(protocol, inputs, reports_of_all, noise_of(source), side=side, hold=holder)
 
     own = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
     others = np.tile(other_row, (len(rows), 1))
     theirs = (Reported(protocol, phase, others, other_public) for phase in protocol.phases)
-    return Exposure(
+    return Observable(
         (*own, *theirs),
         num_sessions=1,
         simulated=lambda candidate, side: sampler(candidate, side, simulated, "simulated"),

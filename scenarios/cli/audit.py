@@ -112,7 +112,6 @@ def audit(
     psephos audit my-scenario.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse
-    from ..audit.ladder import Ladder
     from ..audit.running import (
         QUICK,
         SECURE_SAMPLES,
@@ -122,6 +121,7 @@ def audit(
         sources_of,
     )
     from ..audit.showing import show_report, write_report
+    from ..audit.size_grid import SizeGrid
     from ..presentation import make_console
     from ..running.cluster import open_cluster
     from ..running.progress import steps
@@ -149,7 +149,7 @@ def audit(
             pool=pool,
             on_progress=tell,
             cases=cases,
-            ladder=Ladder(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
+            ladder=SizeGrid(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
         )
     if folder is not None:
         with reporting(folder, wanted=with_report, command=given_command()):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ...protocol.errors import ConfigurationError
     from ..reading.headers import TableOptions, UnclearTableError
-    from ..running.drafts import Beginning, Draft, Option, Sheet, UnclearError
+    from ..running.drafts import Draft, Option, ScenarioTemplate, Sheet, UnclearError
 
 _PROTOCOL: Final = "protocol"
 """The word that begins no session, but a package."""
@@ -82,18 +82,19 @@ class _Kinds(Named):
         if found is None:
             begun = {protocol for protocol, _ in _beginnings().values()}
             is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - begun
-            allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning', a Beginning"
+            names = ", ".join(_beginnings())
+            allowed = f"one of {names}, or one whose System brings the part 'beginning', a ScenarioTemplate"
             refuse(is_without, "the word after new", cmd_name, allowed)
             return None
         return with_traceback(_command_of(*found))
 
 
-def _beginnings() -> "dict[str, tuple[str, Beginning]]":
+def _beginnings() -> "dict[str, tuple[str, ScenarioTemplate]]":
     """Return the protocol's name and its beginning, by the word of each, in the order of the systems."""
-    from ..running.drafts import Beginning
+    from ..running.drafts import ScenarioTemplate
     from ..system import load_each
 
-    return {beginning.word: (name, beginning) for name, beginning in load_each("beginning", Beginning)}
+    return {beginning.word: (name, beginning) for name, beginning in load_each("beginning", ScenarioTemplate)}
 
 
 def _word_for(path: Path, words: list[str]) -> str:
@@ -169,7 +170,7 @@ def _table_options() -> list[click.Parameter]:
     ]
 
 
-def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
+def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
     from ..system import find_protocol
 
     @click.pass_context
@@ -209,7 +210,7 @@ def _command_of(protocol: str, beginning: "Beginning") -> click.Command:
     return out_option(command)
 
 
-def _begin(context: click.Context, protocol: str, beginning: "Beginning", given: "Mapping[str, Any]") -> None:
+def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate", given: "Mapping[str, Any]") -> None:
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.terminal import show_note
@@ -232,7 +233,7 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         protocol=protocol,
         epsilon=given["epsilon"],
         made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
-        made_up=digest_of([sample]) if own is None else "",
+        synthetic=digest_of([sample]) if own is None else "",
         trust=trust,
         options=sheet.options,
     )
@@ -252,9 +253,9 @@ def _begin(context: click.Context, protocol: str, beginning: "Beginning", given:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
     console = make_console()
-    made_up = f"No file was given: {copy} is made up. Put your own in its place, and delete made_up and seed."
-    made_up = made_up if own is None else ""
-    for sentence in (made_up, *draft.said, told, sheet.note):
+    synthetic = f"No file was given: {copy} is made up. Put your own in its place, and delete synthetic and seed."
+    synthetic = synthetic if own is None else ""
+    for sentence in (synthetic, *draft.said, told, sheet.note):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
@@ -292,7 +293,9 @@ def _options_of(chosen: Mapping[str, Sequence[str]], path: Path) -> "TableOption
     return TableOptions(sheet=sheet, only=only, leave_out_empty=empty, **numbers)
 
 
-def _trust(protocol: str, beginning: "Beginning", given: str | None, answers: list[tuple[str, str]]) -> tuple[str, str]:
+def _trust(
+    protocol: str, beginning: "ScenarioTemplate", given: str | None, answers: list[tuple[str, str]]
+) -> tuple[str, str]:
     """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
     from ..system import find_protocol
 
@@ -322,7 +325,7 @@ def _chosen(
 
 
 def _drafted(
-    beginning: "Beginning",
+    beginning: "ScenarioTemplate",
     path: Path,
     written: str,
     chosen: dict[str, Sequence[str]],
@@ -415,7 +418,7 @@ def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]
 def _gaps(
     draft: Callable[[dict[str, Sequence[str]]], object],
     chosen: Mapping[str, Sequence[str]],
-    beginning: "Beginning",
+    beginning: "ScenarioTemplate",
     *,
     most: int,
 ) -> "list[UnclearError]":

@@ -110,7 +110,7 @@ def trials(
 
     from ..experiments.grids import load_cells
     from ..experiments.measured import Cell, wanted_of
-    from ..experiments.trials import check_trials, made_up_like, open_journal, prepare_all, run_trials, usual_trials
+    from ..experiments.trials import check_trials, open_journal, prepare_all, run_trials, synthetic_like, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console, numbers
     from ..running.cluster import open_cluster
@@ -128,7 +128,7 @@ def trials(
     loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
     if like is not None:
         share = _share_in(like, field="--like")
-        loaded = [(own, made_up_like(each, share)) for own, each in loaded]
+        loaded = [(own, synthetic_like(each, share)) for own, each in loaded]
     prepared, refused = prepare_all(loaded, seed=drawn, redraws=redraw > 0)
     first = prepared[0][2]
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
@@ -141,7 +141,7 @@ def trials(
         folder = make_folder(out, f"trials-{name}", resume=resume)
         cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
         facts = [
-            numbers.some(len(first.names), first.protocol.client_role),
+            numbers.pluralize(len(first.names), first.protocol.client_role),
             f"protocol {first.protocol.name}",
             f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
             *([f"made up: {like} say yes"] if like is not None else []),
@@ -304,7 +304,7 @@ def plan(
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan
     from ..experiments.trials import check_trials
     from ..presentation import make_console
-    from ..presentation.numbers import some
+    from ..presentation.numbers import pluralize
     from ..running.progress import steps
     from ..running.report import show_heading
 
@@ -334,7 +334,7 @@ def plan(
         return
     console = make_console()
     protocol = table.resolved.protocol
-    facts = [some(found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
+    facts = [pluralize(found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
     show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
     show_plan(console, found, table, source=scenario)
     tell_folder(console, folder, draws=True)

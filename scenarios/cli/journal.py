@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ...agents.journal_format import About
     from ...agents.person_journal import SessionRecords
-    from ...agents.witness import Witness
+    from ...agents.rollback_guard import RollbackGuard
     from ...protocol.privacy import LedgerEntry
 
 _MOST_NAMED: Final = 3
@@ -97,7 +97,7 @@ def leave(session: str, path: Path | None, witness: Path | None) -> None:
     click.echo(f"{place}: session {session} holds no room any more")
 
 
-def _placed(path: Path | None, witness: Path | None, *, like: Path | None = None) -> "tuple[Path, Witness]":
+def _placed(path: Path | None, witness: Path | None, *, like: Path | None = None) -> "tuple[Path, RollbackGuard]":
     from ..deployment.journals import default_journal, witness_of
 
     place = default_journal(like=like) if path is None else path

@@ -160,7 +160,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     """Return how the session is served that was drawn up, or a new one where nothing was."""
     from ...agents.modes import draw_session_id
     from ...protocol.errors import refuse
-    from ...protocol.messages import Charter
+    from ...protocol.messages import SessionDescriptor
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_expiry, read_opening
     from ..deployment.journals import witness_of
@@ -171,7 +171,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     if side.fingerprints is None or roster_file is None:
         refuse(not serving.address, "--listen", "left out", "given where no invitations say an address")
         # Parties that keep journals know a session by its id.
-        return dataclasses.replace(serving, charter=Charter(draw_session_id())) if is_deployment else serving
+        return dataclasses.replace(serving, charter=SessionDescriptor(draw_session_id())) if is_deployment else serving
     folder = roster_file if roster_file.is_dir() else roster_file.parent
     opening, keys = read_opening(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)

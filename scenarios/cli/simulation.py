@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ...protocol.privacy import LedgerEntry
-    from ..adversaries import Lesson
+    from ..adversaries import AttackReport
     from ..running.folder import RunFolder
     from ..running.resolution import Local
     from ..running.run import Finished
@@ -226,14 +226,14 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
 def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded | None" = None) -> None:
     from ..presentation import make_console, show_lesson, show_verdict
     from ..running.progress import watch
-    from ..running.record import Told
+    from ..running.record import SessionObservers
     from ..running.run import run_in_folder
 
     console, errors = make_console(), make_console(stderr=True)
     title = resolved.scenario.title or resolved.scenario.name
     num_warned = _begin(console, errors, title, _facts_of(resolved), [resolved], how)
 
-    def tell(lessons: "Sequence[Lesson]") -> None:
+    def tell(lessons: "Sequence[AttackReport]") -> None:
         if not how.as_json:
             _show_trust(console, resolved)
             for lesson in lessons:
@@ -248,7 +248,7 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
             resolved,
             folder,
             pictures=how.pictures,
-            told=Told(listener=watcher.on_effect, on_progress=watcher.poll),
+            observers=SessionObservers(listener=watcher.on_effect, on_progress=watcher.poll),
             on_failure=tell,
             sharded=sharded,
         )
@@ -265,7 +265,7 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
     _check_refuted(finished.lessons)
 
 
-def _check_refuted(lessons: "Iterable[Lesson]") -> None:
+def _check_refuted(lessons: "Iterable[AttackReport]") -> None:
     """Raise RefutedLedgerError where an exact attack learnt more than a ledger says is proven."""
     from ...protocol.errors import RefutedLedgerError
 
@@ -380,7 +380,7 @@ def _begin(
 
 def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> None:
     """Print what sessions can tell at their price, where that is little; of a series in short, once for votes alike."""
-    from ..presentation.numbers import in_a_row
+    from ..presentation.numbers import join_words
     from ..presentation.terminal import show_note
     from ..running.forecasts import forecast
 
@@ -393,7 +393,7 @@ def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> No
         names.setdefault(known[alike], []).append(side.scenario.title or side.scenario.name)
     names.pop("", None)
     for sentence, own in names.items():
-        said = sentence if len(sides) == 1 else f"{in_a_row(own)}: {sentence.partition(':')[0].rstrip()}."
+        said = sentence if len(sides) == 1 else f"{join_words(own)}: {sentence.partition(':')[0].rstrip()}."
         show_note(console, said, style="yellow")
 
 

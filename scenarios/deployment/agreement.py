@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from ...agents.client import PATIENCE_SECONDS
-from ...agents.journals import Sitting
+from ...agents.journals import JournalSession
 from ...agents.noise import check_secure_noise
 from ...agents.person_journal import PersonJournal, Recalled
 from ...protocol.errors import ConfigurationError, refuse, require
-from ...protocol.kept_reports import check_values, has_changed, seal_of
+from ...protocol.memoized_reports import check_values, has_changed, seal_of
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_checks import check_own_columns
 from ...protocol.privacy import Budget, Ledger, NeighboringRelation, PrivacyLoss, total_of
@@ -146,7 +146,7 @@ class Joining:
         allowed = f"at least the --budget of a period, {self.budget:g}"
         require(is_enough, "--budget-in-all", self.budget_in_all, allowed)
 
-    def sit(self, terms: Invitation) -> Sitting | None:
+    def sit(self, terms: Invitation) -> JournalSession | None:
         """Return the party's journal of the session that it agrees to; None where it keeps none.
 
         Raises:
@@ -220,7 +220,7 @@ class Joining:
 
     @property
     def secret(self) -> bytes:
-        """What a party that comes back knows its values by: of its private key (`kept_reports.seal_of`).
+        """What a party that comes back knows its values by: of its private key (`memoized_reports.seal_of`).
 
         Raises:
             ConfigurationError: the key's file cannot be read.

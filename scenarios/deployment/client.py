@@ -15,8 +15,8 @@ import trio
 
 from ...agents.client import Client, answer_seconds, inquire
 from ...agents.events import Log
-from ...agents.journals import Sitting
-from ...agents.returning import Patience, take_part_durably
+from ...agents.journals import JournalSession
+from ...agents.returning import RetryPolicy, take_part_durably
 from ...protocol.errors import ConfigurationError, HandshakeError, PluginError, RemoteProtocolError, quote
 from ...protocol.messages import Terms
 from ...protocol.privacy import Ledger, LedgerEntry
@@ -94,7 +94,7 @@ async def join(
     channel: Channel | None = None
     with contextlib.ExitStack() as failing:
         if agreement is None:
-            channel = await _reach(connect, Patience(joining.patience_seconds, on_loss=on_loss))
+            channel = await _reach(connect, RetryPolicy(joining.patience_seconds, on_loss=on_loss))
             failing.callback(channel.close)
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
             invitation = _as_invitation(terms, joining.party)
@@ -139,7 +139,7 @@ def _told(client: Client, outcome: msgspec.Struct) -> Heard:
     return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
 
 
-async def _reach(connect: Callable[[], Awaitable[Channel]], patience: Patience) -> Channel:
+async def _reach(connect: Callable[[], Awaitable[Channel]], patience: RetryPolicy) -> Channel:
     while True:
         try:
             return await connect()
@@ -147,7 +147,7 @@ async def _reach(connect: Callable[[], Awaitable[Channel]], patience: Patience) 
             await patience.wait(error)
 
 
-def _drawn_entries(sitting: Sitting) -> list[LedgerEntry]:
+def _drawn_entries(sitting: JournalSession) -> list[LedgerEntry]:
     return [entry for record in sitting.records if isinstance(record, Drawn) for entry in record.entries]
 
 
@@ -162,7 +162,7 @@ async def _connect(joining: Joining, transport: Transport, network: Plugin, seco
 
 
 def _make_client(
-    joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: Sitting | None
+    joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: JournalSession | None
 ) -> Client:
     sign = None
     if agreement.protocol.masked_phase is not None and joining.keys is not None:

@@ -16,7 +16,7 @@ import msgspec
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
 from ...protocol.errors import ConfigurationError, refuse
-from ...protocol.messages import Charter
+from ...protocol.messages import SessionDescriptor
 from ...protocol.randomness import SimulatedNoise
 from ...transports.abc import Transport
 from ...transports.keys import Identity, fingerprint_of, read_certificate
@@ -142,7 +142,7 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
 
 
-def in_charter(mode: Mode, charter: Charter) -> Mode:
+def in_charter(mode: Mode, charter: SessionDescriptor) -> Mode:
     """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
     return dataclasses.replace(mode, charter=msgspec.structs.replace(charter, id=mode.charter.id or charter.id))
 

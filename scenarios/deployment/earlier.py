@@ -11,7 +11,7 @@ import msgspec
 
 from ...agents.journal_format import SESSION, decode_record, read_journal
 from ...protocol.errors import ConfigurationError, quote, refuse, require
-from ...protocol.kept_reports import ReceivedReports
+from ...protocol.memoized_reports import ReceivedReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.records import Accepted, ServerRecord
 from ...protocol.roles import SessionKind

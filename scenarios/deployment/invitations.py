@@ -14,7 +14,7 @@ import msgspec
 
 from ...agents.modes import draw_session_id
 from ...protocol.errors import ConfigurationError, quote, refuse, require
-from ...protocol.messages import Charter
+from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
@@ -75,9 +75,9 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"Invitation(session={self.session!r}, party={self.party!r})"  # a key is nobody else's to read
 
     @property
-    def charter(self) -> Charter:
+    def charter(self) -> SessionDescriptor:
         """What makes the session this one."""
-        return Charter(self.session_id, self.roster, self.expires)
+        return SessionDescriptor(self.session_id, self.roster, self.expires)
 
     def find_keys(self, candidates: Sequence[Path]) -> Keys:
         """Return the party's own key, from the invitation or else from the first file that has it.
@@ -112,9 +112,9 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     address: str
 
     @property
-    def charter(self) -> Charter:
+    def charter(self) -> SessionDescriptor:
         """What makes the session this one."""
-        return Charter(self.session_id, self.roster, self.expires)
+        return SessionDescriptor(self.session_id, self.roster, self.expires)
 
     def check(self, *, session: str, kind: SessionKind, roster: Roster) -> None:
         """Raise ConfigurationError unless this is what was drawn up: parties would refuse anything else."""
@@ -306,7 +306,7 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
     return fingerprint, [name for name, each in known.items() if each.certificate == fingerprint]
 
 
-def check_expiry(charter: Charter, *, field: str) -> None:
+def check_expiry(charter: SessionDescriptor, *, field: str) -> None:
     """Raise ConfigurationError if a session's time is over."""
     if charter.expires and time.time() > charter.expires:
         allowed = "of a session that is not over by this machine's clock"

@@ -11,16 +11,16 @@ from ...agents.host_journal import OF_PARTIES, id_of
 from ...agents.journal_file import JournalFile, copy_journal, install_journal, read_own
 from ...agents.journal_format import check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
-from ...agents.witness import Witness
+from ...agents.rollback_guard import RollbackGuard
 from ...protocol.errors import ConfigurationError, JournalError, require
-from ...protocol.records import Left
+from ...protocol.records import SessionEnded
 from .common import utc
 
 ACCEPT_OPTION: Final = "--accept-unknown-losses"
 """What a person says who restores a backup."""
 
 
-def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
+def back_up(path: Path, target: Path, *, witness: RollbackGuard | None = None) -> int:
     """Write a backup of a journal, which may be in use, and return how many records are in it.
 
     Args:
@@ -35,7 +35,9 @@ def back_up(path: Path, target: Path, *, witness: Witness | None = None) -> int:
     return len(read_journal(target, kind=OF_PARTIES).rows)
 
 
-def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: Witness | None = None) -> Path | None:
+def restore(
+    source: Path, path: Path, *, accepts_unknown_losses: bool, witness: RollbackGuard | None = None
+) -> Path | None:
     """Put a backup in a journal's place, where the journal is lost.
 
     Args:
@@ -64,7 +66,7 @@ def restore(source: Path, path: Path, *, accepts_unknown_losses: bool, witness: 
     return install_journal(source, path, kind=OF_PARTIES, witness=witness, **changes)
 
 
-def leave(path: Path, session: str, *, now: float, witness: Witness | None = None) -> int:
+def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None = None) -> int:
     """Free the room that sessions hold which their owner will not go on with, and return how many they are.
 
     Whoever joins one again reserves anew, and sends the reports that were drawn.
@@ -86,11 +88,11 @@ def leave(path: Path, session: str, *, now: float, witness: Witness | None = Non
         ]
         allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
         require(given_up, "SESSION", session, allowed)
-        journal.append([row_of(session_id, Left("its owner gave it up")) for session_id in given_up])
+        journal.append([row_of(session_id, SessionEnded("its owner gave it up")) for session_id in given_up])
     return len(given_up)
 
 
-def _check_lost(path: Path, witness: Witness | None) -> None:
+def _check_lost(path: Path, witness: RollbackGuard | None) -> None:
     """Raise JournalError if there is a journal that can be used."""
     try:
         journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)

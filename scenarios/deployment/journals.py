@@ -11,7 +11,7 @@ import platformdirs
 from ...agents.host_journal import HOST, OF_PARTIES
 from ...agents.journal_format import lock_file_of, read_journal
 from ...agents.person_journal import PersonJournal, read_sessions
-from ...agents.witness import Witness
+from ...agents.rollback_guard import RollbackGuard
 from ...protocol.errors import JournalError, JournalInUseError, refuse
 from .keys import slug_of, stem_of
 
@@ -36,7 +36,7 @@ def _state() -> Path:
     return platformdirs.user_state_path("psephos", appauthor=False)
 
 
-def witness_of(given: Path | None, journal: Path, *, key: str = "") -> Witness:
+def witness_of(given: Path | None, journal: Path, *, key: str = "") -> RollbackGuard:
     """Return where it is told, outside a journal's folder, how far the journal is.
 
     Args:
@@ -52,10 +52,10 @@ def witness_of(given: Path | None, journal: Path, *, key: str = "") -> Witness:
         refuse(
             is_own, "--witness", str(given), "another folder than the journal's, which an older copy would take back"
         )
-        return Witness(given.resolve(), key)
+        return RollbackGuard(given.resolve(), key)
     is_in_state = journal.resolve().is_relative_to(_state().resolve())
     folder = platformdirs.user_data_path("psephos", appauthor=False) if is_in_state else _state()
-    return Witness(folder.resolve() / "witness", key)
+    return RollbackGuard(folder.resolve() / "witness", key)
 
 
 def journal_file(given: Path | None, *, party: str) -> Path:

@@ -14,14 +14,14 @@ import trio
 from ...agents.driver import NOBODY, EffectListener, Observers
 from ...agents.journals import SittingOfServer
 from ...agents.modes import Mode
+from ...agents.rollback_guard import RollbackGuard
 from ...agents.session_journal import SessionJournal
-from ...agents.standing import Companion
-from ...agents.witness import Witness
+from ...agents.session_status import Companion
 from ...protocol.effects import Effect, Named
 from ...protocol.errors import UnheardError, refuse
-from ...protocol.kept_reports import ReceivedReports
-from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, Charter
-from ...protocol.records import Accepted, Broken, PhaseClosed
+from ...protocol.memoized_reports import ReceivedReports
+from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, SessionDescriptor
+from ...protocol.records import Accepted, PhaseClosed, SessionFailed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.rules import names_of
@@ -64,9 +64,9 @@ class Serving:
     mode: Mode
     transport: str = DEFAULT_TRANSPORT
     keys: Keys | None = dataclasses.field(default=None, repr=False)
-    charter: Charter = NO_CHARTER
+    charter: SessionDescriptor = NO_CHARTER
     journal: Path | None = None
-    witness: Witness | None = None
+    witness: RollbackGuard | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
 
     def check_authenticated(self) -> None:
@@ -197,7 +197,7 @@ def open_sitting(
             counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
             told = f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}"
             said = f"going on with this session: {told}"
-            if isinstance(last := journal.records[-1], Broken):
+            if isinstance(last := journal.records[-1], SessionFailed):
                 said = f"this session has failed: too few took part in phase {last.phase!r}; who joins is told"
             on_resuming(said)
         yield journal

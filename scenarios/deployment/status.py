@@ -1,7 +1,7 @@
 """`serve --status`: where a session stands, over HTTP, for monitors: /healthz in words, /metrics for Prometheus.
 
 Whoever reaches the address reads both, so there is nothing private in either, and nothing that depends on who takes
-part where some phase hides that (`agents.standing`): then neither parties, reports, connections nor refusals are
+part where some phase hides that (`agents.session_status`): then neither parties, reports, connections nor refusals are
 counted, and of the process only what is the same whoever comes. Its memory, processor time and open files are not.
 
 The page never stands in the session's way. It takes `_MOST_PER_SECOND` connections a second, `_MOST_AT_ONCE` at a time,
@@ -26,8 +26,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from ...agents.lobby import REASONS
-from ...agents.standing import Standing
+from ...agents.pending import REASONS
+from ...agents.session_status import SessionStatus
 from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, ConfigurationError, printable
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
@@ -82,7 +82,7 @@ class Status:
         whom = "" if is_loopback(self.address) else ", for whoever reaches this address"
         return f"status at http://{self.address}/healthz and http://{self.address}/metrics{whom}"
 
-    async def serve(self, tell: Callable[[], Standing]) -> None:
+    async def serve(self, tell: Callable[[], SessionStatus]) -> None:
         """Answer whoever asks, for ever."""
         registry = CollectorRegistry()
         registry.register(_Metrics(tell))
@@ -115,7 +115,7 @@ class Status:
         self,
         stream: trio.SocketStream,
         scope: trio.CancelScope,
-        tell: Callable[[], Standing],
+        tell: Callable[[], SessionStatus],
         registry: CollectorRegistry,
     ) -> None:
         with scope, contextlib.suppress(Exception):  # whatever a connection breaks by, it is this connection's
@@ -168,7 +168,7 @@ def open_status(address: str) -> Generator[Status]:
 class _Metrics(Collector):
     """Where a session stands, as Prometheus counts it."""
 
-    def __init__(self, tell: Callable[[], Standing]) -> None:
+    def __init__(self, tell: Callable[[], SessionStatus]) -> None:
         self._tell = tell
         self._process = ProcessCollector(registry=None)
 
@@ -199,7 +199,7 @@ class _Metrics(Collector):
                 yield metric
 
 
-def _of_parties(standing: Standing) -> Iterator[Metric]:
+def _of_parties(standing: SessionStatus) -> Iterator[Metric]:
     """Yield what depends on who comes, where that is not private."""
     attendance, connections = standing.attendance, standing.connections
     if attendance is not None:
@@ -235,7 +235,7 @@ def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[
     return family
 
 
-def _healthz(standing: Standing) -> _Answer:
+def _healthz(standing: SessionStatus) -> _Answer:
     """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
     left = _reasons(standing)
     if standing.state is SessionState.ABORTED:
@@ -245,7 +245,7 @@ def _healthz(standing: Standing) -> _Answer:
     return _Answer(http.HTTPStatus.OK, f"open: phase {printable(standing.phase)!r} {_until(standing)}\n{left}")
 
 
-def _reasons(standing: Standing) -> str:
+def _reasons(standing: SessionStatus) -> str:
     """Return a line for each of the first who have left."""
     reasons = [] if standing.attendance is None else [*standing.attendance.reasons.items()]
     lines = [f"{printable(party)} has left: {reason}\n" for party, reason in reasons[:MAX_NAMES_IN_A_SENTENCE]]
@@ -254,7 +254,7 @@ def _reasons(standing: Standing) -> str:
     return "".join(lines)
 
 
-def _until(standing: Standing) -> str:
+def _until(standing: SessionStatus) -> str:
     deadline = standing.deadlines.get(standing.phase, math.inf)
     try:
         return f"until {dt.datetime.fromtimestamp(deadline, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -262,7 +262,7 @@ def _until(standing: Standing) -> str:
         return "without a deadline"
 
 
-def _answer_to(request: h11.Request, tell: Callable[[], Standing], registry: CollectorRegistry) -> _Answer:
+def _answer_to(request: h11.Request, tell: Callable[[], SessionStatus], registry: CollectorRegistry) -> _Answer:
     path = request.target.partition(b"?")[0]
     if path not in {b"/healthz", b"/metrics"}:
         return _Answer(http.HTTPStatus.NOT_FOUND)

@@ -16,11 +16,11 @@ from ...protocol.dpwevote.quotas import share_in
 from ...protocol.errors import ConfigurationError, refuse, require
 from ..running.drafts import (
     NONE,
-    Beginning,
     Chosen,
     Draft,
     Line,
     Option,
+    ScenarioTemplate,
     Sheet,
     UnclearError,
     answer,
@@ -196,7 +196,7 @@ def _sums(sheet: Sheet, names: int) -> set[int]:
     return found
 
 
-BEGINNING: Final = Beginning(
+BEGINNING: Final = ScenarioTemplate(
     word="vote",
     help="A vote with yes or no on one or more candidates. FILE has a line for each partner: a name, "
     "the answer on each candidate, and perhaps a weight.",

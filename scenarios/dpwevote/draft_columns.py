@@ -14,7 +14,7 @@ from typing import Final
 
 from ...protocol.columns import alike
 from ...protocol.errors import ConfigurationError, require
-from ..presentation.numbers import in_a_row
+from ..presentation.numbers import join_words
 from ..running.drafts import (
     NONE,
     Chosen,
@@ -229,9 +229,8 @@ def with_answer(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
             allowed = "one of them filled, or none"
             raise ConfigurationError(field=sheet.where("--one-of", row), value=str(error), allowed=allowed) from None
     if not given:
-        question = (
-            f"{in_a_row(map(repr, names))} are called as answers are, and a line fills one at most: are they one motion"
-        )
+        members = join_words(map(repr, names))
+        question = f"{members} are called as answers are, and a line fills one at most: are they one motion"
         raise UnclearError("one-of", question, [", ".join(names), NONE])
     left = [place for place, name in enumerate(sheet.header) if name not in names]
     require(ANSWER not in sheet.header, "--one-of", given, f"in a file without a column {ANSWER!r}")

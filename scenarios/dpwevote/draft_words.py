@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean
-from ..presentation.numbers import in_a_row
+from ..presentation.numbers import join_words
 from ..running.drafts import NONE, Chosen, Sheet, UnclearError, chosen_word
 from . import words as known_words
 from .draft_weights import any_number, are_numbers
@@ -112,7 +112,7 @@ def counted(sheet: Sheet, name: str, entries: Sequence[str]) -> str:
     each = [
         f"{entry!r} ({column.count(entry):,}×)" if entry else f"nothing ({column.count(''):,}×)" for entry in entries
     ]
-    return in_a_row(each[: 2 * _FEW])
+    return join_words(each[: 2 * _FEW])
 
 
 def with_explained(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> Words:
@@ -208,7 +208,7 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     said = sheet.column(names[0])[row]
     counts = collections.Counter(entries[row] for row, _ in some for _, entries in columns)
     silent = [entry for entry in counts if word_of(entry) in words.silent]
-    shown = in_a_row([f"{entry!r} {counts[entry]:,}×" for entry in silent])
+    shown = join_words([f"{entry!r} {counts[entry]:,}×" for entry in silent])
     empty = (
         "; or leave lines with an empty answer out, as everybody will see (--leave-out-empty COLUMN)"
         if "" in counts

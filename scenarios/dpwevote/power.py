@@ -26,7 +26,7 @@ from ...protocol.errors import refuse
 from ...protocol.estimators import Estimate
 from ..presentation import drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import percent, show_facts, show_note, show_table
 from ..running.folder import RunFolder
 from ..running.resolution import Local
@@ -180,7 +180,7 @@ def _facts_of(powers: Powers) -> dict[str, str]:
     return {
         "Partners": f"{len(powers.names):,}",
         "Quota": f"{game.quota:,} of {game.total:,} units of weight",
-        "Least that win": some(game.smallest_winning, "partner"),
+        "Least that win": pluralize(game.smallest_winning, "partner"),
         "Winning coalitions": f"{_short(game.num_winning)}; {minimal} have nobody to spare",
     }
 
@@ -232,7 +232,7 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
     shown = list(powers.by_weight().values())[: drawing.MOST_ROWS]
     names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
     cut = "" if len(shown) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
-    who = some(len(powers.names), "partner")
+    who = pluralize(len(powers.names), "partner")
     whiskers = f" · {drawing.WHISKERS}" if powers.is_simulated else ""
     chart = Chart(
         panels=[_draw(powers, [places[0] for places in shown], names)],

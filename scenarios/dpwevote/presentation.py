@@ -11,7 +11,7 @@ from ...protocol.dpwevote import CandidateOutcome, Outcome, WeightsOutcome
 from ...protocol.estimators import DEFAULT_LEVEL, Estimate, Verdict
 from ..presentation import drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel
-from ..presentation.numbers import in_a_row, some
+from ..presentation.numbers import join_words, pluralize
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import estimate_text, show_note, show_table, styled
@@ -62,7 +62,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     note = "± is one standard error of the randomization."
     if not known.is_brief:
         wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
-        reports = f"From the reports of {some(outcome.num_partners, 'partner')}."
+        reports = f"From the reports of {pluralize(outcome.num_partners, 'partner')}."
         note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
     show_note(console, note)
 
@@ -285,7 +285,7 @@ _MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sente
 
 
 def _clause(verdict: str, names: Sequence[str]) -> str:
-    who = in_a_row(names) if len(names) <= _MOST_NAMED else some(len(names), "candidate")
+    who = join_words(names) if len(names) <= _MOST_NAMED else pluralize(len(names), "candidate")
     return say_number(*_VERBS[verdict], len(names), names=who)
 
 

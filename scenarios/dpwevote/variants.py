@@ -31,7 +31,7 @@ from ...protocol.privacy import TrustModel
 from ..experiments.counting import Counted
 from ..experiments.measurements import Measurement
 from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable, price_of
-from ..presentation.numbers import written
+from ..presentation.numbers import format_number
 from ..running.resolution import Served
 
 _PAPERS: Final = "joint, the paper's split"
@@ -232,8 +232,8 @@ class VoteVariants(VariantTable):
                 "ε weight": f"{offer.epsilon_weight:.4g}" if offer.epsilon_weight else "",
                 "ε a candidate": f"{offer.epsilon_opinion:.4g}",
                 "ε in all": f"{offer.epsilon_total:.4g}",
-                "Worst variance": written(offer.worst_variance, 5) if offer.worst_variance else "",
-                self.error: written(error, 4),
+                "Worst variance": format_number(offer.worst_variance, 5) if offer.worst_variance else "",
+                self.error: format_number(error, 4),
             },
         )
 

@@ -48,5 +48,5 @@ def counting_errors(counted: Counted, *, people: int) -> dict[str, float]:
 def _variance_of_others(mechanism: GeneralizedRandomizedResponse | FrequencyOracle) -> float:
     if isinstance(mechanism, FrequencyOracle):
         return float(mechanism.variance_of_others)
-    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    keep, lie = mechanism.keep_probability, mechanism.flip_probability
     return lie * (1 - lie) / square(keep - lie)

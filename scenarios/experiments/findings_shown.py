@@ -9,7 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..presentation.numbers import in_a_row
+from ..presentation.numbers import join_words
 from ..presentation.terminal import STYLES, show_facts
 from ..verdicts import Judgement
 from .findings import READINGS, BoundedFinding, Finding, sentences
@@ -51,7 +51,7 @@ def count_in_words(findings: Sequence[Finding]) -> str:
         for judgement, words in _COUNTED.items()
         if counted[judgement]
     ]
-    return f"Of {len(findings)} {'claim' if len(findings) == 1 else 'claims'} {in_a_row(told)}."
+    return f"Of {len(findings)} {'claim' if len(findings) == 1 else 'claims'} {join_words(told)}."
 
 
 def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -> None:

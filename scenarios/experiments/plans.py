@@ -21,7 +21,7 @@ import msgspec
 
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..verdicts import round_up
@@ -355,7 +355,7 @@ class _Search(VariantSearch):
             return "an error of a variant: none can have any price here"
         least, name = min(offers, key=lambda each: each[0].quoted)
         written = table.unit.short(round_up(share_of(table, least), 3))
-        whom = some(table.people, table.resolved.protocol.client_role)
+        whom = pluralize(table.people, table.resolved.protocol.client_role)
         return f"at least {written}, the best that {whom} can have: by {name}, at ε = {least.epsilon:.3g}"
 
     def with_curves(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> list[Planned]:

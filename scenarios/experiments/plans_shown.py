@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ...protocol.masking import LEAST_FOR_CIRCLE
 from ..presentation.drawing import save_picture
-from ..presentation.numbers import in_a_row, some
+from ..presentation.numbers import join_words, pluralize
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
@@ -35,7 +35,7 @@ _ERRORS: Final = "± is one standard error: at least 3 of 4 results are within t
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
     """Return what a plan comes to, as a sentence for each model of trust."""
     role = table.resolved.protocol.client_role
-    people, s = some(plan.people, role), "s" * (plan.people == 1)
+    people, s = pluralize(plan.people, role), "s" * (plan.people == 1)
     sentences: list[str] = []
     for each in plan.best:
         assert each.offered is not None  # noqa: S101  it is met
@@ -45,7 +45,7 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
         elif plan.sought == "error":
             said = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
         else:
-            said = f"it takes {some(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
+            said = f"it takes {pluralize(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
         sentences.append(f"{trusting(each.model, table, people=each.people)}, {said}: by {each.name}.")
     return sentences
 
@@ -148,7 +148,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
 def _cut(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
-    what = in_a_row(untried) if untried else "some of what else could be done"
+    what = join_words(untried) if untried else "some of what else could be done"
     return f"there was not time enough for {what}: more --minutes, or fewer --trials, would do"
 
 
@@ -170,7 +170,7 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     console.print()
     said = shlex.join(words)
     if left_out := _left_out(offered, table):
-        said += f", and leave out {in_a_row(left_out)}"
+        said += f", and leave out {join_words(left_out)}"
     console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
 
 
@@ -254,6 +254,6 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
     folder.write_table(_TABLE, rows)
     if pictures:
         scenario, role = table.resolved.scenario, table.resolved.protocol.client_role
-        title = f"{scenario.title or scenario.name}: {some(plan.people, role)}"
+        title = f"{scenario.title or scenario.name}: {pluralize(plan.people, role)}"
         trust = {each.model: trusting(each.model, table, people=plan.people) for each in plan.variants}
         save_picture(picture_of(plan, error=table.error, trust=trust), folder=folder.path, name="plan", title=title)

@@ -19,7 +19,7 @@ from rich.text import Text
 from ...protocol.errors import ConfigurationError, one_of, refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_sheet, title_of
 from ..running.folder import RunFolder
 from ..running.progress import OnStep
@@ -325,11 +325,13 @@ def _study_of(experiments: Experiments[Any], found: PaperReproduction, *, drawn:
         kind="Reproduction",
         title=experiments.title,
         facts=[
-            some(found.trials, "trial"),
+            pluralize(found.trials, "trial"),
             f"seed {found.seed}",
             *(f"{name} {each}" for name, each in found.versions.items()),
         ],
-        verdict=[f"{holds:,} of {some(len(judged), 'claim')} of the paper hold{' on this data' * bool(found.own)}."],
+        verdict=[
+            f"{holds:,} of {pluralize(len(judged), 'claim')} of the paper hold{' on this data' * bool(found.own)}."
+        ],
         tables=[
             StudyTable(name=_CLAIMS, caption="What was claimed", is_mixed=True),
             *(StudyTable(name=name, picture=experiments.captions[name]) for name in drawn),

@@ -120,10 +120,10 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
         raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
     allowed = (
         f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
-        f"noise off. Say so if nobody voted for real (--set made_up=true); or try made-up {role}s, as many and "
+        f"noise off. Say so if nobody voted for real (--set synthetic=true); or try made-up {role}s, as many and "
         "with the same weights, without a look at what yours say (trials --like)"
     )
-    refuse(not resolved.may_show_truth, "made_up", value=False, allowed=allowed)
+    refuse(not resolved.may_show_truth, "synthetic", value=False, allowed=allowed)
     drawn = seed if own_seed is None else own_seed
     drawn = secrets.randbits(_SEED_BITS) if drawn is None else drawn
     scenario = msgspec.structs.replace(scenario, seed=drawn)
@@ -158,7 +158,7 @@ def prepare_all(
     return prepared, refused
 
 
-def made_up_like(scenario: Scenario, share: float) -> Scenario:
+def synthetic_like(scenario: Scenario, share: float) -> Scenario:
     """Return a scenario whose parties are made up, like its own: nothing of what these hold is used.
 
     Args:
@@ -176,7 +176,7 @@ def made_up_like(scenario: Scenario, share: float) -> Scenario:
     resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY, noise="simulated", seed=None))
     parties, parameters = like(resolved.protocol, resolved.inputs, share)
     known = {**scenario.parameters, **parameters}
-    return msgspec.structs.replace(scenario, parties=parties, parameters=known, made_up=True)
+    return msgspec.structs.replace(scenario, parties=parties, parameters=known, synthetic=True)
 
 
 def run_trials(

@@ -23,8 +23,8 @@ from rich.text import Text
 
 from ...protocol.errors import refuse
 from ..presentation.drawing import save_picture
-from ..presentation.numbers import decimals_of, rounded, some
-from ..presentation.numbers import written as digits_of
+from ..presentation.numbers import decimals_of, pluralize, rounded
+from ..presentation.numbers import format_number as digits_of
 from ..presentation.terminal import show_note, show_table, title_of
 from ..running.folder import RunFolder
 from ..running.studies import Study, StudyTable, write_study
@@ -207,8 +207,8 @@ def summary_in_json(
         "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
     }
-    written: dict[str, Any] = snapped(msgspec.to_builtins(content))
-    return written
+    format_number: dict[str, Any] = snapped(msgspec.to_builtins(content))
+    return format_number
 
 
 def _differences(cell: MeasuredCell, cells: Sequence[MeasuredCell]) -> dict[str, Measurement]:
@@ -285,17 +285,17 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     least, most = (cell.best_summaries[measure.name] for cell in (ordered[0], ordered[-1]))
     if len(cells) == 1:
         if isinstance(least, Refined) and least.is_exact:
-            return f"{said.format(written(least, measure))}, on average over all noise: by its exact law."
+            return f"{said.format(format_number(least, measure))}, on average over all noise: by its exact law."
         between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
         sure = f"with 95 % certainty the mean is between {between}"
         if isinstance(least, Refined) and (worth := _worth(least)):
             trials += f" that are worth {worth}"
-        return f"{said.format(written(least, measure))}, on average over {trials}; {sure}."
+        return f"{said.format(format_number(least, measure))}, on average over {trials}; {sure}."
     differ = _losses_differ(cells)
     if least.mean == most.mean:
         each = f"on average over {trials}, in each of {len(cells):,} cells{differ and f'; {differ}'}"
-        return f"{said.format(written(least, measure))}, {each}."
-    both = said.format(f"{written(least, measure)} to {written(most, measure)}")
+        return f"{said.format(format_number(least, measure))}, {each}."
+    both = said.format(f"{format_number(least, measure)} to {format_number(most, measure)}")
     if differ:
         return f"{both}; no cell is the best, since {differ}."
     where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
@@ -395,9 +395,11 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         cells = [next(places) if level in known else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
         refined = cell.refined.get(measure.name)
-        better = ["", ""] if refined is None else [written(refined, measure), _worth(refined)]
+        better = ["", ""] if refined is None else [format_number(refined, measure), _worth(refined)]
         better = better if cell.refined else []
-        rows.append([title_of(measure.name), written(summary, measure), *better, " to ".join(between) + unit, *cells])
+        rows.append(
+            [title_of(measure.name), format_number(summary, measure), *better, " to ".join(between) + unit, *cells]
+        )
     refined_by = (_REFINED, _WORTH) if cell.refined else ()
     columns = ("Measure", "Mean", *refined_by, _WITHIN, *(_SHARES[level] for level in QUANTILES))
     drop = (_SHARES[0.05], _SHARES[0.95], "Median", _WITHIN)
@@ -411,7 +413,7 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
 
 def _whose(cells: Sequence[MeasuredCell]) -> str:
     size = cells[0].redraw
-    return f"of parties drawn anew every {some(size, 'trial')}," if size else "of the same parties"
+    return f"of parties drawn anew every {pluralize(size, 'trial')}," if size else "of the same parties"
 
 
 def _show_spread(console: Console, cell: MeasuredCell) -> None:
@@ -440,7 +442,7 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequenc
     losses = losses_of(cells)
     for cell, own in zip(cells, losses, strict=True):
         found = [(measure, cell.best_summaries.get(measure.name)) for measure in leading]
-        written_ = ["" if summary is None else written(summary, measure) for measure, summary in found]
+        written_ = ["" if summary is None else format_number(summary, measure) for measure, summary in found]
         rows.append([*(value for _, value in cell.settings), *map(_epsilon, own.values()), *written_])
     numbers = [*losses[0], *(title_of(measure.name) for measure in leading)]
     rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(numbers))] for cell in refused]
@@ -480,7 +482,7 @@ def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
         )
 
 
-def written(summary: Summary, measure: Measure) -> str:
+def format_number(summary: Summary, measure: Measure) -> str:
     """Return a mean with its standard error, as tables write it."""
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error

@@ -25,7 +25,7 @@ from ...protocol.errors import ConfigurationError, require
 from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import PrivacyLoss, TrustModel, total_of
-from ..presentation.numbers import decimals_of, written
+from ..presentation.numbers import decimals_of, format_number
 from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
@@ -118,14 +118,14 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         if standard_error:
             decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)  # one digit of the error will do
             return f"{100 * share:.{decimals}f} ± {100 * standard_error:.{decimals}f} %"
-        return f"{self.sign}{written(100 * share)} %{self._number(share)}"
+        return f"{self.sign}{format_number(100 * share)} %{self._number(share)}"
 
     def long(self, share: float) -> str:
         """Return an error with all of its words."""
-        return f"{self.sign}{written(100 * share)} % {self.of}{self._number(share)}"
+        return f"{self.sign}{format_number(100 * share)} % {self.of}{self._number(share)}"
 
     def _number(self, share: float) -> str:
-        number = written(share * self.whole)
+        number = format_number(share * self.whole)
         return f" ({number} {self.noun.removesuffix('s') if number == '1' else self.noun})" if self.noun else ""
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.privacy import TrustModel
-from ..presentation.numbers import some, written
+from ..presentation.numbers import format_number, pluralize
 from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table, snapped
@@ -36,7 +36,7 @@ def verdict_of_variants(
 
     The error that is wanted is in the table's own numbers.
     """
-    people, s = some(table.people, table.resolved.protocol.client_role), "s" * (table.people == 1)
+    people, s = pluralize(table.people, table.resolved.protocol.client_role), "s" * (table.people == 1)
     sentences: list[str] = []
     for model, of_model in _by_model(table, offers):
         best = table.best(of_model)
@@ -132,9 +132,9 @@ def _show_counting(console: Console, table: VariantTable) -> None:
     least = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
     rows: list[Sequence[Entry]] = []
     for name, error in errors.items():
-        cells = [name, written(error, 4), f"{written(100 * error / table.people)} %"]
+        cells = [name, format_number(error, 4), f"{format_number(100 * error / table.people)} %"]
         rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least else cells)
-    people = some(table.people, table.resolved.protocol.client_role)
+    people = pluralize(table.people, table.resolved.protocol.client_role)
     columns = [f"Who has {counted.what}", "± of a number", "of all"]
     console.print()
     show_table(console, Table(columns=columns, rows=rows))
@@ -168,7 +168,7 @@ def variants_in_json(
     table: VariantTable, offers: Sequence[Offered], prices: Prices, *, error: float | None
 ) -> dict[str, Any]:
     """Return all of it as plain data."""
-    written: dict[str, Any] = {
+    format_number: dict[str, Any] = {
         "session": table.resolved.scenario.name,
         "protocol": table.resolved.protocol.name,
         "epsilon": table.price,
@@ -178,13 +178,13 @@ def variants_in_json(
     }
     if (counted := table.counted) is not None:
         errors = counting_errors(counted, people=table.people)
-        written["counting"] = {**msgspec.to_builtins(counted), "errors": errors}
+        format_number["counting"] = {**msgspec.to_builtins(counted), "errors": errors}
     if error is not None:
-        written["wanted"] = error
-        written["prices"] = [
+        format_number["wanted"] = error
+        format_number["prices"] = [
             {"name": name, "offered": None if offered is None else _plain(offered)} for name, offered in prices.items()
         ]
-    return snapped(written)
+    return snapped(format_number)
 
 
 def _plain(offered: Offered) -> dict[str, Any]:

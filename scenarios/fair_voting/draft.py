@@ -21,11 +21,11 @@ from ...protocol.fair_voting.parameters import SEPARATOR
 from ..reading.cells import number_in
 from ..running.drafts import (
     NONE,
-    Beginning,
     Chosen,
     Draft,
     Line,
     Option,
+    ScenarioTemplate,
     Sheet,
     UnclearError,
     answer,
@@ -445,7 +445,7 @@ def _group(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     raise UnclearError("group", question, [*(known or possible), NONE])
 
 
-BEGINNING: Final = Beginning(
+BEGINNING: Final = ScenarioTemplate(
     word="ranking",
     help="A vote by rankings whose winner serves all groups of voters alike, or has the most welfare in one. FILE has "
     f"a line for each voter: a name, a group, and a ranking such as pool {SEPARATOR} library {SEPARATOR} rink.",

@@ -22,7 +22,7 @@ from ...protocol.fair_voting.objective import OBJECTIVES
 from ...protocol.fair_voting.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.fair_voting.reports import make_reports
 from ...protocol.fair_voting.utility_noise import error_of_levels
-from ...protocol.mechanisms import PolyaShare, VectorLaplace
+from ...protocol.mechanisms import NoiseShare, VectorLaplace
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..experiments.measurements import Measurement
@@ -220,7 +220,7 @@ def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
     elif parameters.kind.releases_sums:
         phase = FairVoting(parameters).phase
         mechanism = phase.mechanism_faced((0,))
-        assert isinstance(mechanism, (VectorLaplace, PolyaShare))  # noqa: S101  of sums
+        assert isinstance(mechanism, (VectorLaplace, NoiseShare))  # noqa: S101  of sums
         if isinstance(phase, MaskedRankings):
             phase.check_parties(sum(sizes))
         error = math.sqrt(phase.num_draws(sum(sizes)) * mechanism.noise_variance) * scoring.step / sizes[smallest]

@@ -22,7 +22,7 @@ from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, P
 from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.outcome import NoisyMaxima
 from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.conversion import convert
 from ..reading.files import readable
@@ -255,7 +255,7 @@ def show_decisions(
     said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
         neither > 0
     )
-    sentence, close = f"Of {some(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
+    sentence, close = f"Of {pluralize(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
     if why_no_verdict(outcome) is None:
         close = sum(decision.verdict == UNDECIDED for decision in decisions)
         sentence += f" {close:,} {'is' if close == 1 else 'are'} undecided."

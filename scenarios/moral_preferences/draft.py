@@ -4,13 +4,13 @@ from typing import Final
 
 from ...protocol.columns import alike
 from ...protocol.errors import did_you_mean, require
-from ..running.drafts import Beginning, Chosen, Draft, Line, Sheet, alike_line, alike_option, filled
+from ..running.drafts import Chosen, Draft, Line, ScenarioTemplate, Sheet, alike_line, alike_option, filled
 
 _COLUMNS: Final = ("voter", "record", "choice")
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    """Return a draft of a survey. See `Beginning`."""
+    """Return a draft of a survey. See `ScenarioTemplate`."""
     for name in _COLUMNS:
         allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
         require(name in sheet.header, f"{sheet.path.name} line 1", list(sheet.header), allowed)
@@ -29,7 +29,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     )
 
 
-BEGINNING: Final = Beginning(
+BEGINNING: Final = ScenarioTemplate(
     word="survey",
     help="What a society prefers, found from choices between two alternatives. FILE has two lines for each choice, "
     "with the columns voter, record, choice (1 for the alternative that was chosen, 0 for the other) and a number for "

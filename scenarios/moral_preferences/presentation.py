@@ -17,7 +17,7 @@ from ...protocol.estimators import Estimate
 from ...protocol.moral_preferences import Level, LevelOutcome, Outcome, Paradigm
 from ..presentation import drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel
-from ..presentation.numbers import decimals_of, in_a_row, rounded, some
+from ..presentation.numbers import decimals_of, join_words, pluralize, rounded
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_facts, show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
@@ -89,7 +89,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     shown = _strongest(features, most=_BRIEFLY if known.is_brief else drawing.MOST_ROWS)
     _show_features(console, shown, _decimals(shown), known.table)
     if len(features) > len(shown):
-        more = some(len(features) - len(shown), "feature")
+        more = pluralize(len(features) - len(shown), "feature")
         show_note(console, f"and {more} nearer to 0 in {known.table}")
     _show_agreement(console, features)
     notes = list(_notes(outcome, shown))
@@ -118,7 +118,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def _voters(outcome: Outcome) -> str:
     """Return how many voters there are, or may be at most where that is private."""
-    number = some(outcome.num_voters, "voter")
+    number = pluralize(outcome.num_voters, "voter")
     return f"up to {number}" if outcome.relation == "add-remove-one" else number
 
 
@@ -304,7 +304,7 @@ def _conclude(outcome: Outcome) -> str:
     if outcome.errors is None:
         sentences.append("How far the noise moved them is not known.")
     if unsure:
-        which = in_a_row(unsure) if len(unsure) <= _MOST_NAMED else some(len(unsure), "feature")
+        which = join_words(unsure) if len(unsure) <= _MOST_NAMED else pluralize(len(unsure), "feature")
         near = "The noise may have turned the sign of {which}: within {number} standard errors of 0."
         sentences.append(near.format(number=_SURE_ERRORS, which=which))
     if outcome.is_direction:
@@ -317,7 +317,7 @@ def _conclude(outcome: Outcome) -> str:
 def _speaking(names: Sequence[str], side: str) -> str:
     """Return the first of the features on one side, as those that speak most where there are more."""
     return _SPEAKING[side][min(len(names) - 1, 1) + (len(names) > _MOST_NAMED)].format(
-        names=in_a_row(names[:_MOST_NAMED])
+        names=join_words(names[:_MOST_NAMED])
     )
 
 

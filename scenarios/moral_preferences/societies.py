@@ -11,7 +11,7 @@ from ...protocol.moral_preferences import DIFFERS, MOST_COMPARED, Difference, Ou
 from ...protocol.moral_preferences.certainty import why_no_verdict
 from ..presentation import drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel
-from ..presentation.numbers import decimals_of, rounded, some
+from ..presentation.numbers import decimals_of, pluralize, rounded
 from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
@@ -115,7 +115,7 @@ def show_differences(
             "{number:,} of {all} is larger than {errors} standard errors",
             "{number:,} of {all} are larger than {errors} standard errors",
             number,
-            all=some(len(found), "difference"),
+            all=pluralize(len(found), "difference"),
             errors=drawing.ERRORS_SHOWN,
         )
         console.print(Text(f"  {large}", style="bold"))
@@ -125,7 +125,7 @@ def show_differences(
             "{number:,} of {all} holds, all of them at once, at the {level} level",
             "{number:,} of {all} hold, all of them at once, at the {level} level",
             number,
-            all=some(len(found), "difference"),
+            all=pluralize(len(found), "difference"),
             level=f"{at_most(100 * level)} %",
         )
         console.print(Text(f"  {hold}", style="bold"))

@@ -8,14 +8,14 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ..adversaries.role import Lesson
+from ..adversaries.role import AttackReport
 from ..tables import Table, snapped
 from .terminal import show_note, show_table, title_of
 
 _MOST_ROWS: Final = 24  # a longer table is for a file
 
 
-def show_lesson(console: Console, lesson: Lesson) -> None:
+def show_lesson(console: Console, lesson: AttackReport) -> None:
     """Print whom an adversary corrupts, what it learnt, and its table."""
     console.print()
     console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
@@ -36,7 +36,7 @@ def show_lesson(console: Console, lesson: Lesson) -> None:
         show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
 
 
-def written_lesson(lesson: Lesson) -> dict[str, Any]:
+def written_lesson(lesson: AttackReport) -> dict[str, Any]:
     """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
     plain: dict[str, Any] = msgspec.to_builtins(lesson)
     if not lesson.refutes_ledger:

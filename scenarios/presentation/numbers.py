@@ -26,7 +26,7 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
     return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
 
 
-def written(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
+def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
     """Return a number with so many digits, or all that are before its point."""
     if not math.isfinite(number):
         return f"{number:g}"
@@ -34,12 +34,12 @@ def written(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def some(number: int, noun: str, plural: str = "") -> str:
+def pluralize(number: int, noun: str, plural: str = "") -> str:
     """Return how many there are of what a noun says, whose plural has an s unless it is given."""
     return f"{number:,} {say_number(noun, plural or f'{noun}s', number)}"
 
 
-def in_a_row(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """Return words as people list them: "a, b and c"; at least one."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

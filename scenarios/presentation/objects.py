@@ -16,11 +16,11 @@ from ...protocol.mechanisms import FiniteMechanism
 from ...protocol.phases import Truth
 from ...protocol.privacy import SEMI_HONEST, Ledger, LedgerEntry, NeighboringRelation, PureAccountant, is_semi_honest
 from ...protocol.views import View, describe
-from ..adversaries.role import Lesson
+from ..adversaries.role import AttackReport
 from ..tables import Rows, Table
 from ..verdicts import at_most, round_down
 from . import briefs_of, rows_of, verdict_of
-from .numbers import some
+from .numbers import pluralize
 from .presenter import error_of
 from .rows import table_of_rows
 
@@ -39,7 +39,7 @@ def text_of(value: object) -> str:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {round_down(value.remaining, 6):g}"
             relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
-            losses = some(len(value.entries), "loss", "losses")
+            losses = pluralize(len(value.entries), "loss", "losses")
             told = f"{losses}, ε = {at_most(value.spent)} in all (proven, {relation}){left}"
             return printable(f"{value.person}: {told}")
         case Estimates():
@@ -48,8 +48,8 @@ def text_of(value: object) -> str:
                 f"  {value.of} {place.words}: {told.words}"
                 for place, told in (table_of_rows(rows).cells if rows else ())
             ]
-            return "\n".join([f"{some(len(value), 'estimate')}:", *said, _explained(len(value) - len(said))])
-        case Lesson():
+            return "\n".join([f"{pluralize(len(value), 'estimate')}:", *said, _explained(len(value) - len(said))])
+        case AttackReport():
             return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
         case msgspec.Struct():
             verdict = verdict_of(value)
@@ -92,7 +92,7 @@ def frame_of(value: object) -> "pd.DataFrame":
     match value:
         case Ledger():
             return frame_of_entries(value.entries)
-        case Lesson():
+        case AttackReport():
             return frame_of_lessons([value])
         case Estimates():
             return frame_of_rows(_rows_of_estimates(value))
@@ -116,9 +116,9 @@ def html_of(value: object) -> str:
             return _html_of_law(value)
         case Estimates():
             return _html_of_rows(_rows_of_estimates(value))
-        case Lesson() if not value.rows:
+        case AttackReport() if not value.rows:
             return paragraph(text_of(value))
-        case Ledger() | Lesson():
+        case Ledger() | AttackReport():
             return paragraph(text_of(value)) + table_of(frame_of(value))
         case msgspec.Struct():
             return html_of_outcome(value)
@@ -148,7 +148,7 @@ def _html_of_rows(rows: Rows) -> str:
 def _html_of_law(value: FiniteMechanism) -> str:
     (low, high), (least, most) = value.value_range, value.report_range
     rows, columns = high - low + 1, most - least + 1
-    law = f"{type(value).__name__}: P[report | value] of {some(rows, 'value')} and {some(columns, 'report')}."
+    law = f"{type(value).__name__}: P[report | value] of {pluralize(rows, 'value')} and {pluralize(columns, 'report')}."
     if rows * columns > _MOST_ENTRIES:
         return paragraph(f"{law} The matrix is large: to_frame() returns it.")
     frame = frame_of(value)
@@ -190,7 +190,7 @@ def _row_of_entry(entry: LedgerEntry) -> dict[str, object]:
     return row
 
 
-def frame_of_lessons(lessons: Iterable[Lesson]) -> "pd.DataFrame":
+def frame_of_lessons(lessons: Iterable[AttackReport]) -> "pd.DataFrame":
     """Return the rows of what adversaries learnt, behind the number and the role of each; one row where it has none."""
     rows = [
         {"adversary": number, "role": lesson.role, **row}
@@ -232,7 +232,7 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
     shown = frame.head(_MOST_ROWS)
     written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
     more = max(len(frame), num_rows) - len(shown)
-    return written + (paragraph(f"… and {some(more, 'more row')}: to_frame() returns all.") if more else "")
+    return written + (paragraph(f"… and {pluralize(more, 'more row')}: to_frame() returns all.") if more else "")
 
 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:

@@ -13,7 +13,7 @@ from ..outcomes import Field, Line, Lines, number_of, plain, tables_of, truth_of
 from ..tables import Rows, Table
 from . import drawing
 from .charts import EDGES, Axis, Chart, Panel
-from .numbers import capitalized, decimals_of, in_a_row, rounded, some
+from .numbers import capitalized, decimals_of, join_words, pluralize, rounded
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
@@ -89,7 +89,7 @@ def _show_table(console: Console, table: Lines, known: Known) -> None:
     drop.sort(key=lambda title: title in true)
     show_table(console, Table(columns=[*texts, *numbers], rows=rows, labels=len(texts)), drop=drop, whole=known.table)
     if len(table.lines) > len(rows):
-        show_note(console, f"… and {some(len(table.lines) - len(rows), 'more line')} in {known.table}")
+        show_note(console, f"… and {pluralize(len(table.lines) - len(rows), 'more line')} in {known.table}")
 
 
 def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> None:
@@ -209,7 +209,7 @@ def plain_verdict(briefs: Sequence[Brief]) -> str:
     said = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
     if len(briefs) > _MOST_SAID:
         said.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
-    sentence = f"{capitalized(in_a_row(said))}."
+    sentence = f"{capitalized(join_words(said))}."
     return f"{sentence} Each ± is one standard error." if "±" in sentence else sentence
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..tables import Cell, Rows, Table
 from ..verdicts import at_most, cell_of_decision
-from .numbers import decimals_of, rounded, written
+from .numbers import decimals_of, format_number, rounded
 from .presenter import FLAGS, VERDICT, error_of
 from .terminal import percent, title_of
 
@@ -57,5 +57,5 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
             words = f"{rounded(value, decimals)} ± {rounded(error, decimals)}"
             cells.append(Cell(words, value, is_part=True))
         else:
-            cells.append(Cell(rounded(value, decimals) if decimals else written(value, 4), value))
+            cells.append(Cell(rounded(value, decimals) if decimals else format_number(value, 4), value))
     return cells

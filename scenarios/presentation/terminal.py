@@ -17,7 +17,7 @@ from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone, six_digits
 from ..words import shown_in
-from .numbers import in_a_row
+from .numbers import join_words
 
 STYLES: Final[Mapping[Tone, str]] = {
     "": "",
@@ -172,7 +172,7 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
             drawn.add_row(*row)
         console.print(drawn)
     if left_out:
-        named = in_a_row([" ".join(header.split()) for header in left_out])
+        named = join_words([" ".join(header.split()) for header in left_out])
         show_note(console, f"for want of room in {whole or 'a wider terminal'} alone: {named}")
 
 

@@ -231,7 +231,7 @@ class PartySources:
         read: reads them.
         paths: the keys of a table of parties that hold paths.
         path_tables: those that hold a table of paths.
-        made_up: those that say how parties are made up; nobody real stands behind these.
+        synthetic: those that say how parties are made up; nobody real stands behind these.
         published: those behind which somebody real may stand, beside `data`.
         table_of: what a bare path stands for: itself, or a table beside whose path more can be said.
         own_parameters: for a key that gives each party a value of its own, the parameters in place of which it does.
@@ -260,7 +260,7 @@ class PartySources:
     read: ReadParties | None = None
     paths: Sequence[str] = ()
     path_tables: Sequence[str] = ()
-    made_up: frozenset[str] = frozenset()
+    synthetic: frozenset[str] = frozenset()
     published: frozenset[str] = frozenset()
     table_of: Callable[[str], str | dict[str, Any]] = _as_it_is
     own_parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict[str, frozenset[str]])
@@ -278,4 +278,4 @@ class PartySources:
     @property
     def keys(self) -> frozenset[str]:
         """The keys that say where parties are from; a table without one describes made-up ones."""
-        return self.made_up | self.published | {"data"}
+        return self.synthetic | self.published | {"data"}

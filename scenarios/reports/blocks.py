@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..presentation import rows_of, sheet_of
-from ..presentation.numbers import capitalized, some
+from ..presentation.numbers import capitalized, pluralize
 from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
 from ..presentation.terminal import title_of
-from ..running.reader import RunLeft
+from ..running.reader import RunArtifacts
 from ..running.session_facts import Priced, SessionFacts
 from ..tables import Cell, Rows, Table
 from ..words import say_number
@@ -20,7 +20,7 @@ _ERROR: Final = "_standard_error"
 _UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
 
 
-def estimates_in(left: RunLeft, *, is_whole: bool = False) -> tuple[Table | None, str]:
+def estimates_in(left: RunArtifacts, *, is_whole: bool = False) -> tuple[Table | None, str]:
     """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
 
     The table is None where nothing was estimated. If it is whole, it leaves nothing out but what no row has.
@@ -64,7 +64,7 @@ def _known_in(rows: Rows) -> Mapping[str, str] | None:
     return told or None
 
 
-def _estimates(left: RunLeft) -> Rows:
+def _estimates(left: RunArtifacts) -> Rows:
     if left.estimates is not None:
         return left.estimates
     if left.outcome is None:
@@ -72,7 +72,7 @@ def _estimates(left: RunLeft) -> Rows:
     return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
 
 
-def exchange_of(left: RunLeft, about: SessionFacts) -> Steps:
+def exchange_of(left: RunArtifacts, about: SessionFacts) -> Steps:
     """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
@@ -114,4 +114,4 @@ def _priced(loss: Priced) -> str:
 
 
 def _counted(number: int | None) -> str:
-    return "" if number is None else some(number, "report")
+    return "" if number is None else pluralize(number, "report")

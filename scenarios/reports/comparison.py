@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
-from ..running.reader import RunLeft, read_run
+from ..running.reader import RunArtifacts, read_run
 from ..running.report import against_whom
 from ..running.statements import rounded_up
 from ..tables import Cell, Entry, Table, csv_of
@@ -34,7 +34,7 @@ class Compared:
     """Runs side by side."""
 
     names: Sequence[str]  # what each is called here
-    runs: Sequence[RunLeft]  # what each left
+    runs: Sequence[RunArtifacts]  # what each left
     prices: Table  # what one party pays at most, a column for each
     trust: Sequence[str]  # against whom, a line for each
     estimates: Table  # what each estimates of what
@@ -75,7 +75,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     )
 
 
-def _check(paths: Sequence[Path], runs: Sequence[RunLeft]) -> None:
+def _check(paths: Sequence[Path], runs: Sequence[RunArtifacts]) -> None:
     seen: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
         refuse(path.resolve() in seen, _RUN, str(path), "named once")
@@ -93,7 +93,7 @@ def _names(paths: Sequence[Path]) -> Sequence[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 
-def _estimates(runs: Sequence[RunLeft]) -> Mapping[tuple[str, str], Sequence[Cell]]:
+def _estimates(runs: Sequence[RunArtifacts]) -> Mapping[tuple[str, str], Sequence[Cell]]:
     found: dict[tuple[str, str], list[Cell]] = {}
     for place, run in enumerate(runs):
         table = estimates_in(run, is_whole=True)[0]
@@ -117,12 +117,12 @@ def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str,
     }
 
 
-def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
-    def certainty(run: RunLeft) -> Cell:
+def _prices(runs: Sequence[RunArtifacts]) -> list[list[Entry]]:
+    def certainty(run: RunArtifacts) -> Cell:
         value = run.person.certainty
         return Cell(_NOT_SAID) if value is None else Cell(rounded_up(value), value)
 
-    def parties(run: RunLeft) -> Cell:
+    def parties(run: RunArtifacts) -> Cell:
         number = None if run.result is None else run.result.num_parties
         hides = run.is_deployment and (run.about is None or run.about.hides_participation)
         return Cell(_NOT_SAID) if number is None or hides else Cell(f"{number:,}", float(number))
@@ -135,7 +135,7 @@ def _prices(runs: Sequence[RunLeft]) -> list[list[Entry]]:
     ]
 
 
-def _trust(names: Sequence[str], runs: Sequence[RunLeft]) -> list[str]:
+def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
     """Return of each run against whom its losses are bounded, as far as it says that."""
     said = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
     losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in said.items()}

@@ -22,7 +22,7 @@ import jinja2
 from ...protocol.errors import ConfigurationError, printable, refuse
 from ...transports.own_files import replace_private
 from ..presentation.drawing import NARROW
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
@@ -192,7 +192,7 @@ def _left_out(number: int) -> str:
     if not number:
         return ""
     verb, them = ("is", "it") if number == 1 else ("are", "them")
-    said = f"{some(number, 'picture')} of the folder {verb} left out"
+    said = f"{pluralize(number, 'picture')} of the folder {verb} left out"
     return f"{said}: nothing shows that you drew {them} from these results."
 
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ...protocol.privacy import LedgerEntry, total_of
 from ..presentation import verdict_of
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import title_of
-from ..running.reader import Learnt, RunLeft
+from ..running.reader import Learnt, RunArtifacts
 from ..running.report import against_whom
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
@@ -37,7 +37,7 @@ _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 
 
-def page_of_run(left: RunLeft, studies: Sequence[Section]) -> Page:
+def page_of_run(left: RunArtifacts, studies: Sequence[Section]) -> Page:
     """Return the page of a run, with what is said of studies in its folder."""
     facts = list(_facts(left))
     verdict, tone = verdict_in(left)
@@ -62,7 +62,7 @@ def page_of_run(left: RunLeft, studies: Sequence[Section]) -> Page:
     )
 
 
-def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
+def verdict_in(left: RunArtifacts) -> tuple[Sequence[str], Tone]:
     """Return what came of a run, in sentences, and how good that is."""
     failed = left.run is not None and left.run.failure is not None
     said: list[str] = []
@@ -86,7 +86,7 @@ def verdict_in(left: RunLeft) -> tuple[Sequence[str], Tone]:
     return said, "" if left.outcome is not None else "warning"
 
 
-def _facts(left: RunLeft) -> Iterator[str]:
+def _facts(left: RunArtifacts) -> Iterator[str]:
     """Yield the day, how many took part of how many, and whether it was real."""
     with contextlib.suppress(ValueError, OverflowError):
         yield f"{dt.datetime.fromisoformat('' if left.run is None else left.run.at):%-d %B %Y}"
@@ -94,7 +94,7 @@ def _facts(left: RunLeft) -> Iterator[str]:
     hides = left.about is None or left.about.hides_participation
     roles = ("party", "parties") if left.about is None else (left.about.client_role,)
     if num is not None and not (left.is_deployment and hides):
-        number, came = some(num, *roles), None
+        number, came = pluralize(num, *roles), None
         if left.result is not None and left.result.received and not hides:
             came = min(left.result.received.values())
         if came is None or not 0 <= came <= num or not num:
@@ -106,7 +106,7 @@ def _facts(left: RunLeft) -> Iterator[str]:
         yield "a simulation, which protects nobody"
 
 
-def _technical(left: RunLeft) -> dict[str, str]:
+def _technical(left: RunArtifacts) -> dict[str, str]:
     """Return by what it was computed, and with which noise."""
     scenario, run = left.scenario or {}, left.run
     how = ""
@@ -123,13 +123,13 @@ def _technical(left: RunLeft) -> dict[str, str]:
     }
 
 
-def _is_rehearsal(left: RunLeft) -> bool:
+def _is_rehearsal(left: RunArtifacts) -> bool:
     """Return whether processes took part with simulated noise."""
     said = {left.run.kind if left.run is not None else "", left.result.kind if left.result is not None else ""}
     return "simulation" in said
 
 
-def _outcome(left: RunLeft) -> Iterator[Block]:
+def _outcome(left: RunArtifacts) -> Iterator[Block]:
     yield from drawn(left.pictures, "estimates", "The estimates with their errors")
     table, shared = estimates_in(left)
     if table is not None:
@@ -146,7 +146,7 @@ def _outcome(left: RunLeft) -> Iterator[Block]:
         yield Text("The truth is shown, since the parties are made up or everyone knows it.", "quiet")
 
 
-def _cost(left: RunLeft) -> Iterator[Block]:
+def _cost(left: RunArtifacts) -> Iterator[Block]:
     about, entries = left.about, left.entries
     meaning, warning = ((), "") if about is None else (about.meaning, about.warning)
     if about is not None and about.prices is not None:
@@ -170,7 +170,7 @@ def _cost(left: RunLeft) -> Iterator[Block]:
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
 
 
-def _ledger(left: RunLeft, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
+def _ledger(left: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
@@ -233,7 +233,7 @@ def _range(numbers: Iterable[float]) -> Cell:
     return Cell(f"{low:g} to {high:g}", high, is_part=True)
 
 
-def _trust(left: RunLeft) -> Iterator[Block]:
+def _trust(left: RunArtifacts) -> Iterator[Block]:
     about, own = left.about, " ".join(str((left.scenario or {}).get("trust", "")).split())
     if about is None:
         yield Text(_too_old(left), "quiet")
@@ -245,7 +245,7 @@ def _trust(left: RunLeft) -> Iterator[Block]:
         yield Text("This was a simulation: it protects nobody.", "quiet")
 
 
-def _too_old(left: RunLeft) -> str:
+def _too_old(left: RunArtifacts) -> str:
     if left.run is None:
         return "Not known: a run that has not ended does not say whom it trusts."
     if left.schema == 0:
@@ -253,7 +253,7 @@ def _too_old(left: RunLeft) -> str:
     return "Not known: the session ended before it was agreed whom it trusts."
 
 
-def _happened(left: RunLeft) -> Iterator[Block]:
+def _happened(left: RunArtifacts) -> Iterator[Block]:
     about = left.about
     if about is not None:
         yield exchange_of(left, about)
@@ -279,7 +279,7 @@ def _happened(left: RunLeft) -> Iterator[Block]:
         yield from _lost(left)
 
 
-def _lost(left: RunLeft) -> Iterator[Block]:
+def _lost(left: RunArtifacts) -> Iterator[Block]:
     """Yield which parties of a simulation were dropped, or did not hear the outcome."""
     if left.dropped:
         rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in left.dropped]
@@ -290,7 +290,7 @@ def _lost(left: RunLeft) -> Iterator[Block]:
         yield Table(caption="Parties without the outcome", name="unheard", columns=columns, rows=rows)
 
 
-def _adversaries(left: RunLeft) -> Iterator[Section]:
+def _adversaries(left: RunArtifacts) -> Iterator[Section]:
     if not left.learnt:
         return
     blocks: list[Block] = []
@@ -339,7 +339,7 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _scenario(left: RunLeft) -> Iterator[Block]:
+def _scenario(left: RunArtifacts) -> Iterator[Block]:
     scenario = left.scenario
     if scenario is None:
         return
@@ -355,7 +355,7 @@ def _scenario(left: RunLeft) -> Iterator[Block]:
     yield from _repeated(left, scenario)
 
 
-def _repeated(left: RunLeft, scenario: Mapping[str, Any]) -> Iterator[Block]:
+def _repeated(left: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[Block]:
     if left.run is not None and left.run.kind:
         yield Code(text="psephos serve scenario.json --roster FOLDER", words="In this folder, to hold it again:")
         return
@@ -369,7 +369,7 @@ def _repeated(left: RunLeft, scenario: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("The seed is not kept here: with --seed and this run's you get the same bits.", "quiet")
 
 
-def _about_run(left: RunLeft) -> Iterator[Block]:
+def _about_run(left: RunArtifacts) -> Iterator[Block]:
     run = left.run
     facts = _technical(left)
     if run is not None:

@@ -8,8 +8,8 @@ import msgspec
 
 from ...agents.adversaries import Deviation
 from ...agents.client import Client
-from ...agents.lobby import OneProcess
 from ...agents.modes import Mode, with_keys
+from ...agents.pending import OneProcess
 from ...agents.server import Server
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger
@@ -23,7 +23,7 @@ from .earlier_reports import EarlierReports
 from .in_process import Strangers, hold_in_process
 from .limits import calm_collector, reserve_descriptors
 from .plugin_errors import Plugin, blaming_plugins, parts_of
-from .record import SessionRecord, Told
+from .record import SessionObservers, SessionRecord
 
 __all__ = ["Adversity", "AgentClasses", "run_agents"]
 
@@ -59,7 +59,7 @@ async def run_agents(
     classes: AgentClasses | None = None,
     rules: SessionRules = DEFAULT_RULES,
     ledgers: Mapping[str, Ledger] | None = None,
-    told: Told | None = None,
+    observers: SessionObservers | None = None,
     adversity: Adversity = _NONE,
 ) -> SessionRecord:
     """Run a session with one agent a party, all in this process, over `transport`.
@@ -73,7 +73,7 @@ async def run_agents(
         inputs: their rows, in the same order.
         classes: who plays the sides; by default the roles that the protocol names.
         ledgers: by name, where a party's losses are charged; by default new ones, without a budget.
-        told: who is told of it, and gets what it leaves.
+        observers: who observes it, and gets what it leaves.
         adversity: who does not follow the protocol, and what else goes wrong.
 
     Raises:
@@ -88,8 +88,8 @@ async def run_agents(
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))
     reserve_descriptors(transport, num_parties=len(names))
     meter = TrafficMeter(protocol)
-    told = msgspec.structs.replace(told or Told(), meter=meter)
-    keeping = EarlierReports(protocol, names, inputs, told.kept)
+    observers = msgspec.structs.replace(observers or SessionObservers(), meter=meter)
+    keeping = EarlierReports(protocol, names, inputs, observers.kept)
     plugins = (
         *adversity.plugins,
         parts_of(protocol),
@@ -106,11 +106,11 @@ async def run_agents(
             rules=rules,
             places=OneProcess(),
             kept=keeping.received(),
-            told=told,
+            told=observers,
         )
         # Their server is in this process, and busy rather than silent.
         clients = {
-            party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=told.log)
+            party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=observers.log)
             for party in keeping.parties(ledgers, signers)
         }
         earlier = {name: len(client.ledger.entries) for name, client in clients.items() if ledgers}
@@ -118,23 +118,23 @@ async def run_agents(
             transport = FaultyTransport(transport, adversity.weather)
         try:
             result, endings = await hold_in_process(
-                server, clients, transport, told.on_progress, adversity.deviations, adversity.strangers
+                server, clients, transport, observers.on_progress, adversity.deviations, adversity.strangers
             )
         finally:
-            told.entries.extend(
+            observers.entries.extend(
                 [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]
             )
             if keeping.is_asked:
                 keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
-            told.views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
+            observers.views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=result.num_received,
-        entries=told.entries,
+        entries=observers.entries,
         own_outcomes=result.own_outcomes,
         endings=endings,
-        views=told.views,
+        views=observers.views,
         traffic=meter.phases,
         kept=keeping.all,
     )

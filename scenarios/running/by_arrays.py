@@ -15,7 +15,7 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from .earlier_reports import EarlierReports
 from .plugin_errors import blaming_plugins, parts_of
-from .record import SessionRecord, Told
+from .record import SessionObservers, SessionRecord
 
 
 def run_arrays(
@@ -24,7 +24,7 @@ def run_arrays(
     inputs: Inputs,
     noise: SimulatedNoise,
     names: Sequence[str] = (),
-    told: Told | None = None,
+    observers: SessionObservers | None = None,
 ) -> SessionRecord:
     """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
 
@@ -40,11 +40,11 @@ def run_arrays(
         tell(Opened(phase.name, None if phase.hides_participation else len(inputs)))
         tell(_closed(phase, tally, outcome))
 
-    told = told or Told()
-    tell = _telling(noise.session, told)
+    observers = observers or SessionObservers()
+    tell = _telling(noise.session, observers)
     protocol.check_loss_groups(inputs.public)
-    keeping = EarlierReports(protocol, names, inputs, told.kept)
-    told.entries.extend(
+    keeping = EarlierReports(protocol, names, inputs, observers.kept)
+    observers.entries.extend(
         LedgerEntry.of(
             loss,
             person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
@@ -64,7 +64,7 @@ def run_arrays(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=_received(protocol, result.tallies),
-        entries=told.entries,
+        entries=observers.entries,
         own_outcomes=result.own_outcomes,
         kept=keeping.all,
     )
@@ -76,7 +76,7 @@ def run_streamed(
     tally: Callable[[Callable[[int], None]], Sequence[Tally]],
     num_left: Callable[[int], float],
     noise: SimulatedNoise,
-    told: Told,
+    observers: SessionObservers,
 ) -> SessionRecord:
     """Run a session as array computations over parties that come in batches; see `run_arrays`.
 
@@ -84,14 +84,14 @@ def run_streamed(
     were so far, knows what was charged.
     """
     name = " and ".join(phase.name for phase in protocol.phases)
-    tell = _telling(noise.session, told)
-    if told.log is not None:  # how many will be asked is not always known
+    tell = _telling(noise.session, observers)
+    if observers.log is not None:  # how many will be asked is not always known
         for phase in protocol.phases:
-            told.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
+            observers.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
 
     def on_batch(count: int) -> None:
-        if told.on_progress is not None:
-            told.on_progress(name, count, num_left(count))
+        if observers.on_progress is not None:
+            observers.on_progress(name, count, num_left(count))
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
         tell(_closed(phase, tally, outcome))
@@ -121,13 +121,13 @@ def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> t
     )
 
 
-def _telling(session: str, told: Told) -> EffectListener:
+def _telling(session: str, observers: SessionObservers) -> EffectListener:
     """Return what tells of the effects that the server's machine would have."""
 
     def tell(effect: Effect) -> None:
-        if told.log is not None:
-            log_effect(told.log, session=session, party="arrays", effect=effect)
-        if told.listener is not None:
-            told.listener(effect)
+        if observers.log is not None:
+            log_effect(observers.log, session=session, party="arrays", effect=effect)
+        if observers.listener is not None:
+            observers.listener(effect)
 
     return tell

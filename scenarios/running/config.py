@@ -29,7 +29,7 @@ from ..reading.settings import Settings, Tables, read_settings, read_toml, set_v
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
-from .synthetic import checked_made_up
+from .synthetic import checked_synthetic
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
 
@@ -58,7 +58,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     data: str = ""
     # Nobody real stands behind the parties, so the truth may be shown beside the estimates; generated parties always
     # are. Of files it is their digest (`synthetic`).
-    made_up: bool | str = False
+    synthetic: bool | str = False
     # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
     public_record: bool = False
     # "memory", "tcp" or another that is registered; "array" for no agents at all; by default "auto": agents over
@@ -211,7 +211,7 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
         tables[word] = {}  # from elsewhere: what was said of the others means nothing here
     has_others = bool(sources or {*words} & chosen.keys())
     if has_others:  # what the scenario says of its own parties no longer holds
-        for told in ("title", "description", "made_up", "public_record"):
+        for told in ("title", "description", "synthetic", "public_record"):
             tables.pop(told, None)
         _drop_parameters(tables, known_sources.parameters_of_table)
     drop_replaced(tables, chosen, words, known_sources)
@@ -224,11 +224,11 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
         known = word if first == "parties" else first
         set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
     tables["parties"] = tables.pop(word, {})
-    if has_others and "seed" not in chosen and not _is_made_up(tables["parties"], known_sources):
+    if has_others and "seed" not in chosen and not is_synthetic(tables["parties"], known_sources):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     made: Scenario = convert(tables, Scenario, "")
-    if made.made_up is True:
-        checked_made_up(made.parties, known_sources, made_up=True, is_chosen="made_up" in chosen)
+    if made.synthetic is True:
+        checked_synthetic(made.parties, known_sources, synthetic=True, is_chosen="synthetic" in chosen)
     return made
 
 
@@ -271,9 +271,9 @@ def _as_table(parties: object, sources: PartySources) -> object:
     return sources.table_of(parties) if isinstance(parties, str) else parties
 
 
-def _is_made_up(parties: object, sources: PartySources) -> bool:
+def is_synthetic(parties: object, sources: PartySources) -> bool:
     """Return whether parties are a generator's."""
-    return isinstance(parties, dict) and not (sources.keys - sources.made_up) & cast("Tables", parties).keys()
+    return isinstance(parties, dict) and not (sources.keys - sources.synthetic) & cast("Tables", parties).keys()
 
 
 def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], sources: PartySources) -> None:

@@ -1,7 +1,8 @@
 """From a file of somebody's own, or from none, to a first scenario: what a system looks for, and what is written.
 
-A system's `Beginning` says what its file holds and drafts a scenario of it. What the file does not tell is a question
-(`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is guessed.
+A system's `ScenarioTemplate` says what its file holds and drafts a scenario of it. What the file does not tell is a
+question (`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is
+guessed.
 """
 
 import collections
@@ -207,7 +208,7 @@ class Draft:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Beginning:
+class ScenarioTemplate:
     """How a system begins with a file of somebody's own.
 
     Args:
@@ -241,7 +242,7 @@ def is_status(name: str) -> bool:
     return _STATUS.fullmatch(name) is not None
 
 
-def draft_of(beginning: Beginning, sheet: Sheet, chosen: Chosen) -> Draft:
+def draft_of(beginning: ScenarioTemplate, sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a system's draft, once it is said which rows count.
 
     Raises:
@@ -441,7 +442,7 @@ def scenario_text(
     protocol: str,
     epsilon: float,
     made_by: str,
-    made_up: str,
+    synthetic: str,
     trust: str,
     options: TableOptions = USUAL,
 ) -> str:
@@ -449,7 +450,7 @@ def scenario_text(
 
     Args:
         made_by: the command that made it.
-        made_up: the digest of a file behind which nobody real stands; empty of one of somebody's own.
+        synthetic: the digest of a file behind which nobody real stands; empty of one of somebody's own.
         trust: the model of trust; empty where the protocol has one alone.
         options: what was said of the parties' file as a table.
     """
@@ -458,10 +459,10 @@ def scenario_text(
     lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))
-    if made_up:
+    if synthetic:
         real = "of the made-up file: the truth may be shown"
         seed = "of the simulated noise; with values of your own delete this line and the one above"
-        lines += [written_line(Line("made_up", made_up, real)), written_line(Line("seed", 2026, seed))]
+        lines += [written_line(Line("synthetic", synthetic, real)), written_line(Line("seed", 2026, seed))]
     lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
     lines += ["", f"[{draft.role}s]", *map(written_line, [*draft.parties, *table_lines(options)])]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"

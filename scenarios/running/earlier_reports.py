@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.kept_reports import Kept, KeptReport, KeptReports, ReceivedReports, check_values
+from ...protocol.memoized_reports import KeptReport, KeptReports, MemoizedReports, ReceivedReports, check_values
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.privacy import Ledger
 from ...protocol.sides import Party
@@ -33,13 +33,13 @@ class EarlierReports:
         self._inputs = inputs
         self.all: KeptReports = {} if kept is None else kept
         self._phases = [(phase, phase.kept) for phase in protocol.phases if phase.kept is not None and kept is not None]
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, MemoizedReports] = {}
         if self._phases and len(names) != len(inputs):
             raise ValueError(f"reports are kept by the parties' names, and {len(inputs)} parties have {len(names)}")
         for phase, scope in self._phases:
             earlier = self.all.get((scope.name, phase.name))
             if earlier is None:
-                self._kept[phase.name] = Kept(scope=scope)
+                self._kept[phase.name] = MemoizedReports(scope=scope)
                 continue
             scope.check(earlier.scope)
             for name, values in self._values(phase):

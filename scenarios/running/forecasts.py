@@ -12,7 +12,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Inputs, PhasedProtocol
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..system import part_of
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     if not found or found[0].share <= AIM:
         return ""
     own, *others = found
-    who = f"{some(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
+    who = f"{pluralize(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
     if own.share <= own.most:
         told = f"{who} can only be sure of margins of {math.ceil(100 * own.share - _ROUNDING)} % and more {own.whole}"
         if not is_brief:

@@ -8,7 +8,7 @@ from ...protocol.errors import ConfigurationError, require
 from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Beginning, Draft, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
+from .drafts import Draft, ScenarioTemplate, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
 from .parties import sources_of
 
 
@@ -42,14 +42,14 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     return scenario, (*draft.said, *map(written_line, (*lines, price)))
 
 
-def _told(held: Frame) -> tuple[str, Beginning, Draft]:
+def _told(held: Frame) -> tuple[str, ScenarioTemplate, Draft]:
     """Return whose frame it is, and the draft of its scenario."""
-    drafts = dict[str, tuple[str, Beginning, Draft]]()
+    drafts = dict[str, tuple[str, ScenarioTemplate, Draft]]()
     named, understood = set[str](), set[str]()  # whose own column names are all there; who refuse something else
     unclear = set[str]()  # who ask something
     looked_for, words, header = list[str](), list[str](), list[str]()
     fault: ConfigurationError | None = None
-    for protocol, beginning in load_each("beginning", Beginning):
+    for protocol, beginning in load_each("beginning", ScenarioTemplate):
         sheet, word = Sheet.of(path_of(held), written=held, wanted=beginning.wanted), beginning.word
         header = [*sheet.header]
         named |= {word} if {*beginning.wanted} <= {*header} else set()

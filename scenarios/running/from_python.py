@@ -20,9 +20,9 @@ from ...protocol.errors import ConfigurationError, printable, refuse
 from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry, total_of
 from ...protocol.views import View
-from ..adversaries.role import Lesson
+from ..adversaries.role import AttackReport
 from ..presentation import rows_of
-from ..presentation.numbers import in_a_row, some
+from ..presentation.numbers import join_words, pluralize
 from ..presentation.objects import (
     frame_of_entries,
     frame_of_lessons,
@@ -122,7 +122,7 @@ class RunResult:
     own_outcomes: Mapping[str, msgspec.Struct]
     ledger: Part[LedgerEntry]
     views: Part[View]
-    findings: Part[Lesson]
+    findings: Part[AttackReport]
     truth: Truth | None
     seconds: float
     folder: Path | None = None
@@ -190,7 +190,7 @@ def run(
     *,
     epsilon: float | None = None,
     trust: str | None = None,
-    made_up: bool = False,
+    synthetic: bool = False,
     seed: SupportsIndex | None = None,
     transport: str | None = None,
     views: bool = True,
@@ -205,7 +205,7 @@ def run(
             (voter, record, choice, and features).
         epsilon: of a frame: by default that of `psephos new`, 2, or 1 for a survey; the result says the price of what.
         trust: of a frame: "local" by default, where nobody is trusted, or "central", where who counts sees the values.
-        made_up: of a frame: whether nobody real stands behind it; else its noise is secure where it can be, and takes
+        synthetic: of a frame: whether nobody real stands behind it; else its noise is secure where it can be, and takes
             no seed.
         seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
         transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
@@ -223,10 +223,10 @@ def run(
     said: tuple[str, ...] = ()
     if is_frame(scenario):
         chosen, said = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
-        refuse(not isinstance(cast("object", made_up), bool | np.bool_), "made_up", made_up, "True or False")
-        chosen = msgspec.structs.replace(chosen, made_up=bool(made_up))
+        refuse(not isinstance(cast("object", synthetic), bool | np.bool_), "synthetic", synthetic, "True or False")
+        chosen = msgspec.structs.replace(chosen, synthetic=bool(synthetic))
     else:
-        for field, value in (("epsilon", epsilon), ("trust", trust), ("made_up", made_up or None)):
+        for field, value in (("epsilon", epsilon), ("trust", trust), ("synthetic", synthetic or None)):
             refuse(value is not None, field, value, "left out but of a frame: `load` sets it in a scenario")
         chosen = scenario if isinstance(scenario, Scenario) else load(cast("str", scenario))
     if seed is not None:
@@ -272,18 +272,18 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     models = " and ".join(sorted({entry.model.value for entry in entries}))
     units = list(dict.fromkeys(entry.unit for entry in entries))
     lost = "lost" if num_persons == 1 else "lost at most"
-    told = f"unit{'s' * (len(units) > 1)}: {in_a_row(units)}"
+    told = f"unit{'s' * (len(units) > 1)}: {join_words(units)}"
     bound = f"proven for {most.relation.value} neighbors in the {models} model{mark_of(entries)}"
     each = " each" * (num_persons > 1)
-    return f"{some(num_persons, 'person')} {lost} ε = {at_most(most.proven)}{each}: {bound} ({told})."
+    return f"{pluralize(num_persons, 'person')} {lost} ε = {at_most(most.proven)}{each}: {bound} ({told})."
 
 
 def _say_views(views: Sequence[View]) -> str:
     num_steps = sum(len(view.observations) for view in views)
-    return f"{some(len(views), 'view')}, {some(num_steps, 'step')}: private values of a simulation."
+    return f"{pluralize(len(views), 'view')}, {pluralize(num_steps, 'step')}: private values of a simulation."
 
 
-def _say_findings(lessons: Sequence[Lesson]) -> str:
+def _say_findings(lessons: Sequence[AttackReport]) -> str:
     return "\n\n".join(map(str, lessons)) or "There was no adversary."
 
 

@@ -6,7 +6,7 @@ import resource
 from collections.abc import Generator
 from typing import Final
 
-from ...agents.lobby import Places
+from ...agents.pending import Places
 from ...protocol.errors import refuse
 from ...transports.abc import Transport
 from ...transports.tap import TappedTransport

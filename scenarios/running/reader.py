@@ -138,7 +138,7 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunLeft:
+class RunArtifacts:
     """What a run left."""
 
     path: Path  # its folder
@@ -171,7 +171,7 @@ class RunLeft:
         return PersonLoss()
 
 
-def read_run(path: Path) -> RunLeft:
+def read_run(path: Path) -> RunArtifacts:
     """Return what a run, a server or one party left in its folder.
 
     Raises:
@@ -201,7 +201,7 @@ def read_run(path: Path) -> RunLeft:
     name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
     if kind != "party":  # whose folder may have the party's name
         name = settings.get("name") or (result and result.session) or path.resolve().name
-    return RunLeft(
+    return RunArtifacts(
         path=path,
         kind=kind,
         schema=max(0 if run is None else run.schema, 0 if result is None else result.schema),

@@ -7,7 +7,7 @@ import msgspec
 
 from ...agents.driver import Observers
 from ...protocol.errors import PsephosError, UnheardError
-from ...protocol.kept_reports import KeptReports
+from ...protocol.memoized_reports import KeptReports
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally
@@ -15,7 +15,7 @@ from ...protocol.traffic import PhaseTraffic
 from ...protocol.views import View
 
 
-class Told(Observers, frozen=True, kw_only=True):
+class SessionObservers(Observers, frozen=True, kw_only=True):
     """Who is told of a session as it goes on, by agents or arrays, and what gets all that it leaves however it ends.
 
     Args:

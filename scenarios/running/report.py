@@ -23,7 +23,7 @@ from ...protocol.privacy import (
 )
 from ...protocol.rules import JOIN
 from ..presentation import said_of
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
 from ..verdicts import at_most
@@ -72,7 +72,7 @@ def show_phase(console: Console, closed: Closed) -> None:
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
-    who = f"the {f'{role}s'} who took part" if num_heard is None else some(num_heard, role)
+    who = f"the {f'{role}s'} who took part" if num_heard is None else pluralize(num_heard, role)
     show_note(console, f"{'release':<12} {f'told to {who}'}")
     console.print()
 

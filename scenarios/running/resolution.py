@@ -25,7 +25,7 @@ from ...protocol.roster import Roster
 from ...protocol.rules import PhaseRules, SessionRules, names_of
 from ...transports.tap import check_tapped
 from ..adversaries.reading import find_adversary, read_adversaries
-from ..adversaries.role import Role, Scene
+from ..adversaries.role import AttackContext, Role
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, AUTO, check_transport, find, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
@@ -47,7 +47,7 @@ from .rosters import (
     signature_keys_in,
 )
 from .streams import stream_of
-from .synthetic import check_seed, checked_made_up, has_own_values
+from .synthetic import check_seed, checked_synthetic, has_own_values
 from .turnout import Turnout
 
 MOST_BY_AGENTS: Final = 10_000
@@ -108,9 +108,9 @@ class Local(Resolved, kw_only=True):
         transport = type(make_transport(self.scenario.transport))
         return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
 
-    def scene(self, *, seed: int) -> Scene:
+    def scene(self, *, seed: int) -> AttackContext:
         """Return what is run, as adversaries find it, at a seed of the simulated noise."""
-        return Scene(
+        return AttackContext(
             protocol=self.protocol,
             names=self.names,
             inputs=self.inputs,
@@ -184,7 +184,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
-    is_nobody_real = scenario.made_up or scenario.public_record or parties.is_generated or parties.is_public_record
+    is_nobody_real = scenario.synthetic or scenario.public_record or parties.is_generated or parties.is_public_record
     is_real = not is_nobody_real and has_own_values(scenario.parties, sources_of(kind))
     many = ""
     with blaming(kind):
@@ -234,7 +234,7 @@ def _resolve_streamed(
     allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
     refuse(scenario.transport not in {ARRAY, AUTO}, "transport", scenario.transport, allowed)
     scenario = _as_said(msgspec.structs.replace(scenario, transport=ARRAY), kind)
-    is_real = not (scenario.made_up or scenario.public_record) and has_own_values(scenario.parties, sources_of(kind))
+    is_real = not (scenario.synthetic or scenario.public_record) and has_own_values(scenario.parties, sources_of(kind))
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
     stream = opened()
@@ -243,7 +243,7 @@ def _resolve_streamed(
     source = f"the streamed {kind.client_role}s"
     own = stream.parameters
     parties = PartiesTable((), {}, source=source, parameters=own, fixed=stream.fixed, unsaid=stream.unsaid)
-    parties.check_said(is_public=bool(scenario.made_up or scenario.public_record))
+    parties.check_said(is_public=bool(scenario.synthetic or scenario.public_record))
     nobody: IntArray = np.empty((0, 0), dtype=np.int64)
     inputs = Inputs(nobody, nobody)
     with blaming(kind):
@@ -322,8 +322,8 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
 
 def _as_said(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
     """Return a scenario with the digest of its parties' files, where nobody real stands behind these."""
-    made_up = checked_made_up(scenario.parties, sources_of(kind), made_up=scenario.made_up)
-    return msgspec.structs.replace(scenario, made_up=made_up)
+    synthetic = checked_synthetic(scenario.parties, sources_of(kind), synthetic=scenario.synthetic)
+    return msgspec.structs.replace(scenario, synthetic=synthetic)
 
 
 def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_real: bool, record: bool) -> Scenario:
@@ -419,7 +419,7 @@ def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list
 def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
     parameters, data = scenario.parameters, _data_folder(scenario)
     parties = read_parties(scenario.parties, parameters=parameters, protocol=kind, data=data)
-    parties.check_said(is_public=bool(scenario.made_up or scenario.public_record))
+    parties.check_said(is_public=bool(scenario.synthetic or scenario.public_record))
     return parties
 
 

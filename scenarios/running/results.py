@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.messages import Charter
+from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import PhasedProtocol, Truth
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
@@ -82,7 +82,7 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
     return {**privacy, "part": parts} if parts else privacy
 
 
-_ANY_SESSION: Final = Charter("0" * 32)  # every simulation has an id, and all ids have one length
+_ANY_SESSION: Final = SessionDescriptor("0" * 32)  # every simulation has an id, and all ids have one length
 
 
 def expect_traffic(resolved: Local) -> ExpectedTraffic | None:

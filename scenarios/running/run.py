@@ -15,7 +15,7 @@ from ...agents.adversaries import Attempt, Deviation
 from ...agents.modes import Deployment, Mode, Simulation, draw_session_id
 from ...agents.noise import SecureNoise, SecureRelease
 from ...protocol.errors import PsephosError
-from ...protocol.messages import Charter
+from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import Truth
 from ...protocol.plugin_checks import checked_truth
 from ...protocol.population import tally_batches
@@ -26,7 +26,7 @@ from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.reading import checked_deviations, checked_lesson, checked_strangers
-from ..adversaries.role import Happened, Lesson, Scene
+from ..adversaries.role import AttackContext, AttackReport, SessionTrace
 from ..plugins import ARRAY, make_transport
 from ..presentation import written_lesson
 from ..system import part_of
@@ -34,7 +34,7 @@ from .folder import RunFolder
 from .plugin_errors import Plugin, blaming_plugins
 from .resolution import Local, Streamed
 from .results import expect_traffic, result_of, traffic_of
-from .session import Adversity, SessionRecord, Strangers, Told, run_agents, run_arrays, run_streamed
+from .session import Adversity, SessionObservers, SessionRecord, Strangers, run_agents, run_arrays, run_streamed
 from .statements import setting_of
 from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
@@ -66,9 +66,9 @@ class Finished(msgspec.Struct, kw_only=True):
     seconds: float  # the session's own time
     num_parties: int  # how many there were
     note: str = ""  # what became of the rows of a stream, as a line for people
-    lessons: Sequence[Lesson] = ()  # what its adversaries learnt, or did
+    lessons: Sequence[AttackReport] = ()  # what its adversaries learnt, or did
     # What they learnt it from, with the scene; None where there are none.
-    happened: tuple[Scene, Happened] | None = None
+    happened: tuple[AttackContext, SessionTrace] | None = None
     entries: Sequence[LedgerEntry] = ()  # every privacy loss, also of parties that were streamed
 
 
@@ -76,7 +76,7 @@ def run_session(
     resolved: Local,
     *,
     seed: int,
-    told: Told | None = None,
+    observers: SessionObservers | None = None,
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
@@ -86,7 +86,7 @@ def run_session(
 
     Args:
         seed: of simulated noise; not used where noise is secure.
-        told: who is told of it, and gets what it leaves; its views are those of `watched`, where that is given.
+        observers: who observes it, and gets what it leaves; its views are those of `watched`, where that is given.
         watched: the caller's, which gets what adversaries see however the session ends.
         streamed: the caller's, which knows of a stream's parties how far they came.
         ledgers: of the parties by name, where they have had losses before (agents only).
@@ -98,7 +98,7 @@ def run_session(
         PluginError: as `run_agents` and `run_arrays`, and where an adversary's code raises something.
         OSError: the network does not work.
     """
-    scenario, told = resolved.scenario, told or Told()
+    scenario, observers = resolved.scenario, observers or SessionObservers()
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
     if scenario.noise == "secure" and scenario.transport == ARRAY:
         noise = SecureRelease(session=scenario.name)
@@ -113,14 +113,16 @@ def run_session(
                     return tally_batches(resolved.protocol, batches, noise=noise, on_batch=on_batch)
 
                 num_left = resolved.stream.num_left
-                return run_streamed(resolved.protocol, tally=tally, num_left=num_left, noise=noise, told=told)
+                return run_streamed(resolved.protocol, tally=tally, num_left=num_left, noise=noise, observers=observers)
         finally:
-            told.entries.extend(streamed.entries(scenario.name))
+            observers.entries.extend(streamed.entries(scenario.name))
     if scenario.transport == ARRAY:
-        return run_arrays(resolved.protocol, inputs=resolved.inputs, noise=noise, names=resolved.names, told=told)
+        return run_arrays(
+            resolved.protocol, inputs=resolved.inputs, noise=noise, names=resolved.names, observers=observers
+        )
     mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
     if scenario.noise == "secure":
-        mode = Deployment(scenario.name, SecureNoise(), Charter(draw_session_id()))
+        mode = Deployment(scenario.name, SecureNoise(), SessionDescriptor(draw_session_id()))
     transport = make_transport(scenario.transport)
     if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
         transport = TappedTransport(transport, watched.traffic.append)
@@ -147,13 +149,13 @@ def run_session(
         transport=transport,
         rules=resolved.rules,
         ledgers=ledgers or {name: Ledger(name, budget=scenario.budget_of_parties) for name in resolved.names},
-        told=told if watched is None else msgspec.structs.replace(told, views=watched.views),
+        observers=observers if watched is None else msgspec.structs.replace(observers, views=watched.views),
         adversity=Adversity(deviations=deviations, strangers=strangers, plugins=plugins, weather=weather),
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _strangers(resolved: Local, scene: Scene, watched: Watched | None) -> Strangers | None:
+def _strangers(resolved: Local, scene: AttackContext, watched: Watched | None) -> Strangers | None:
     """Return who else tries to take part; None where nobody does."""
     hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, scene)]
     if not hellos:
@@ -174,7 +176,9 @@ def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finishe
     streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
     started = time.perf_counter()
     try:
-        record = run_session(resolved, seed=seed, told=Told(entries=entries), watched=watched, streamed=streamed)
+        record = run_session(
+            resolved, seed=seed, observers=SessionObservers(entries=entries), watched=watched, streamed=streamed
+        )
         if (unheard := record.unheard(resolved.protocol, len(resolved.names))) is not None:
             raise unheard
     except PsephosError as error:
@@ -194,8 +198,8 @@ def run_in_folder(
     folder: RunFolder,
     *,
     pictures: bool = True,
-    told: Told | None = None,
-    on_failure: Callable[[Sequence[Lesson]], None] | None = None,
+    observers: SessionObservers | None = None,
+    on_failure: Callable[[Sequence[AttackReport]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     watched: Watched | None = None,
     sharded: "Sharded | None" = None,
@@ -205,8 +209,8 @@ def run_in_folder(
     Args:
         folder: the run's folder; temporary files of a stream are below it while that is read.
         pictures: also draw the outcome.
-        told: as for `run_session`; log and losses are the folder's. At last its `on_progress` is called with the name
-            of an adversary that takes long, and how many of its steps are done and are not.
+        observers: as for `run_session`; log and losses are the folder's. At last its `on_progress` is called with the
+            name of an adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
         watched: the caller's, which gets what parties and adversaries see; by default there is one for adversaries.
@@ -217,7 +221,7 @@ def run_in_folder(
             events, the ledger, in `run.json` the failure, and what adversaries learnt.
         UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
-    scenario, protocol, told = resolved.scenario, resolved.protocol, told or Told()
+    scenario, protocol, observers = resolved.scenario, resolved.protocol, observers or SessionObservers()
     seed = seed_of(resolved) if sharded is None else sharded.seed
     if watched is None and resolved.roles:
         watched = Watched()
@@ -232,7 +236,7 @@ def run_in_folder(
             record = run_session(
                 resolved,
                 seed=seed,
-                told=msgspec.structs.replace(told, log=run.log, entries=run.entries),
+                observers=msgspec.structs.replace(observers, log=run.log, entries=run.entries),
                 watched=watched,
                 streamed=streamed,
                 ledgers=ledgers,
@@ -265,7 +269,7 @@ def run_in_folder(
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.roles and watched is not None:
         happened = _happened(record, run.entries, watched)
-        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=told.on_progress)
+        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=observers.on_progress)
         if resolved.adversaries:
             write_lessons(folder, lessons)
         finished = msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
@@ -313,9 +317,9 @@ def _finished(
     )
 
 
-def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Watched) -> Happened:
+def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Watched) -> SessionTrace:
     """Return what a session that came to its end left for adversaries."""
-    return Happened(
+    return SessionTrace(
         views=watched.views,
         traffic=watched.traffic,
         tallies=record.tallies,
@@ -327,15 +331,15 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
 
 
 def _lessons_of(
-    resolved: Local, happened: Happened, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
-) -> Sequence[Lesson]:
+    resolved: Local, happened: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
+) -> Sequence[AttackReport]:
     """Let adversaries conclude."""
     scene = resolved.scene(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         return [checked_lesson(role, scene, _told(happened, role.name, on_progress)) for role in resolved.adversaries]
 
 
-def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], None] | None) -> Happened:
+def _told(happened: SessionTrace, name: str, on_progress: Callable[[str, int, int], None] | None) -> SessionTrace:
     """Return what happened, with somebody who sees how far a role has come."""
     if on_progress is None:
         return happened
@@ -348,17 +352,17 @@ def _told(happened: Happened, name: str, on_progress: Callable[[str, int, int], 
 
 def _lessons_of_failure(
     resolved: Local, error: PsephosError, watched: Watched | None, entries: Sequence[LedgerEntry], *, seed: int
-) -> Sequence[Lesson]:
+) -> Sequence[AttackReport]:
     """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
     if not resolved.adversaries or watched is None or not watched.views:
         return ()
-    happened = Happened(
+    happened = SessionTrace(
         views=watched.views, traffic=watched.traffic, entries=entries, failure=error, attempts=watched.attempts
     )
     return _lessons_of(resolved, happened, seed=seed)
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[Lesson]) -> None:
+def write_lessons(folder: RunFolder, lessons: Sequence[AttackReport]) -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table."""
     folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
     for number, lesson in enumerate(lessons, start=1):

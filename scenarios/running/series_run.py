@@ -19,21 +19,21 @@ import msgspec
 
 from ...agents.adversaries import SERVER
 from ...protocol.errors import BudgetExceededError, PsephosError, QuorumError, UnheardError
-from ...protocol.kept_reports import Kept, KeptReports, check_values
+from ...protocol.memoized_reports import KeptReports, MemoizedReports, check_values
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
-from ..adversaries.role import Lesson, Role, Voted
+from ..adversaries.role import AttackReport, Role, Voted
 from ..plugins import ARRAY
 from ..presentation import briefs_of
-from ..presentation.numbers import some
+from ..presentation.numbers import pluralize
 from ..reading.times import say_period
 from ..verdicts import round_up
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
 from .plugin_errors import blaming_plugins
 from .progress import Watcher
-from .record import Told
+from .record import SessionObservers
 from .resolution import Local, resolve, with_adversaries
 from .run import Finished, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
@@ -87,7 +87,7 @@ class FinishedSeries:
     held: Sequence[Held]
     accounts: Accounts
     result: Mapping[str, Any]
-    lessons: Sequence[Lesson] = ()
+    lessons: Sequence[AttackReport] = ()
     setting: str = ""
 
 
@@ -98,7 +98,7 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
         ConfigurationError: something is not allowed; the field names the vote.
     """
     sides: list[Local] = []
-    told: dict[tuple[str, str], Kept] = {}
+    told: dict[tuple[str, str], MemoizedReports] = {}
     for vote in series.votes:
         with naming_vote(vote.number):
             side = resolve(vote.scenario, record=record, turnout=vote.turnout, reads_adversaries=False)
@@ -112,7 +112,7 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
     return resolved
 
 
-def _check_kept(side: Local, told: dict[tuple[str, str], Kept]) -> None:
+def _check_kept(side: Local, told: dict[tuple[str, str], MemoizedReports]) -> None:
     """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
 
     `told` has what all votes before it would report, and gets what this one would.
@@ -120,7 +120,7 @@ def _check_kept(side: Local, told: dict[tuple[str, str], Kept]) -> None:
     for phase in side.protocol.phases:
         if (scope := phase.kept) is None:
             continue
-        earlier = told.setdefault((scope.name, phase.name), Kept(scope=scope))
+        earlier = told.setdefault((scope.name, phase.name), MemoizedReports(scope=scope))
         scope.check(earlier.scope)
         rows: list[list[int]] = side.inputs.private[:, phase.columns].tolist()
         for name, values in zip(side.names, map(tuple, rows), strict=True):
@@ -223,7 +223,7 @@ def _study_of(
     held: Sequence[Held],
     accounts: Accounts,
     *,
-    lessons: Sequence[Lesson] = (),
+    lessons: Sequence[AttackReport] = (),
     failure: str = "",
 ) -> Study:
     """Return what the page of a series says: each vote has a folder of its own, and a page."""
@@ -237,9 +237,9 @@ def _study_of(
     return Study(
         kind="Series of votes",
         title=series.title,
-        facts=[some(len(resolved), "vote"), *([] if is_secure else ["a simulation, which protects nobody"])],
+        facts=[pluralize(len(resolved), "vote"), *([] if is_secure else ["a simulation, which protects nobody"])],
         verdict=[
-            f"{came:,} of {some(len(held), 'vote')} came to an outcome.",
+            f"{came:,} of {pluralize(len(held), 'vote')} came to an outcome.",
             *([f"The series ended: {failure}."] if failure else []),
             f"Privacy loss per person over all votes: {paid}",
             f"Over the series: {limit}.",
@@ -292,12 +292,12 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     persons = {name for each in held for name in (*each.names, *each.refused)}
     most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
     paid = f"at most ε = {round_up(most, 6):g} proven for one {party} over all votes (replace-one)"
-    return f"{some(len(persons), party)} · {paid} · {model_of(protocol)}"
+    return f"{pluralize(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 
-def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[Lesson]:
+def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[AttackReport]:
     """Return what adversaries that every vote has learnt from all of them together."""
-    lessons: list[Lesson | None] = []
+    lessons: list[AttackReport | None] = []
     for number, table in enumerate(resolved[0].scenario.adversary):
         if any(side.scenario.adversary[number : number + 1] != [table] for side in resolved):
             continue
@@ -353,17 +353,17 @@ def _hold(
     before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
     finished: Finished | None = None
     failure: PsephosError | None = None
-    told = Told(kept=kept)
+    observers = SessionObservers(kept=kept)
     try:
         with contextlib.nullcontext() if watching is None else watching(side) as watcher:
             if watcher is not None:
-                told = Told(kept=kept, listener=watcher.on_effect, on_progress=watcher.poll)
+                observers = SessionObservers(kept=kept, listener=watcher.on_effect, on_progress=watcher.poll)
             finished = run_in_folder(
                 side,
                 RunFolder(folder.path / name_of_folder),
                 pictures=pictures,
                 ledgers=None if side.scenario.transport == ARRAY else ledgers,
-                told=told,
+                observers=observers,
             )
     except (QuorumError, UnheardError) as error:
         failure = error

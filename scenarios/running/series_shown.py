@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..presentation import briefs_of, drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
-from ..presentation.numbers import capitalized, some
+from ..presentation.numbers import capitalized, pluralize
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
@@ -39,7 +39,7 @@ def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) 
         said = "; ".join(f"{title}{_outcome_of(one, is_titled=True)}" for title, one in zip(titles, held, strict=True))
     else:
         came = sum(each.finished is not None for each in held)
-        said = f"{came:,} of {some(len(held), 'vote')} came to an outcome."
+        said = f"{came:,} of {pluralize(len(held), 'vote')} came to an outcome."
     console.print(Text(f"Verdict: {said.removesuffix('.')}.", style="bold"))
 
 
@@ -98,7 +98,7 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
     columns = ["ε proven", *votes, "In all", *(["Left"] if allowance.budget is not None else [])]
     show_table(console, Table(columns=columns, rows=rows), drop=votes)
     if len(alike) > _MOST_LINES:
-        show_note(console, f"… and {some(len(alike) - _MOST_LINES, 'more row')} in losses.csv")
+        show_note(console, f"… and {pluralize(len(alike) - _MOST_LINES, 'more row')} in losses.csv")
     if said := say_allowance(series):
         show_note(console, said)
     if allowance.period_seconds is not None:
@@ -222,7 +222,7 @@ def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None
 
 
 def _named(names: Sequence[str], role: str) -> str:
-    return ", ".join(names) if len(names) <= _MOST_NAMES else some(len(names), role)
+    return ", ".join(names) if len(names) <= _MOST_NAMES else pluralize(len(names), role)
 
 
 def _number_or_dash(number: float | None) -> Entry:

@@ -18,16 +18,16 @@ from .by_arrays import run_arrays, run_streamed
 from .in_process import Strangers
 from .parties import check_names
 from .plugin_errors import blaming
-from .record import SessionRecord, Told
+from .record import SessionObservers, SessionRecord
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 __all__ = [
     "Adversity",
     "AgentClasses",
+    "SessionObservers",
     "SessionRecord",
     "Strangers",
-    "Told",
     "run_agents",
     "run_arrays",
     "run_streamed",

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ...protocol.elementary import exp
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, PrivacyLoss, is_semi_honest, total_of
-from ..presentation.numbers import in_a_row, some
+from ..presentation.numbers import join_words, pluralize
 from ..verdicts import at_most, round_up
 from .session_facts import Prices, SessionFacts, about, prices_of
 
@@ -63,7 +63,7 @@ def odds_of(probability: float, unknown: str) -> str:
 
 def little_of(prices: Sequence[str]) -> str:
     """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
-    said = in_a_row(prices)
+    said = join_words(prices)
     return f"Little protection: {said} let someone be over {100 * LITTLE:g} % sure."
 
 
@@ -100,7 +100,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         if facts.threshold:  # of a series in which other votes are masked
             who = f"Whoever sees what it releases, with up to {number} others, learns"
     else:
-        said = [f"The {server} is trusted with what it sees in {in_a_row(central)}, and adds noise there."]
+        said = [f"The {server} is trusted with what it sees in {join_words(central)}, and adds noise there."]
         who = "Whoever sees all else, whatever all others tell, learns"
     if facts.proven is None or math.isinf(facts.proven):
         said.append(f"{who} more of one person than any ε bounds.")
@@ -108,9 +108,9 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         bound = f"ε = {at_most(facts.proven)} in all allows ({facts.relation})"
         said.append(f"{who} no more of one person than {bound}.")
     if facts.public:
-        said.append(f"Public of each person: {in_a_row(facts.public)}.")
+        said.append(f"Public of each person: {join_words(facts.public)}.")
     if facts.chosen:
-        names = in_a_row(facts.chosen)
+        names = join_words(facts.chosen)
         choice = f"Each person chooses {names}, and no ε bounds what that choice tells of their values."
         said.append(choice)
     return said
@@ -118,7 +118,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
 
 def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
     """Return how many take part, what that costs each, and whom they trust: the line below a picture's title."""
-    number = some(num_parties, protocol.client_role)
+    number = pluralize(num_parties, protocol.client_role)
     if protocol.hides_participation:
         number = f"up to {number}"
     total = total_of(protocol.losses)
@@ -140,7 +140,7 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
         return "local model: nobody is trusted"
     if len(central) == len(protocol.phases):
         return f"central model: the {server} is trusted"
-    phases = in_a_row(central)
+    phases = join_words(central)
     return f"central model in {phases}: the {server} is trusted there"
 
 

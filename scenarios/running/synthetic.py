@@ -1,8 +1,8 @@
 """Whether nobody real stands behind a scenario's parties: somebody says so, and of files of exactly what is in them.
 
-The rule that holds here: a file that was made up may be replaced, and its scenario still says `made_up`. So `made_up`
-beside files is their digest. Values of somebody real get no seed that anybody knows, and nothing of their truth is
-shown.
+The rule that holds here: a file that was made up may be replaced, and its scenario still says `synthetic`. So
+`synthetic` beside files is their digest. Values of somebody real get no seed that anybody knows, and nothing of their
+truth is shown.
 """
 
 import glob
@@ -26,21 +26,21 @@ def has_own_values(parties: object, sources: PartySources) -> bool:
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Return what `made_up` says of files; of one, the first digits of its SHA-256.
+    """Return what `synthetic` says of files; of one, the first digits of its SHA-256.
 
     Raises:
         ConfigurationError: one cannot be read.
     """
     digests = list[bytes]()
     for path in files:
-        with readable(path, field="made_up"), path.open("rb") as file:
+        with readable(path, field="synthetic"), path.open("rb") as file:
             digests.append(hashlib.file_digest(file, "sha256").digest())
     whole = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
     return f"sha256:{whole.hex()[:_DIGITS]}"
 
 
-def checked_made_up(
-    parties: object, sources: PartySources, *, made_up: bool | str, is_chosen: bool = True
+def checked_synthetic(
+    parties: object, sources: PartySources, *, synthetic: bool | str, is_chosen: bool = True
 ) -> bool | str:
     """Return what a scenario says of its parties: of files it is their digest.
 
@@ -51,27 +51,30 @@ def checked_made_up(
         ConfigurationError: it was said of other files, or without a digest.
     """
     files = _files_in(parties, sources)
-    if not made_up or any(isinstance(file, Frame) for file in files):
-        return made_up
+    if not synthetic or any(isinstance(file, Frame) for file in files):
+        return synthetic
     own = ", ".join(Path(file).name for file in files)
     if not files:
-        refuse(isinstance(made_up, str), "made_up", made_up, "true or false: no file is named that could have a digest")
-        return made_up
-    if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
-        return made_up  # who reads it says that it is missing
-    if not all(Path(file).is_file() for file in files):
-        allowed = (
-            f"said by who runs it, as --set made_up=true (in Python made_up=True): {own} may hold other files by now"
+        refuse(
+            isinstance(synthetic, str),
+            "synthetic",
+            synthetic,
+            "true or false: no file is named that could have a digest",
         )
-        refuse(isinstance(made_up, str) or not is_chosen, "made_up", made_up, allowed)
-        return made_up
+        return synthetic
+    if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
+        return synthetic  # who reads it says that it is missing
+    if not all(Path(file).is_file() for file in files):
+        allowed = f"confirmed as --set synthetic=true (in Python synthetic=True): {own} may hold other files by now"
+        refuse(isinstance(synthetic, str) or not is_chosen, "synthetic", synthetic, allowed)
+        return synthetic
     digest = digest_of([Path(file) for file in files])
-    if made_up != digest and not (made_up is True and is_chosen):
+    if synthetic != digest and not (synthetic is True and is_chosen):
         allowed = (
             f"left out, as seed is, if {own} has values of real people. If nobody real stands behind what it has now, "
-            f"write made_up = {digest!r}"
+            f"write synthetic = {digest!r}"
         )
-        raise ConfigurationError(field="made_up", value=made_up, allowed=allowed)
+        raise ConfigurationError(field="synthetic", value=synthetic, allowed=allowed)
     return digest
 
 
@@ -91,7 +94,7 @@ def check_seed(seed: int | None, *, is_real: bool) -> None:
     """Raise ConfigurationError if values of somebody real would get noise that a known seed takes off again."""
     allowed = (
         "left out: these are values of real people, and whoever knows the seed takes their noise off again. If that is "
-        "meant, add --set noise=simulated; if nobody real stands behind them, --set made_up=true (in Python: "
-        "noise='simulated', or made_up=True)"
+        "meant, add --set noise=simulated; if nobody real stands behind them, --set synthetic=true (in Python: "
+        "noise='simulated', or synthetic=True)"
     )
     refuse(is_real and seed is not None, "seed", "given", allowed)

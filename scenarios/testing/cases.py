@@ -13,7 +13,7 @@ from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.population import tally_batch
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
-from ..attacks.seen import draw_all, tallies_of
+from ..attacks.coalition_view import draw_all, tallies_of
 
 SESSION: Final = "check"  # what all sessions of a check are called
 

@@ -30,7 +30,7 @@ from ...transports.memory import MemoryTransport
 from ...transports.promises import require
 from ...transports.tcp import TCPTransport
 from ..adversaries.masked_lies import Lie, MaskedLiar
-from ..attacks.seen import draw_all
+from ..attacks.coalition_view import draw_all
 from ..running.by_agents import Adversity
 from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh

@@ -33,8 +33,8 @@ from ...protocol.views import Happening, View
 from ...transports.memory import MemoryTransport
 from ...transports.promises import keeping, require, sentence_of
 from ...transports.tap import TappedTransport, Traffic
-from ..adversaries.role import Happened, Lesson, Role, Scene
-from ..running.session import Adversity, Strangers, Told, run_agents
+from ..adversaries.role import AttackContext, AttackReport, Role, SessionTrace
+from ..running.session import Adversity, SessionObservers, Strangers, run_agents
 from .cases import SESSION, ProtocolCase, Rows
 
 _QUIET_SECONDS: Final = 0.01  # real time in which nothing happens: then the clock jumps to the next deadline
@@ -46,7 +46,7 @@ class _RoleCase:
     """A role on a session."""
 
     role: Role  # what is checked
-    scene: Scene  # as roles find it
+    scene: AttackContext  # as roles find it
     given: Inputs  # its rows, which no role has seen
 
     @functools.cached_property
@@ -59,7 +59,7 @@ class _RoleCase:
 class _Played:
     """What a session left, and what deviating parties did: by name, (message, what became of it) in order."""
 
-    happened: Happened
+    happened: SessionTrace
     done: Mapping[str, Sequence[tuple[bytes, str]]]
     has_acted: bool
 
@@ -147,7 +147,7 @@ def _check_lesson(case: _RoleCase) -> None:
     failed = PsephosError("the session came to no end")
     for each in (happened, dataclasses.replace(happened, tallies=(), outcome=None, failure=happened.failure or failed)):
         lesson: Any = case.role.learn(case.scene, each)
-        require(isinstance(lesson, Lesson), f"it is {lesson!r}, and no Lesson")
+        require(isinstance(lesson, AttackReport), f"it is {lesson!r}, and no AttackReport")
         require(lesson.role == case.role.name, f"the lesson is of {lesson.role!r}")
         require(lesson.who and lesson.trust and lesson.sentences, "who it is, the trust statement or all is left out")
         msgspec.json.encode(lesson)
@@ -202,7 +202,7 @@ def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, se
     """
     session = ProtocolCase(protocol, rows, seed)
     private, public = session.inputs.private.copy(), session.inputs.public.copy()
-    scene = Scene(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
+    scene = AttackContext(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
     case = _RoleCase(role, scene, session.inputs)
     for promise, check in _CHECKS.items():
         with keeping(promise):
@@ -236,7 +236,7 @@ class _Noted(Deviation):
         return passage
 
 
-def _play(case: _RoleCase, seen: Scene) -> _Played:
+def _play(case: _RoleCase, seen: AttackContext) -> _Played:
     """Return what a session leaves with the role's deviations, which are made of the scene that it has seen.
 
     AssertionError: a deviation raised an error.
@@ -254,7 +254,7 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
         inputs=scene.inputs,
         mode=Simulation(SESSION, scene.noise(), record_views=True),
         transport=TappedTransport(memory, traffic.append) if role.watches_traffic else memory,
-        told=Told(entries=entries, views=views),
+        observers=SessionObservers(entries=entries, views=views),
         adversity=Adversity(deviations=noted, strangers=Strangers(hellos, attempts) if hellos else None),
     )
     what: dict[str, Any] = {}
@@ -269,12 +269,12 @@ def _play(case: _RoleCase, seen: Scene) -> _Played:
         what = {"failure": error}
     for name, each in noted.items():
         require(each.error is None, f"the deviation of {name!r} raised {each.error!r}")
-    happened = Happened(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
+    happened = SessionTrace(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
     done = {name: each.done for name, each in noted.items()}
     return _Played(happened, done, any(each.has_acted for each in noted.values()))
 
 
-def _with_other_rows(scene: Scene, kept: set[str]) -> Scene:
+def _with_other_rows(scene: AttackContext, kept: set[str]) -> AttackContext:
     """Return the scene with other private rows of those who are not kept, as far as somebody else has one that fits."""
     inputs = scene.inputs
     private = inputs.private.copy()
@@ -286,5 +286,5 @@ def _with_other_rows(scene: Scene, kept: set[str]) -> Scene:
     return dataclasses.replace(scene, inputs=Inputs(private, inputs.public))
 
 
-def _told(lesson: Lesson) -> str:
+def _told(lesson: AttackReport) -> str:
     return repr(lesson.sentences)[:200]

@@ -12,11 +12,11 @@ from typing import Final
 from ...protocol.columns import alike
 from ...protocol.errors import ConfigurationError, refuse
 from ..running.drafts import (
-    Beginning,
     Chosen,
     Draft,
     Line,
     Option,
+    ScenarioTemplate,
     Sheet,
     UnclearError,
     alike_line,
@@ -75,7 +75,7 @@ _SEVERAL: Final = re.compile(r"[#;,|]")
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    """Return a draft of a crowd. See `Beginning`."""
+    """Return a draft of a crowd. See `ScenarioTemplate`."""
     if not {"worker", "label"} <= chosen.keys():
         _check_long(sheet)
     known = {name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())}
@@ -273,7 +273,7 @@ def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Lin
     return [Line("truth", sheet.written, comment), Line("truth_columns", truths, "where it stands there")]
 
 
-BEGINNING: Final = Beginning(
+BEGINNING: Final = ScenarioTemplate(
     word="crowd",
     help="The true answers to many tasks, found from what a crowd answers. FILE has a line for each answer: the task, "
     "the worker and the label.",

@@ -19,7 +19,7 @@ from ...protocol.estimators.truth_inference import SupportLimits
 from ...protocol.truth_discovery import CREDITS, Outcome, OwnOutcome
 from ..presentation.charts import EDGES, Axis, Chart, Panel
 from ..presentation.drawing import ERRORS_SHOWN, GOOD, MOST_ROWS, MUTED, POOR, RULE, WHITE, WITHIN, Marks, fold
-from ..presentation.numbers import in_a_row, some
+from ..presentation.numbers import join_words, pluralize
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
 from ..presentation.terminal import show_note, show_table
@@ -248,13 +248,13 @@ def _support(task: _Task) -> str:
 
 def _show_source(console: Console, outcome: Outcome) -> None:
     """Print from how much the labels were found, and by what."""
-    answers = some(sum(outcome.num_answers), "answer")
-    told, steps = "From {answers} of {workers}, by {estimator}.", some(outcome.num_iterations, "iteration")
+    answers = pluralize(sum(outcome.num_answers), "answer")
+    told, steps = "From {answers} of {workers}, by {estimator}.", pluralize(outcome.num_iterations, "iteration")
     if outcome.planned:
-        told, answers = "From {answers} to {workers}, by {estimator}.", some(sum(outcome.num_answers), "question")
+        told, answers = "From {answers} to {workers}, by {estimator}.", pluralize(sum(outcome.num_answers), "question")
     if outcome.num_iterations and outcome.has_converged:
         told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
-    workers = some(outcome.num_workers, "worker")
+    workers = pluralize(outcome.num_workers, "worker")
     show_note(
         console, told.format(answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style=""
     )
@@ -273,7 +273,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
         right = [task.is_right is True for task in known]
         one = "{number:,} of {tasks} with a known truth is right"
         many = "{number:,} of {tasks} with a known truth are right"
-        line = say_number(one, many, sum(right), tasks=some(len(known), "task"))
+        line = say_number(one, many, sum(right), tasks=pluralize(len(known), "task"))
         line += "" if is_brief else f" ({_share(right)})"
         if all(task.clean is not None for task in known):
             clean_right = sum(task.clean == task.gold for task in known)
@@ -284,7 +284,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: boo
         same = [task.found == task.clean for task in compared]
         one = "{number:,} of {tasks} has the label that the same estimator finds in the clean answers ({share})."
         many = "{number:,} of {tasks} have the label that the same estimator finds in the clean answers ({share})."
-        tasks_compared = some(len(compared), "task")
+        tasks_compared = pluralize(len(compared), "task")
         show_note(console, say_number(one, many, sum(same), tasks=tasks_compared, share=_share(same)), style="")
     if (known or compared) and not is_brief:
         show_note(console, "± is one standard error of the share, for tasks drawn at random.")
@@ -385,9 +385,9 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Chart:
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
     if known != len(tasks) or not known:
-        panels.append(_bars({None: tasks}, num_bins, title=f"{some(len(tasks), 'task')} with an answer"))
+        panels.append(_bars({None: tasks}, num_bins, title=f"{pluralize(len(tasks), 'task')} with an answer"))
     if known:
-        panels.append(_bars(split, num_bins, title=f"{some(known, 'task')} with an answer and a known truth"))
+        panels.append(_bars(split, num_bins, title=f"{pluralize(known, 'task')} with an answer and a known truth"))
     panels[-1].x.label = label
     square = {"marker": "s", "markersize": 10, "linestyle": "none"}
     marks = {f"{_VERDICTS[kind]} ({len(own):,})": {**_MARKS[kind], **square} for kind, own in split.items() if known}
@@ -472,7 +472,7 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
     if not found:
         return "No answer was found: nobody answered."
     if num_tasks <= _MOST_SAID:
-        named = in_a_row([f"{task} is {label}" for task, label in found.items()])
+        named = join_words([f"{task} is {label}" for task, label in found.items()])
         return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
     answered = f"A label is named for all {num_tasks:,} tasks"
     if len(found) < num_tasks:
@@ -480,9 +480,9 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
     labels = collections.Counter(found.values()).most_common()
     if len(labels) > _MOST_SAID:
         rest = labels[_MOST_SAID:]
-        labels[_MOST_SAID:] = [(some(len(rest), "other label"), sum(number for _, number in rest))]
+        labels[_MOST_SAID:] = [(pluralize(len(rest), "other label"), sum(number for _, number in rest))]
     shares = [f"{label} for {number:,} ({100 * number / len(found):.0f} %)" for label, number in labels]
-    return f"{answered}: {in_a_row(shares)}."
+    return f"{answered}: {join_words(shares)}."
 
 
 TRUTHS: Presenter[Outcome] = Presenter(

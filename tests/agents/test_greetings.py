@@ -30,7 +30,7 @@ from peers import (
     welcome,
 )
 from psephos.agents import Deployment, Mode, Partner, SecureNoise, inquire
-from psephos.agents.lobby import GREETING_SECONDS
+from psephos.agents.pending import GREETING_SECONDS
 from psephos.protocol import (
     JOIN,
     MalformedMessageError,

@@ -20,8 +20,8 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
 from psephos.agents.driver import LINGER_SECONDS, Observers
-from psephos.agents.lobby import OneProcess
-from psephos.agents.standing import Standing
+from psephos.agents.pending import OneProcess
+from psephos.agents.session_status import SessionStatus
 from psephos.protocol import Party, PhaseRules, SimulatedNoise
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.errors import PsephosError, SessionAborted
@@ -68,7 +68,7 @@ class Observed:
     seconds: float
     result: SessionResult | None
     endings: dict[str, object]
-    standings: list[tuple[float, Standing]] = dataclasses.field(default_factory=list)
+    standings: list[tuple[float, SessionStatus]] = dataclasses.field(default_factory=list)
     knocks: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
 
@@ -118,7 +118,7 @@ def make_clients(protocol: PhasedProtocol[Any, Any], present: Sequence[str], mod
     }
 
 
-class Kept:
+class MemoizedReports:
     """A journal, as far as a session needs one that never stops."""
 
     records: tuple[ServerRecord, ...] = ()
@@ -194,7 +194,7 @@ async def observe(
             mode,
             rules=rules,
             places=OneProcess() if skips_waiting else None,
-            sitting=Kept() if keeps else None,
+            sitting=MemoizedReports() if keeps else None,
             told=Observers(log=structlog.get_logger(), listener=note),
         )
         server.run_in_thread = at_once
@@ -212,7 +212,7 @@ async def observe(
                 seen.status.add(server.progress)
                 await trio.sleep(0.7)
 
-        async def watch(tell: Callable[[], Standing]) -> None:
+        async def watch(tell: Callable[[], SessionStatus]) -> None:
             while True:
                 told, now = tell(), trio.current_time()
                 deadlines = {name: round(at - began_at, -1) for name, at in told.deadlines.items()}

@@ -37,7 +37,7 @@ from psephos.agents import driver as driver_module
 from psephos.agents import outbox as outbox_module
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Passage
 from psephos.agents.driver import LINGER_SECONDS
-from psephos.agents.lobby import GREETING_SECONDS
+from psephos.agents.pending import GREETING_SECONDS
 from psephos.protocol import run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect, Opened

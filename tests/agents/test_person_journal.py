@@ -21,7 +21,7 @@ from psephos.protocol.privacy import (
     RandomizedResponse,
     TrustModel,
 )
-from psephos.protocol.records import Accepted, Acknowledged, ClientRecord, Drawn, Left, Reserved
+from psephos.protocol.records import Accepted, Acknowledged, ClientRecord, Drawn, Reserved, SessionEnded
 
 NOW = 1_900_000_000.0
 PHASES = ("weights", "opinions")
@@ -79,7 +79,13 @@ def keep(path: Path) -> Callable[..., None]:
 
 
 def test_a_session_goes_on_where_it_was(path: Path) -> None:
-    records: Sequence[ClientRecord] = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), drawn(1, 2.0), Left("over"))
+    records: Sequence[ClientRecord] = (
+        reserved(1.0, 2.0),
+        drawn(0, 1.0),
+        Acknowledged(0),
+        drawn(1, 2.0),
+        SessionEnded("over"),
+    )
     for place, record in enumerate(records):
         with PersonJournal.open(path, now=NOW) as journal:
             assert journal.is_new is (place == 0)
@@ -94,7 +100,12 @@ def test_a_session_goes_on_where_it_was(path: Path) -> None:
 
 def test_the_ledger_has_every_sessions_losses_and_room(path: Path, keep: Callable[..., None]) -> None:
     keep("id-1", reserved(1.0, 2.0), drawn(0, 1.0))
-    keep("id-2", reserved(0.25, 0.5, session="summer", party="DE"), drawn(0, 0.25, session="summer"), Left("it failed"))
+    keep(
+        "id-2",
+        reserved(0.25, 0.5, session="summer", party="DE"),
+        drawn(0, 0.25, session="summer"),
+        SessionEnded("it failed"),
+    )
     with PersonJournal.open(path, now=NOW) as journal:
         ledger = journal.ledger("me", Budget(epsilon=5.0))
         assert (ledger.person, ledger.spent, ledger.reserved, ledger.remaining) == ("me", 1.25, 2.0, 1.75)
@@ -119,7 +130,7 @@ def test_the_budget_spans_processes(path: Path, keep: Callable[..., None]) -> No
             except BudgetExceededError:
                 refused += 1
                 continue
-        keep(session_id, reserved(1.0), drawn(0, 1.0), Left())
+        keep(session_id, reserved(1.0), drawn(0, 1.0), SessionEnded())
     assert refused == 38
     _, sessions = read_sessions(path)
     assert list(sessions) == ["id-0", "id-1"]
@@ -132,8 +143,8 @@ def test_the_budget_spans_processes(path: Path, keep: Callable[..., None]) -> No
         ([reserved(1.0, 2.0), drawn(0, 1.0)], NOW, 2.0),
         ([reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0)], NOW, 2.0),
         ([reserved(1.0, 2.0), drawn(0, 1.0), drawn(1, 2.0)], NOW, 0.0),
-        ([reserved(1.0, 2.0), Left("another day")], NOW, 0.0),
-        ([reserved(1.0, 2.0), Left("another day"), reserved(1.0, 2.0)], NOW, 3.0),
+        ([reserved(1.0, 2.0), SessionEnded("another day")], NOW, 0.0),
+        ([reserved(1.0, 2.0), SessionEnded("another day"), reserved(1.0, 2.0)], NOW, 3.0),
         ([reserved(1.0, 2.0), drawn(0, 1.0), reserved(2.0)], NOW, 2.0),
         ([reserved(1.0, 2.0, expires=int(NOW))], NOW, 3.0),
         ([reserved(1.0, 2.0, expires=int(NOW))], NOW + 1, 0.0),
@@ -208,7 +219,7 @@ def test_steps_of_disputes_are_passed_over_and_no_others(path: Path) -> None:
 
 
 def test_what_is_kept_already_is_not_kept_twice(path: Path, keep: Callable[..., None]) -> None:
-    records = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), reserved(2.0), Left("gone"))
+    records = (reserved(1.0, 2.0), drawn(0, 1.0), Acknowledged(0), reserved(2.0), SessionEnded("gone"))
     for number in range(len(records)):
         keep("id-1", records[number])
         keep("id-1", records[number])
@@ -250,7 +261,7 @@ def test_a_row_that_is_no_record_is_found(path: Path) -> None:
 
 
 def test_who_left_before_anything_was_reserved_leaves_nothing_behind(path: Path, keep: Callable[..., None]) -> None:
-    keep("id-1", Left("the privacy budget does not allow it"))
+    keep("id-1", SessionEnded("the privacy budget does not allow it"))
     assert read_sessions(path)[1] == {}
 
 
@@ -273,7 +284,7 @@ def vote(
         journal.sitting(session).keep([drawn(0, epsilon, session=session)])
         journal.sitting(session).keep([Acknowledged(0)])
         if is_heard:
-            journal.sitting(session).keep([Left()])
+            journal.sitting(session).keep([SessionEnded()])
 
 
 def spent(path: Path, day: float, days: float) -> float:
@@ -301,12 +312,14 @@ def test_a_report_counts_as_new_until_its_release_is_heard(path: Path) -> None:
     vote(path, 0, 1.0, is_heard=False)
     assert [spent(path, day, 7) for day in (0, 7, 8, 1000)] == [1.0] * 4
     with PersonJournal.open(path, now=NOW, clock=lambda: NOW + 8 * DAY) as journal:
-        journal.sitting("id-0-1.0").keep([Left("the connection was lost")])  # after which it may be joined again
+        journal.sitting("id-0-1.0").keep(
+            [SessionEnded("the connection was lost")]
+        )  # after which it may be joined again
     assert [spent(path, day, 7) for day in (8, 15, 1000)] == [1.0] * 3
     with PersonJournal.open(path, now=NOW, clock=lambda: NOW + 20 * DAY) as journal:
         sitting = journal.sitting("id-0-1.0")
-        sitting.keep([Left()])
-        sitting.keep([Left()])
+        sitting.keep([SessionEnded()])
+        sitting.keep([SessionEnded()])
     assert [spent(path, day, 7) for day in (20, 26.9, 27)] == [1.0, 1.0, 0.0]
 
 
@@ -322,7 +335,7 @@ def test_a_release_a_week_after_the_report_counts_beside_what_else_leaves_then(p
         masked.keep([reserved(1.0), drawn(0, 1.0), Acknowledged(0)])
     assert spent(path, 7.05, 7) == 1.0  # so that nobody joins another session for all of a budget of 1
     with PersonJournal.open(path, now=NOW, clock=lambda: NOW + 7.1 * DAY) as journal:
-        journal.sitting("id-1").keep([drawn(1, 0.0), Acknowledged(1), Left()])
+        journal.sitting("id-1").keep([drawn(1, 0.0), Acknowledged(1), SessionEnded()])
     assert [spent(path, day, 7) for day in (7.2, 14, 14.2)] == [1.0, 1.0, 0.0]
 
 
@@ -341,10 +354,10 @@ def test_in_no_window_more_leaves_than_its_budget_however_late_reports_and_relea
                 if generator.random() < 0.4:
                     journal.sitting(late).keep([Acknowledged(0)])
                 if generator.random() < 0.5:
-                    journal.sitting(late).keep([Left()])
+                    journal.sitting(late).keep([SessionEnded()])
                     unheard.remove(late)
                 elif generator.random() < 0.5:
-                    journal.sitting(late).keep([Left("the connection was lost")])  # and comes back
+                    journal.sitting(late).keep([SessionEnded("the connection was lost")])  # and comes back
             if generator.random() < 0.5:
                 continue
             ledger = journal.ledger("me", Budget(epsilon=2.0), session_id=name, period_seconds=7 * DAY)
@@ -380,7 +393,7 @@ def test_no_time_goes_back_after_a_session_that_was_left_and_joined_again(path: 
     clock = NOW
     with PersonJournal.open(path, now=NOW, clock=lambda: clock) as journal:
         sitting = journal.sitting("id-1")
-        sitting.keep([reserved(1.0, 2.0), Left("the server restarts")])
+        sitting.keep([reserved(1.0, 2.0), SessionEnded("the server restarts")])
         clock -= DAY
         sitting.keep([reserved(1.0, 2.0)])
         sitting.keep([drawn(0, 1.0)])

@@ -10,12 +10,12 @@ from psephos.protocol.errors import ConfigurationError, JournalError
 from psephos.protocol.records import (
     Accepted,
     Acknowledged,
-    Broken,
     Chosen,
     KeptTally,
     PhaseClosed,
     PhaseOpened,
     ServerRecord,
+    SessionFailed,
 )
 from psephos.protocol.tally import Tally
 
@@ -30,7 +30,7 @@ RECORDS: tuple[ServerRecord, ...] = (
     PhaseOpened(1, (0, 2)),
     Accepted(1, 0, b"\x01"),
     PhaseClosed(1, (0,), TALLY),
-    Broken(phase="opinions", received=1, required=2, missing=("Malta",), first_drop="it vanished"),
+    SessionFailed(phase="opinions", received=1, required=2, missing=("Malta",), first_drop="it vanished"),
 )
 
 

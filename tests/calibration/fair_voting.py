@@ -24,7 +24,7 @@ from psephos.protocol.fair_voting.posteriors import merits_of
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.protocol.fair_voting.reports import RankingReport
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
-from psephos.protocol.mechanisms import PolyaShare, VectorLaplace
+from psephos.protocol.mechanisms import NoiseShare, VectorLaplace
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
 from psephos.protocol.tally import TallyBlock
@@ -164,7 +164,7 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
     return means + _zero(phase.report) + float(phase.report.mean)
 
 
-def _shares(share: PolyaShare, number: int, uniforms: FloatArray) -> IntArray:
+def _shares(share: NoiseShare, number: int, uniforms: FloatArray) -> IntArray:
     """Return the noise of so many shares, by its exact law unless that takes long."""
     if share.scale > _MOST_SCALE:
         drawn = share_quantiles(uniforms, planned=share.planned, number=number)

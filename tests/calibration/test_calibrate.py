@@ -28,7 +28,7 @@ def tables(wanted: Wanted) -> Iterator[Table]:
 
 
 @pytest.fixture(autouse=True)
-def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def synthetic(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have two statements, of which a third does not hold, in place of DPWeVote's."""
     made = Calibration(title="A vote", about="It claims.", statements=statements, tables=tables)
     monkeypatch.setitem(CALIBRATIONS, "dpwevote", made)

@@ -26,7 +26,7 @@ from psephos.protocol.estimators.truth_inference import (
     estimate_support_by_level,
     support_limits_by_level,
 )
-from psephos.protocol.mechanisms import Beta, Discrete, PolyaShare, TruncatedNormal
+from psephos.protocol.mechanisms import Beta, Discrete, NoiseShare, TruncatedNormal
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
@@ -148,7 +148,7 @@ def _reported(
     answers = np.array(given[case["given"]], dtype=np.int64)
     noise = make_noise(parameters)
     true = np.bincount(answers, minlength=size)
-    if isinstance(share := noise.on_counts, PolyaShare):  # of two labels, the sums of both and their difference
+    if isinstance(share := noise.on_counts, NoiseShare):  # of two labels, the sums of both and their difference
         side = share_masses(scale=share.scale, planned=share.planned, num_shares=number)
         law: FloatArray = np.cumsum(np.concatenate([side[:0:-1], side]))
         added: IntArray = np.searchsorted(law, generator.random((tasks, size)), side="right") - (len(side) - 1)

@@ -21,7 +21,7 @@ from psephos.protocol.effects import Fail, Send
 from psephos.protocol.messages import Abort, Welcome
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry, PrivacyLoss, PureMechanism
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.system import protocol_names
 from strategies import CHECKED, crowd_sessions, fair_sessions, preference_sessions, quizzes, sessions
@@ -97,7 +97,7 @@ def test_a_server_and_the_array_paths_refuse_it_before_anything_is_drawn(
             session.protocol,
             inputs=session.inputs,
             noise=session.fresh_noise(),
-            told=Told(entries=entries),
+            observers=SessionObservers(entries=entries),
         ),
     ]
     paths.append(lambda: run_batches(session.protocol, [session.inputs], noise=session.fresh_noise()))

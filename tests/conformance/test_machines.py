@@ -13,12 +13,12 @@ from psephos.protocol.messages import (
     NO_CHARTER,
     PROTOCOL_VERSION,
     Abort,
-    Charter,
     Inquiry,
     Message,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Terms,
     Welcome,
     decode,
@@ -47,8 +47,10 @@ def _public_rows() -> st.SearchStrategy[tuple[int, ...]]:
     return st.lists(st.integers(-(2**63), 2**64 - 1), max_size=3).map(tuple)
 
 
-def _charters() -> st.SearchStrategy[Charter]:
-    return st.just(NO_CHARTER) | st.builds(Charter, st.text(max_size=5), st.text(max_size=5), st.integers(-1, 9))
+def _charters() -> st.SearchStrategy[SessionDescriptor]:
+    return st.just(NO_CHARTER) | st.builds(
+        SessionDescriptor, st.text(max_size=5), st.text(max_size=5), st.integers(-1, 9)
+    )
 
 
 def messages() -> st.SearchStrategy[Message]:

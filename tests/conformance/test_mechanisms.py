@@ -34,11 +34,11 @@ from psephos.protocol.mechanisms import (
     LocalHashing,
     Mechanism,
     Moments,
+    NoiseShare,
     NoisyScores,
     OneLayer,
     Piecewise,
     PointMass,
-    PolyaShare,
     Prepared,
     RowMechanism,
     SampledPair,
@@ -101,8 +101,8 @@ CASES = [
     Case(AVERAGED, 4),
     Case(VectorLaplace(1.7, 6, 3), -1),
     Case(VectorLaplace(150.0, 40, 20), 20),
-    Case(PolyaShare(1.7, 6, 3, 3), -1),
-    Case(PolyaShare(20.0, 40, 20, 1), 20),
+    Case(NoiseShare(1.7, 6, 3, 3), -1),
+    Case(NoiseShare(20.0, 40, 20, 1), 20),
     Case(HadamardResponse(0.3, 5), 4),
     Case(HadamardResponse(1.0, 5), 0),
     Case(HadamardResponse(3.0, 9), 8),
@@ -138,7 +138,7 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
         case DiscreteLaplace() | VectorLaplace():
             one_side = noise_law(mechanism)
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
-        case PolyaShare():
+        case NoiseShare():
             one_side: list[float] = np.exp(share_log_law(scale=mechanism.scale, planned=mechanism.planned)).tolist()
             return {value + noise: one_side[abs(noise)] for noise in range(1 - len(one_side), len(one_side))}
         case HadamardResponse() | LocalHashing():
@@ -190,7 +190,7 @@ def test_reports_are_integers_in_range_and_follow_the_exact_law(source: NoiseSou
 def test_the_battery_would_notice_another_law(case: Case) -> None:
     """The same draws, held against the law of another value or of noise a fifth as wide again, are refused."""
     mechanism = case.mechanism
-    if isinstance(mechanism, DiscreteLaplace | VectorLaplace | PolyaShare):
+    if isinstance(mechanism, DiscreteLaplace | VectorLaplace | NoiseShare):
         other = law_of(dataclasses.replace(mechanism, scale=1.2 * mechanism.scale), case.value)
     else:
         low, high = mechanism.value_range
@@ -298,7 +298,7 @@ def test_a_row_costs_its_values_events() -> None:
     for mechanism, number in itertools.product([case.mechanism for case in CASES], (1, 3)):
         one = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
         cost = PureAccountant.epsilon_of(mechanism.event_of(number), NeighboringRelation.REPLACE_ONE)
-        if isinstance(mechanism, PolyaShare):
+        if isinstance(mechanism, NoiseShare):
             assert one <= cost <= number * one
             continue
         assert cost == pytest.approx(one if isinstance(mechanism, VectorLaplace) else number * one, rel=1e-12)

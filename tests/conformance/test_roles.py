@@ -7,7 +7,7 @@ import pytest
 from adversary_runs import SMALL
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.adversaries.reading import read_adversaries
-from psephos.scenarios.adversaries.role import Scene
+from psephos.scenarios.adversaries.role import AttackContext
 from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.testing import check_role
 
@@ -76,6 +76,6 @@ def test_a_role_keeps_its_promises(protocol: str, table: dict[str, Any], setting
             case _:
                 return value
 
-    scene = Scene(resolved.protocol, names, resolved.inputs, "check", seed=1)
+    scene = AttackContext(resolved.protocol, names, resolved.inputs, "check", seed=1)
     (role,) = read_adversaries([{key: named(value) for key, value in table.items()}], scene, has_agents=True)
     check_role(role, resolved.protocol, resolved.inputs)

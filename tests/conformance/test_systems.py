@@ -25,7 +25,7 @@ from psephos.scenarios.experiments.variants import VariantTable
 from psephos.scenarios.plugins import load
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.reading.sources import PartySources
-from psephos.scenarios.running.drafts import Beginning
+from psephos.scenarios.running.drafts import ScenarioTemplate
 from psephos.scenarios.system import System, commands, find_protocol, load_part, part_of, systems
 from psephos.scenarios.verdicts import FileForm
 
@@ -33,7 +33,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "sources": PartySources,
     "own_entries": OwnEntries,
     "data_sets": Mapping,
-    "beginning": Beginning,
+    "beginning": ScenarioTemplate,
     "presenters": Mapping,
     "asking": AskedAnew,
     "mechanism_cases": Callable,

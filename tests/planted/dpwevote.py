@@ -15,14 +15,14 @@ from psephos.agents.modes import Mode
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.kept_reports import KeptReports
 from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism
+from psephos.protocol.memoized_reports import KeptReports
 from psephos.protocol.messages import Report
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.randomness import NoiseSource, SimulatedNoise
 from psephos.protocol.sides import Party
 from psephos.scenarios.audit.machines import (
-    HeldSession,
+    RecordedSession,
     by_agents,
     by_arrays,
     one_source,
@@ -148,7 +148,7 @@ def _forgetful(
     session: str,
     noise: NoiseSource,
     kept: KeptReports | None = None,
-) -> HeldSession:
+) -> RecordedSession:
     """Hold a session whose parties and server have kept nothing of earlier ones."""
     del kept
     return by_arrays(protocol, inputs, session=session, noise=noise)

@@ -15,7 +15,7 @@ from planted.fault import Fault
 from planted.planting import SEED, planted_in_stage
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.phases import Inputs, LeveledPhase, MaskedPhase
+from psephos.protocol.phases import Inputs, MaskedPhase, PersonalizedPhase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios.audit.machines import one_source
 from psephos.scenarios.audit.masked_stages import MaskedStage
@@ -27,7 +27,7 @@ def _shared_by(number: int, phase: MaskedPhase, inputs: Inputs, **given: Any) ->
     """Draw shares of noise that so many parties share."""
     wrong = copy.copy(phase)
     wrong.mechanism = wrong.share = share = dataclasses.replace(phase.share, planned=number)
-    if isinstance(wrong, LeveledPhase):
+    if isinstance(wrong, PersonalizedPhase):
         wrong.mechanisms = (share,)
     return draw_reports(wrong, inputs, **given)
 

@@ -19,7 +19,7 @@ from psephos.protocol.moral_preferences import (
     SocietiesPhase,
 )
 from psephos.protocol.tally import Tally
-from psephos.scenarios.audit.machines import HeldSession, by_arrays, roster_of
+from psephos.scenarios.audit.machines import RecordedSession, by_arrays, roster_of
 from psephos.scenarios.audit.whole_sessions import charge
 from psephos.scenarios.moral_preferences.audit.sessions import masked_stage, moral_preferences_climbs, read_sums
 
@@ -94,7 +94,7 @@ def _counted_twice() -> Fault:
     )
 
 
-def _released(protocol: MoralPreferences, held: HeldSession) -> Sequence[Sequence[int]]:
+def _released(protocol: MoralPreferences, held: RecordedSession) -> Sequence[Sequence[int]]:
     return [read_sums(protocol, held.outcome)]
 
 

@@ -18,11 +18,10 @@ from psephos.protocol.messages import Message, Report
 from psephos.protocol.phases import Inputs, PhasedProtocol
 from psephos.protocol.privacy import LedgerEntry, total_of
 from psephos.scenarios.audit.case import FULL_SAMPLES, Pair, Source
-from psephos.scenarios.audit.ladder import Stage
 from psephos.scenarios.audit.machines import (
-    HeldSession,
-    Holder,
     MakeNoise,
+    RecordedSession,
+    SessionRunner,
     by_machines,
     noise_of,
     one_source,
@@ -30,6 +29,7 @@ from psephos.scenarios.audit.machines import (
     roster_of,
     session_sampler,
 )
+from psephos.scenarios.audit.size_grid import Configuration
 from psephos.scenarios.audit.whole_sessions import charge
 
 SEED = 1
@@ -77,8 +77,8 @@ class Sessions:
     protocol: PhasedProtocol[Any, Any]
     rosters: tuple[Inputs, Inputs]
     entries: Sequence[LedgerEntry]
-    shown: Callable[[HeldSession], Sequence[Sequence[int]]] = reports_of_each
-    hold: Holder = by_machines
+    shown: Callable[[RecordedSession], Sequence[Sequence[int]]] = reports_of_each
+    hold: SessionRunner = by_machines
     make_noise: MakeNoise | None = None
     num_sessions: int = 1
 
@@ -150,7 +150,14 @@ class Sessions:
 
 
 def planted_in_stage(
-    stage: Stage, name: str, what: str, repaired: str, *, source: Source = "secure", times: int = 1, **wrong: Any
+    stage: Configuration,
+    name: str,
+    what: str,
+    repaired: str,
+    *,
+    source: Source = "secure",
+    times: int = 1,
+    **wrong: Any,
 ) -> Fault:
     """Return a fault of sessions of some sizes, audited as a full run audits them: what it differs in is not told.
 

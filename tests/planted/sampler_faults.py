@@ -17,7 +17,7 @@ from psephos.protocol.mechanisms import (
     Beta,
     DiscreteLaplace,
     GeneralizedRandomizedResponse,
-    PolyaShare,
+    NoiseShare,
     RowMechanism,
     TwoLayer,
     VectorLaplace,
@@ -195,9 +195,9 @@ def _halved_release() -> Fault:
 def _lost_shares() -> Iterator[Fault]:
     """Yield ways in which a sum has less noise than a loss is stated for, with shares that are right by themselves."""
     sensitivity, number, honest = 6, 8, 4
-    right, too_many = (PolyaShare(sensitivity / _EPSILON, sensitivity, sensitivity, each) for each in (honest, number))
+    right, too_many = (NoiseShare(sensitivity / _EPSILON, sensitivity, sensitivity, each) for each in (honest, number))
 
-    def sides(wrong: PolyaShare, num_shares: int, is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
+    def sides(wrong: NoiseShare, num_shares: int, is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
         mechanism, num_shares = (wrong, num_shares) if is_faulty else (right, honest)
         draws = tuple(sum_of(mechanism, [value], num_shares=num_shares) for value in (0, sensitivity))
         return {"pairs": lambda: [Pair("the two", draws=(draws[0], draws[1]))]}

@@ -19,14 +19,14 @@ from psephos.protocol import (
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
-    Charter,
+    SessionDescriptor,
     Welcome,
     decode,
     encode,
 )
 from psephos.protocol.states import State
 
-AGREED = Charter("an id", "a roster", 1_900_000_000)
+AGREED = SessionDescriptor("an id", "a roster", 1_900_000_000)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_a_session_that_is_another_one_than_was_agreed_to_is_left_before_anythin
     assert client.state is State.ENDED
 
 
-@pytest.mark.parametrize("charter", [Charter(), Charter("an id"), AGREED])
-def test_what_was_not_agreed_of_a_charter_is_taken_as_the_server_says_it(charter: Charter) -> None:
+@pytest.mark.parametrize("charter", [SessionDescriptor(), SessionDescriptor("an id"), AGREED])
+def test_what_was_not_agreed_of_a_charter_is_taken_as_the_server_says_it(charter: SessionDescriptor) -> None:
     client = make_client(charter=charter)
     client.start()
     assert client.receive(SERVER, msgspec.structs.replace(welcome(), charter=AGREED)) == []

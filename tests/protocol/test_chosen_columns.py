@@ -18,7 +18,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.columns import Column, Entries
 from psephos.protocol.effects import Keep, Send
 from psephos.protocol.errors import JournalError
-from psephos.protocol.messages import MAX_CHOSEN, Charter, Welcome
+from psephos.protocol.messages import MAX_CHOSEN, SessionDescriptor, Welcome
 from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.phases import Inputs
 from psephos.protocol.records import Chosen, Reserved, ServerRecord
@@ -29,7 +29,7 @@ from strangers import BoundedMean, Bounds
 from thoroughness import draws
 
 LEVELS = (0.5, 1.0, 2.0)
-CHARTER = Charter("fedcba9876543210" * 2)
+CHARTER = SessionDescriptor("fedcba9876543210" * 2)
 MINE: Mapping[str, Any] = {"protocol": "moral-preferences", "session_id": CHARTER.id}
 PROTOCOL = make_preferences(epsilons=LEVELS, chosen_by="voter")
 CHOICES = [0, 2, 1, 2]

@@ -49,11 +49,11 @@ from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.messages import (
     Abort,
     Acknowledgement,
-    Charter,
     Message,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Welcome,
     encode,
     encode_payload,
@@ -64,15 +64,15 @@ from psephos.protocol.privacy import Budget, Ledger, NeighboringRelation, Privac
 from psephos.protocol.records import (
     Accepted,
     Acknowledged,
-    Broken,
     ClientRecord,
     Drawn,
     KeptTally,
-    Left,
     PhaseClosed,
     PhaseOpened,
     Reserved,
     ServerRecord,
+    SessionEnded,
+    SessionFailed,
     receipt_of,
 )
 from psephos.protocol.roles import Side
@@ -83,7 +83,7 @@ from psephos.protocol.tally import Tally
 from strangers import BoundedMean, Bounds, TrustedSums
 from thoroughness import draws
 
-CHARTER = Charter("0123456789abcdef" * 2, expires=4_000_000_000)
+CHARTER = SessionDescriptor("0123456789abcdef" * 2, expires=4_000_000_000)
 VOTE = make_vote()
 TWO_OF_THREE = SessionRules(quorum=2)
 SECRET = b"of the server's key"
@@ -348,7 +348,7 @@ def test_a_crash_at_any_record_costs_nothing_and_draws_nothing_again(
             steps = world.session.protocol.steps
             assert drawn == [number for number, step in enumerate(steps) if not step.is_in_dispute], name
             self_told = records[-1]
-            assert isinstance(self_told, Left)
+            assert isinstance(self_told, SessionEnded)
             assert (self_told.reason, self_told.transcript) == ("", world.server.transcript)
             assert world.recalled(name) == Finish(result.outcome, result.own_outcomes.get(int(name[1:])))
 
@@ -357,7 +357,7 @@ def test_secrets_of_a_masked_phase_are_sealed_and_lead_to_the_same_bytes_or_to_n
     world = World(masked_sum()).start()
     world.run()
     session, kept = world.session, world.kept_by_client["p0"]
-    records = [record for record in kept if not isinstance(record, Left)]
+    records = [record for record in kept if not isinstance(record, SessionEnded)]
     sealed = [record.sealed for record in records if isinstance(record, Drawn)]
     assert sealed[0]
     assert not any(sealed[1:])
@@ -383,7 +383,7 @@ def test_what_is_sealed_opens_by_all_of_a_party_s_own_secret_and_by_nothing_that
     world = World(masked_sum()).start()
     world.run()
     session, name = world.session, "p0"
-    records = [record for record in world.kept_by_client[name] if not isinstance(record, Left)]
+    records = [record for record in world.kept_by_client[name] if not isinstance(record, SessionEnded)]
     own = session.party(name)
     others = [
         *(
@@ -478,7 +478,7 @@ def test_a_silent_server_is_left_for_its_fault_unless_it_has_not_said_a_word() -
     answered(client)
     effects = client.receive_silence(SERVER, 3600)
     assert isinstance(failure_of(effects), RemoteProtocolError)
-    assert Keep(Left("server has said nothing for 3600 seconds")) in effects
+    assert Keep(SessionEnded("server has said nothing for 3600 seconds")) in effects
 
 
 def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() -> None:
@@ -489,7 +489,7 @@ def test_another_request_for_an_answered_phase_is_a_fault_after_a_restart_too() 
     effects = again.receive(SERVER, Request(0, raw([1])))
     assert isinstance(failure_of(effects), UnexpectedMessageError)
     assert isinstance(effects[0], Keep)
-    assert isinstance(effects[0].record, Left)
+    assert isinstance(effects[0].record, SessionEnded)
 
 
 def test_a_lost_connection_is_no_leaving_and_an_abort_is_one() -> None:
@@ -501,8 +501,10 @@ def test_a_lost_connection_is_no_leaving_and_an_abort_is_one() -> None:
     session, client = drawn_client()
     records = answered(client)
     (left, _) = client.receive(SERVER, Abort("enough"))
-    assert left == Keep(Left("server ended the session: enough"))
-    again = session.client("p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=[*records, Left("enough")])
+    assert left == Keep(SessionEnded("server ended the session: enough"))
+    again = session.client(
+        "p0", noise=noise_of_life(2), ledger=Ledger("p0"), records=[*records, SessionEnded("enough")]
+    )
     again.start()
     (kept,) = again.receive(SERVER, welcome())  # it left: its room was free, and is reserved again, for what is to come
     assert isinstance(kept, Keep)
@@ -799,7 +801,7 @@ def test_a_session_that_missed_its_quorum_is_over_after_a_restart_too() -> None:
     session = make_session()
     server = opened(session)
     (broken,) = kept_by(server.receive_timeout("weights"))
-    assert isinstance(broken, Broken)
+    assert isinstance(broken, SessionFailed)
     again = session.server(noise=noise_of_life(2), records=[PhaseOpened(0, (0, 1, 2)), broken])
     error = failure_of(again.start())
     assert isinstance(error, QuorumError)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, PrivacyError
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.mechanisms import PolyaShare
+from psephos.protocol.mechanisms import NoiseShare
 from psephos.protocol.phases.masked_phase import GuardedShare
 from psephos.protocol.privacy import (
     NeighboringRelation,
@@ -17,7 +17,7 @@ from psephos.protocol.privacy import (
 )
 from psephos.protocol.tally import Tally
 
-SHARE = PolyaShare(6.0, 6, 3, 4)
+SHARE = NoiseShare(6.0, 6, 3, 4)
 
 
 def loss_of(
@@ -36,16 +36,16 @@ class Masked(GuardedShare):
     num_values = 1
 
     def __init__(
-        self, stated: float, *, honest: int = 4, share: PolyaShare = SHARE, model: TrustModel = TrustModel.DISTRIBUTED
+        self, stated: float, *, honest: int = 4, share: NoiseShare = SHARE, model: TrustModel = TrustModel.DISTRIBUTED
     ) -> None:
         self.share = self.mechanism = share
         self.honest = honest
         self.losses = (loss_of(stated, model),)
 
-    def mechanism_of(self, public: Sequence[int]) -> PolyaShare:
+    def mechanism_of(self, public: Sequence[int]) -> NoiseShare:
         return self.share
 
-    def mechanism_groups(self, public: IntArray) -> list[tuple[PolyaShare, slice]]:
+    def mechanism_groups(self, public: IntArray) -> list[tuple[NoiseShare, slice]]:
         return [(self.share, slice(None))]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
@@ -88,9 +88,9 @@ def test_fewer_honest_shares_than_planned_cost_more(honest: int) -> None:
 
 
 def test_rows_that_are_farther_apart_than_the_sensitivity_are_refused() -> None:
-    wide = Masked(1.0, share=PolyaShare(6.0, 6, 4, 4))
+    wide = Masked(1.0, share=NoiseShare(6.0, 6, 4, 4))
     wide.check_largest()
-    with pytest.raises(ConfigurationError, match="neighbors of PolyaShare"):
+    with pytest.raises(ConfigurationError, match="neighbors of NoiseShare"):
         wide.check_losses((1,))
 
 

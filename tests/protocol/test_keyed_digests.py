@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from masking_dealer import PRIMITIVES, Dealer
 from psephos.protocol import Scope
-from psephos.protocol.kept_reports import has_changed, seal_of
 from psephos.protocol.masking import MaskingParty
+from psephos.protocol.memoized_reports import has_changed, seal_of
 from psephos.protocol.records import receipt_of
 
 SECRET = bytes(range(40, 72))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from masked_sums import MaskedSession, PrivateSum, Size, make_session, tally_of
 from masking_dealer import STEPS, USUAL_STEPS
 from psephos.protocol import (
-    Charter,
     ClientMachine,
     ConfigurationError,
     Party,
@@ -24,6 +23,7 @@ from psephos.protocol import (
     RemoteProtocolError,
     Roster,
     ServerMachine,
+    SessionDescriptor,
     SessionMode,
     SimulatedNoise,
 )
@@ -46,7 +46,7 @@ from psephos.protocol.masking import (
 from psephos.protocol.messages import NIL, Report, Request, Welcome, decode, encode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Ledger
-from psephos.protocol.records import ClientRecord, Drawn, Left
+from psephos.protocol.records import ClientRecord, Drawn, SessionEnded
 from psephos.protocol.roster import SeededRoster, SigningRoster
 from psephos.protocol.traffic import ExpectedTraffic, TrafficMeter
 from psephos.scenarios.testing import check_protocol
@@ -155,7 +155,7 @@ def test_a_circle_s_seed_is_told_to_all_and_after_a_restart_the_same_and_of_anot
     assert phase is not None
     seeds: list[bytes] = []
     for secret, session_id in ((b"one", "5e" * 16), (b"one", "5e" * 16), (b"another", "5e" * 16), (b"one", "6f" * 16)):
-        mode = dataclasses.replace(session.mode(), charter=Charter(session_id, session.roster.digest))
+        mode = dataclasses.replace(session.mode(), charter=SessionDescriptor(session_id, session.roster.digest))
         masking = ServerMasking(session.protocol, phase, session.roster, mode, secret=secret)
         seeds.append(msgspec.msgpack.decode(masking.payload, type=SeededRoster).seed)
     assert seeds[0] == seeds[1]
@@ -395,7 +395,7 @@ def test_a_server_that_lied_is_refused_from_then_on_and_what_was_charged_stays(n
     _, request = asked(session, step, own=client)
     client.receive("server", lie(request))
     last = client.records[-1]
-    assert isinstance(last, Left)
+    assert isinstance(last, SessionEnded)
     assert last.is_final
     charged = [entry for record in client.records if isinstance(record, Drawn) for entry in record.entries]
     assert charged == list(session.ledgers["p0"].entries)
@@ -411,7 +411,7 @@ def test_a_server_that_was_silent_or_gone_may_be_spoken_to_again() -> None:
     asked(session, CONFIRM, own=client)
     client.keep(client.receive_silence("server", 30))
     last = client.records[-1]
-    assert isinstance(last, Left)
+    assert isinstance(last, SessionEnded)
     assert not last.is_final
     session.client("p0", ledger=Ledger("p0"), records=client.records)
 
@@ -510,7 +510,7 @@ def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_
     _, request = asked(session, KEYS)
     signing = msgspec.msgpack.decode(request.payload, type=SigningRoster)
     signing = msgspec.structs.replace(signing, keys=(*signing.keys[:3], bytes.fromhex(SMALL[2])))
-    session.charter = Charter(session.charter.id, signing.digest)
+    session.charter = SessionDescriptor(session.charter.id, signing.digest)
     client = session.client("p0")
     client.start()
     client.receive("server", Welcome.of(session.protocol, charter=session.charter))
@@ -534,13 +534,13 @@ def test_a_roster_without_keys_is_refused() -> None:
 
 def test_a_server_and_parties_agree_to_one_roster_of_keys() -> None:
     session = make_session(4)
-    session.charter = Charter(session.charter.id, "0" * 64)
+    session.charter = SessionDescriptor(session.charter.id, "0" * 64)
     with pytest.raises(ConfigurationError, match=r"charter\.roster must be"):
         session.server()
-    session.charter = Charter(session.charter.id)
+    session.charter = SessionDescriptor(session.charter.id)
     with pytest.raises(ConfigurationError, match=r"charter\.roster must be agreed to beforehand"):
         session.client("p0")
-    session.charter = Charter()
+    session.charter = SessionDescriptor()
     with pytest.raises(ConfigurationError, match="session id must be given"):
         session.client("p0")
 

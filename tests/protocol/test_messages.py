@@ -15,7 +15,6 @@ from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
     Acknowledgement,
-    Charter,
     Hello,
     Inquiry,
     Message,
@@ -23,6 +22,7 @@ from psephos.protocol.messages import (
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Terms,
     Welcome,
     decode,
@@ -31,7 +31,7 @@ from psephos.protocol.messages import (
 from psephos.protocol.roles import MAX_PARTY_NAME_LENGTH
 from strategies import CHECKED
 
-CHARTER = Charter("0123456789abcdef" * 2, "\u00e9", 1_900_000_000)
+CHARTER = SessionDescriptor("0123456789abcdef" * 2, "\u00e9", 1_900_000_000)
 MESSAGES: list[Message] = [
     Hello(version=10, session="s", protocol="dpwevote", kind="simulation", party="p0"),
     Hello(
@@ -169,16 +169,16 @@ def test_a_charter_that_is_none_is_malformed(charter: object) -> None:
 @pytest.mark.parametrize(
     ("agreed", "does_agree"),
     [
-        (Charter(), True),
+        (SessionDescriptor(), True),
         (CHARTER, True),
-        (Charter(CHARTER.id), True),
-        (Charter(roster=CHARTER.roster), True),
-        (Charter(CHARTER.id[::-1]), False),
-        (Charter(CHARTER.id, "another"), False),
-        (Charter(CHARTER.id, CHARTER.roster, CHARTER.expires + 1), False),
+        (SessionDescriptor(CHARTER.id), True),
+        (SessionDescriptor(roster=CHARTER.roster), True),
+        (SessionDescriptor(CHARTER.id[::-1]), False),
+        (SessionDescriptor(CHARTER.id, "another"), False),
+        (SessionDescriptor(CHARTER.id, CHARTER.roster, CHARTER.expires + 1), False),
     ],
 )
-def test_what_a_charter_does_not_say_was_not_agreed(agreed: Charter, does_agree: bool) -> None:  # noqa: FBT001  a table
+def test_what_a_charter_does_not_say_was_not_agreed(agreed: SessionDescriptor, does_agree: bool) -> None:  # noqa: FBT001  a table
     assert agreed.agrees_with(CHARTER) is does_agree
 
 
@@ -382,7 +382,7 @@ def test_what_begins_like_another_message_is_read_as_if_alone(data: st.DataObjec
         for kind in (
             Release(payload, own),
             Release(payload, own, is_late=True),
-            Welcome(PROTOCOL_VERSION, payload, (1, 2), Charter("id")),
+            Welcome(PROTOCOL_VERSION, payload, (1, 2), SessionDescriptor("id")),
             Welcome(99, payload),
             Request(0, payload, own),
             Report(0, payload),

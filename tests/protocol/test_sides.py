@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from bad_input import refuses
 from psephos.agents import Deployment, SecureNoise, Simulation
-from psephos.protocol import Charter, Party, SessionKind, SessionMode, SimulatedNoise
+from psephos.protocol import Party, SessionDescriptor, SessionKind, SessionMode, SimulatedNoise
 from psephos.protocol.privacy import Budget, Ledger
 
 OWN = SimulatedNoise(1, session="s")
@@ -37,7 +37,9 @@ def test_a_sessions_kind_is_its_noises() -> None:
 
 
 def test_a_simulations_id_follows_from_its_seed_unless_it_is_given_one() -> None:
-    assert Simulation("s", OWN).charter == Charter(OWN.session_id)
-    assert Simulation("s", OWN, charter=Charter("", "a roster", 5)).charter == Charter(OWN.session_id, "a roster", 5)
-    assert Simulation("s", OWN, charter=Charter("0" * 32)).charter == Charter("0" * 32)
-    assert Deployment("s", SecureNoise()).charter == Charter()
+    assert Simulation("s", OWN).charter == SessionDescriptor(OWN.session_id)
+    assert Simulation("s", OWN, charter=SessionDescriptor("", "a roster", 5)).charter == SessionDescriptor(
+        OWN.session_id, "a roster", 5
+    )
+    assert Simulation("s", OWN, charter=SessionDescriptor("0" * 32)).charter == SessionDescriptor("0" * 32)
+    assert Deployment("s", SecureNoise()).charter == SessionDescriptor()

@@ -10,12 +10,12 @@ from psephos.protocol import MalformedMessageError, SessionKind, SessionRules, S
 from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
-    Charter,
     Inquiry,
     Message,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Terms,
     Welcome,
 )
@@ -63,7 +63,7 @@ def test_views_share_nothing() -> None:
             {"type": "Welcome", "version": 3, "parameters": {}, "public": (), "charter": NO_CHARTER},
         ),
         (
-            Welcome(3, raw({}), (4, 0), Charter("a", "b", 5)),
+            Welcome(3, raw({}), (4, 0), SessionDescriptor("a", "b", 5)),
             {
                 "type": "Welcome",
                 "version": 3,

@@ -23,7 +23,7 @@ from runs import read_json
 SCENARIO = """
 protocol = "bounded-total"
 transport = "wire"
-made_up = true
+synthetic = true
 seed = 4
 surveyors = [{ surveyor = "ann", value = 5 }, { surveyor = "bob", value = 8 }]
 """

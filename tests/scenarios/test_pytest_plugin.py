@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 
 STRANGER = """
 from polls import VOTERS, Poll, Settings
-from psephos.scenarios.adversaries import Lesson, Role
+from psephos.scenarios.adversaries import AttackReport, Role
 from psephos.transports import MemoryTransport
 
 
@@ -41,7 +41,7 @@ class Onlooker(Role, frozen=True, kw_only=True):
     name = "onlooker"
 
     def learn(self, scene, happened):
-        return Lesson(role=self.name, who="onlookers", trust="They look.", sentences=("They looked.",))
+        return AttackReport(role=self.name, who="onlookers", trust="They look.", sentences=("They looked.",))
 
     @classmethod
     def example(cls):

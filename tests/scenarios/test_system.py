@@ -85,7 +85,7 @@ SYSTEM = System(
 )
 BROKEN = System(protocol="house_elsewhere:Tally", attack="house_elsewhere:Nothing", poisoning="house_elsewhere:Choice")
 '''
-SCENARIO = "protocol = 'tally'\ntransport = 'array'\nseed = 4\nmade_up = true\n"
+SCENARIO = "protocol = 'tally'\ntransport = 'array'\nseed = 4\nsynthetic = true\n"
 
 
 @pytest.fixture

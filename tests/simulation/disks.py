@@ -17,8 +17,8 @@ from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, Row
 from psephos.agents.person_journal import PersonJournal
+from psephos.agents.rollback_guard import RollbackGuard
 from psephos.agents.session_journal import SessionJournal
-from psephos.agents.witness import Witness
 from psephos.protocol.errors import JournalError
 
 __all__ = [
@@ -60,7 +60,7 @@ class MemoryDisk:
 class FolderDisk:
     """Keeps a file's rows in a real journal file, which a process that dies leaves as it is."""
 
-    def __init__(self, path: Path, *, witness: Witness | None = None) -> None:
+    def __init__(self, path: Path, *, witness: RollbackGuard | None = None) -> None:
         self._path = path
         self._witness = witness
         self._file: JournalFile | None = None
@@ -87,7 +87,7 @@ class SnapshotDisk(FolderDisk):
         num_refused: how often one did.
     """
 
-    def __init__(self, path: Path, *, witness: Witness, luck: random.Random) -> None:
+    def __init__(self, path: Path, *, witness: RollbackGuard, luck: random.Random) -> None:
         super().__init__(path, witness=witness)
         self.num_refused = 0
         self._luck = luck

@@ -43,15 +43,15 @@ from psephos.protocol.population import draw_for_release, draw_reports, released
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.records import (
     Accepted,
-    Broken,
     Chosen,
     ClientRecord,
     Drawn,
-    Left,
     PhaseClosed,
     PhaseOpened,
     Reserved,
     ServerRecord,
+    SessionEnded,
+    SessionFailed,
 )
 from psephos.protocol.tally import Tally
 from simulation.cases import LEVELS
@@ -183,7 +183,7 @@ class Observer:
                     self._check_budget(name, record.at)
                 case Reserved():
                     self._reserved.add((number, name))
-                case Left(is_final=is_final, reason=reason, at=at):
+                case SessionEnded(is_final=is_final, reason=reason, at=at):
                     self._reserved.discard((number, name))
                     if not reason:
                         self._heard_at[number, name] = at
@@ -273,7 +273,7 @@ class Observer:
                 self._opened.add((number, phase))
             case PhaseClosed(phase):
                 self._closed[number, phase] = record
-            case Broken():
+            case SessionFailed():
                 self._ended.add(number)
 
     def note_left(self, held: "Held", party: str, message: Message, payload: bytes) -> None:

@@ -16,11 +16,12 @@ from psephos.agents import driver as driver_module
 from psephos.agents import person_journal, session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.host_journal import HostJournal
-from psephos.agents.person_journal import PersonJournal, Sitting
+from psephos.agents.person_journal import JournalSession, PersonJournal
 from psephos.protocol import client_machine, masked_sessions, replay, server_machine
 from psephos.protocol import rules as rules_module
 from psephos.protocol.admission import Admission
 from psephos.protocol.client_machine import ClientMachine
+from psephos.protocol.client_table import ClientState, ClientTable
 from psephos.protocol.effects import Effect, Keep, Send
 from psephos.protocol.errors import JournalError, RemoteProtocolError
 from psephos.protocol.masked_sessions import PartyMasking
@@ -33,7 +34,6 @@ from psephos.protocol.phase_reports import PhaseReports
 from psephos.protocol.phases import PhasedProtocol
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.records import Accepted, Chosen, ClientRecord, Drawn, PhaseClosed, PhaseOpened, ServerRecord
-from psephos.protocol.seats import Seat, Seats
 from psephos.protocol.server_machine import ServerMachine
 from psephos.protocol.session_flow import SessionFlow
 from psephos.protocol.states import Move, State
@@ -157,7 +157,7 @@ def a_reservation_is_lost() -> Patches:
 
 def a_report_is_counted_twice_after_a_reconnection() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, seat: Seat) -> list[Effect]:
+        def take_up(self: Any, seat: ClientState) -> list[Effect]:
             effects: list[Effect] = method(self, seat)
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
             if seat.state is State.REPORTED and phase_reports.payloads:
@@ -174,7 +174,7 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
 
 def a_reconnection_asks_for_a_second_report() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, seat: Seat) -> list[Effect]:
+        def take_up(self: Any, seat: ClientState) -> list[Effect]:
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
             if seat.state is State.REPORTED and phase_reports.step >= 0:
                 seat.state = State.ASKED
@@ -213,7 +213,7 @@ def noise_is_drawn_again_after_a_restart() -> Patches:
 
 def a_late_report_is_counted() -> Patches:
     def make(method: Any) -> Any:
-        def on_report(self: Any, seat: Seat, message: Any) -> list[Effect]:
+        def on_report(self: Any, seat: ClientState, message: Any) -> list[Effect]:
             if seat.state is State.LATE:
                 kept = Keep(Accepted(message.step, seat.place, bytes(message.payload)))
                 return [kept, Send((seat.party,), Acknowledgement(message.step))]
@@ -261,7 +261,7 @@ def a_loss_is_a_departure() -> Patches:
     def make(method: Any) -> Any:
         def receive_loss(self: Any, sender: str) -> list[Effect]:
             effects: list[Effect] = method(self, sender)
-            seats: Seats = getattr(self, "_seats")  # noqa: B009  a fault may reach inside
+            seats: ClientTable = getattr(self, "_seats")  # noqa: B009  a fault may reach inside
             seat = seats.by_party[sender]
             if seat.state is State.ASKED:
                 effects += getattr(self, "_on_departure")(seat)  # noqa: B009  a fault may reach inside
@@ -291,13 +291,13 @@ def only_the_first_of_a_group_is_kept() -> Patches:
 
 def a_party_goes_on_without_its_journal() -> Patches:
     def make(method: Any) -> Any:
-        def keep(self: Sitting, records: Sequence[ClientRecord]) -> None:
+        def keep(self: JournalSession, records: Sequence[ClientRecord]) -> None:
             with contextlib.suppress(JournalError):
                 method(self, records)
 
         return keep
 
-    yield _replacing(Sitting, "keep", make)
+    yield _replacing(JournalSession, "keep", make)
 
 
 def a_server_goes_on_without_its_journal() -> Patches:
@@ -466,7 +466,7 @@ RARE: dict[Callable[[], Patches], dict[str, Any]] = {
 def a_kept_report_is_forgotten() -> Patches:
     """A person's journal knows nothing of what earlier sessions of a game have drawn, and no server says so."""
     yield mock.patch.object(PersonJournal, "recall", return_value={})
-    yield mock.patch.object(Sitting, "_other_report", return_value="")
+    yield mock.patch.object(JournalSession, "_other_report", return_value="")
     yield mock.patch.object(ServerMachine, "_tell_of_kept", return_value=[])
 
 

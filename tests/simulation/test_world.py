@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from liars import ALONE, AnotherH, BoxOfOtherValues
-from psephos.agents.witness import Witness
+from psephos.agents.rollback_guard import RollbackGuard
 from psephos.protocol.errors import HandshakeError
 from psephos.protocol.masking import MaskingMove
 from psephos.protocol.moral_preferences import Outcome
@@ -81,7 +81,7 @@ def test_an_older_snapshot_of_any_disk_is_found_and_the_newest_goes_on(tmp_path:
         folder, luck, disks = tmp_path / str(seed), random.Random(seed), dict[str, SnapshotDisk]()
 
         def make(name: str, folder: Path = folder, luck: random.Random = luck, disks: Any = disks) -> SnapshotDisk:
-            witness = Witness(folder / "witness", name)
+            witness = RollbackGuard(folder / "witness", name)
             disks[name] = SnapshotDisk(folder / "disks" / name, witness=witness, luck=luck)
             return disks[name]
 

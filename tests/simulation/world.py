@@ -40,7 +40,7 @@ from psephos.protocol.errors import (
     QuorumError,
 )
 from psephos.protocol.masking import Circle, MaskingParty, MaskingRules, graph
-from psephos.protocol.messages import Abort, Charter, decode
+from psephos.protocol.messages import Abort, SessionDescriptor, decode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Budget
 from psephos.protocol.server_machine import SessionResult
@@ -120,7 +120,7 @@ class Held:
     number: int
     case: str
     name: str
-    charter: Charter
+    charter: SessionDescriptor
     roster: Roster
     protocol: Any
     inputs: Any
@@ -265,7 +265,7 @@ class World:
         if protocol.hides_participation and plan.is_gentle:
             rules = SessionRules(deadline_seconds=_HIDDEN_SECONDS)
         name = f"session{number}"
-        charter = Charter(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
+        charter = SessionDescriptor(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
         mode = Simulation(name, SimulatedNoise(plan.seed, session=name), charter=charter)
         roster, mode, signers = with_keys(protocol, roster, mode)
         signers = [*map(remembering_signer, signers)]

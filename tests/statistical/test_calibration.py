@@ -52,8 +52,8 @@ def expected_margin(vote: DPWeVote, weights: IntArray, opinions: IntArray, *, pr
     counted = weights.astype(np.float64)
     if parameters.variant == "printed" and not parameters.public_weights:
         mechanism = GeneralizedRandomizedResponse(parameters.loss_of_weight, 3)
-        shrinkage = mechanism.keep_probability - mechanism.lie_probability
-        counted = shrinkage * counted + 6 * mechanism.lie_probability
+        shrinkage = mechanism.keep_probability - mechanism.flip_probability
+        counted = shrinkage * counted + 6 * mechanism.flip_probability
     quota = parameters.quota or parameters.fraction * float(weights.sum())
     return float((counted * opinions)[:present].sum()) - quota
 

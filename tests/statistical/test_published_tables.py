@@ -176,7 +176,7 @@ def test_all_published_errors_of_the_protocol_follow_from_the_variance_of_debias
     weights, _ = uniform_table(20_000, num_partners, generator)
     for epsilon, published in zip(EPSILONS, PUBLISHED_DPWEVOTE[num_partners], strict=True):
         mechanism = GeneralizedRandomizedResponse(epsilon / 2, 3)
-        keep, lie = mechanism.keep_probability, mechanism.lie_probability
+        keep, lie = mechanism.keep_probability, mechanism.flip_probability
         debiased = (np.array([1.0, 2.0, 3.0]) - 6 * lie) / (keep - lie)
         channel = np.array(mechanism.channel_matrix())
         np.testing.assert_allclose(channel @ debiased, [1, 2, 3], rtol=1e-9)

@@ -13,10 +13,10 @@ from psephos.protocol.messages import (
     PROTOCOL_VERSION,
     Abort,
     Acknowledgement,
-    Charter,
     Release,
     Report,
     Request,
+    SessionDescriptor,
     Welcome,
 )
 
@@ -24,7 +24,7 @@ from .recorder import Recorder, all_goes_well, with_a_forged_report
 
 FINGERPRINTS: Final = tuple(hashlib.sha256(f"the certificate of p{place}".encode()).hexdigest() for place in range(3))
 """Made up, as everything here; real ones are of certificates."""
-CHARTER: Final = Charter("00112233445566778899aabbccddeeff", expires=2_000_000_000)
+CHARTER: Final = SessionDescriptor("00112233445566778899aabbccddeeff", expires=2_000_000_000)
 """Of the sessions that have certificates, but for the roster's digest."""
 
 

@@ -17,7 +17,7 @@ from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules,
 from psephos.protocol.effects import Effect, Finish, Named
 from psephos.protocol.masked_sessions import masking_rules
 from psephos.protocol.masking import DEEDS, Evidence, verdict
-from psephos.protocol.messages import PROTOCOL_VERSION, Charter, Release, Request, Welcome, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Release, Request, SessionDescriptor, Welcome, decode, encode
 from psephos.protocol.transcript import Transcript
 from psephos.protocol.views import describe
 from psephos.scenarios.system import find_protocol
@@ -49,7 +49,7 @@ def session_of(vector: Plain) -> Session:
         names=vector["roster"],
         rules=msgspec.convert(vector["rules"], SessionRules),
         fingerprints=vector["fingerprints"],
-        charter=msgspec.convert(list(vector["charter"].values()), Charter),
+        charter=msgspec.convert(list(vector["charter"].values()), SessionDescriptor),
     )
 
 

@@ -17,7 +17,7 @@ from ....protocol.mechanisms import (
     CLAMP_IN_SCALES,
     DiscreteLaplace,
     Mechanism,
-    PolyaShare,
+    NoiseShare,
     PostProcessed,
     Prepared,
     RowMechanism,
@@ -86,7 +86,7 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
         if noise.each > 1:
             views += [_low_bits(mechanism.scale, value, place) for place, value in enumerate(row)]
         return views
-    if isinstance(mechanism, PolyaShare):
+    if isinstance(mechanism, NoiseShare):
         return views_of_noise(row, noise_of_shares(mechanism.scale, mechanism.planned, 1), mechanism.report_range)
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
         return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.mechanisms import PolyaShare, share_log_law
+from ....protocol.mechanisms import NoiseShare, share_log_law
 from ....protocol.privacy import TrustModel
 from ..case import Case, LawCheck, OutputSampler, Pair
 from .checking import checks_of, noise_of_shares, views_of_noise
@@ -29,7 +29,7 @@ _SHARE: Final = 0.3  # of the outputs asked for, each of which is made of some s
 def share_cases() -> Iterator[Case]:
     """Yield sums of noise shares."""
     for epsilon, honest, width in itertools.product(EPSILONS, range(_PLANNED, 0, -1), (1, _WIDTH)):
-        mechanism = PolyaShare(_SENSITIVITY / epsilon, _SENSITIVITY, _SENSITIVITY, _PLANNED)
+        mechanism = NoiseShare(_SENSITIVITY / epsilon, _SENSITIVITY, _SENSITIVITY, _PLANNED)
         proven = mechanism.privacy(width, honest=honest)
         yield local_case(
             f"{width} × sum with {honest} of {_PLANNED} shares, ε = {epsilon:g}",
@@ -45,11 +45,11 @@ def share_cases() -> Iterator[Case]:
 
 
 def sum_of(
-    mechanism: PolyaShare,
+    mechanism: NoiseShare,
     row: PrivateRow,
     *,
     num_shares: int,
-    draw_by: Callable[[PolyaShare, PrivateRow], OutputSampler] = simulated_draw,
+    draw_by: Callable[[NoiseShare, PrivateRow], OutputSampler] = simulated_draw,
 ) -> OutputSampler:
     """Return draws of a row's sum with rows of zeros, one share in each."""
     draw = draw_by(mechanism, [0] * len(row))
@@ -61,7 +61,7 @@ def sum_of(
     return total
 
 
-def _pairs(mechanism: PolyaShare, honest: int, width: int, *, is_secure: bool) -> Sequence[Pair]:
+def _pairs(mechanism: NoiseShare, honest: int, width: int, *, is_secure: bool) -> Sequence[Pair]:
     zero, apart = [0] * width, [_SENSITIVITY, *([0] * (width - 1))]
 
     def pair(row: PrivateRow) -> Pair:
@@ -74,13 +74,13 @@ def _pairs(mechanism: PolyaShare, honest: int, width: int, *, is_secure: bool) -
     return [pair(apart), pair(spread)] if width > 1 else [pair(apart)]
 
 
-def _score(mechanism: PolyaShare, honest: int, row: IntArray, sums: IntArray) -> FloatArray:
+def _score(mechanism: NoiseShare, honest: int, row: IntArray, sums: IntArray) -> FloatArray:
     logs = share_log_law(scale=mechanism.scale, planned=mechanism.planned, num_shares=honest)
     without, with_row = (logs[np.minimum(np.abs(noise), len(logs) - 1)] for noise in (sums, sums - row))
     return (without - with_row).sum(axis=1)
 
 
-def _checks(mechanism: PolyaShare, honest: int, width: int) -> Sequence[LawCheck]:
+def _checks(mechanism: NoiseShare, honest: int, width: int) -> Sequence[LawCheck]:
     """Return rows of which sums are looked at, and, once, single shares."""
     views_by = noise_of_shares(mechanism.scale, mechanism.planned, honest)
     sums = functools.partial(sum_of, mechanism, num_shares=honest)

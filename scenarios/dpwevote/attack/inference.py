@@ -38,7 +38,7 @@ from ....protocol.phases import Inputs
 from ....protocol.privacy import total_of
 from ...attacks.attack import Attack, Candidates, report_log_likelihoods
 from ...attacks.channels import session_channel
-from ...attacks.seen import Coalition, Seen
+from ...attacks.coalition_view import Coalition, CoalitionView
 
 # Weights times all combinations of opinions: beyond, a posterior says little that anybody could read.
 _MOST_CANDIDATES: Final = 4096
@@ -120,7 +120,7 @@ class DPWeVoteAttack(Attack):
         """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
         return 0.0 if secret == _OPINIONS else super().loss_repeated(secret)
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the published tallies tell, the coalition's own reports taken off.
 
         Raises:
@@ -138,7 +138,7 @@ class DPWeVoteAttack(Attack):
         return self._of_tables(rest, seen.public[targets], candidates.rows)
 
     def session_log_likelihoods(
-        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+        self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return ln P[all that was seen | candidate]; see the module for what is exact."""
         heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
@@ -201,7 +201,7 @@ class DPWeVoteAttack(Attack):
             tables.append(phases[-1].tally(last, earlier=earlier, public=row).totals.reshape(-1))
         return np.stack(tables)
 
-    def _without_members(self, seen: Seen) -> list[IntArray]:
+    def _without_members(self, seen: CoalitionView) -> list[IntArray]:
         """Return the tallies' totals over the honest partners."""
         rest: list[IntArray] = []
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, seen.totals, strict=True)):
@@ -214,7 +214,7 @@ class DPWeVoteAttack(Attack):
             rest.append(totals - own.totals)
         return rest
 
-    def _with_last(self, seen: Seen, rest: list[IntArray]) -> Seen:
+    def _with_last(self, seen: CoalitionView, rest: list[IntArray]) -> CoalitionView:
         """Return what was seen with the last partner's reports, which its tallies are."""
         (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
         reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]

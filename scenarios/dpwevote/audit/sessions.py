@@ -15,10 +15,10 @@ from ....protocol.dpwevote.central import CentralVotes
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ....protocol.phases import Inputs
 from ...audit.case import Case
-from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import ALPHABETS, OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.observables import Observable, exposure_of_release
+from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, two_party_cases
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
@@ -124,7 +124,7 @@ def _case_of_release(
     (phase,) = vote.phases
     names = [_NOBODY, *party.names] if is_absent else party.names
 
-    def exposure() -> Exposure:
+    def exposure() -> Observable:
         absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
         rosters = [roster_of(vote, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
         return exposure_of_release(
@@ -158,18 +158,18 @@ def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
     return read
 
 
-def dpwevote_climbs() -> Iterator[Climb]:
+def dpwevote_climbs() -> Iterator[SizeSweep]:
     """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual = [name for name in variants if name != "optimal"]
     *own, designed = [f"{name}{OWN}{level:g}" for name, level in zip(_BY_LEVEL, _LEVELS, strict=True)]
-    yield Climb("votes", sizes, [*usual, "public weights", *own], _stage, alphabets=["weights"])
+    yield SizeSweep("votes", sizes, [*usual, "public weights", *own], _stage, alphabets=["weights"])
     # To design reports for many weights takes minutes, and a matrix is for 32 at most.
     few = sizes | {"weights": ALPHABETS[:4]}
-    yield Climb("votes of designed reports", few, ["optimal", designed, "matrices"], _stage, alphabets=["weights"])
+    yield SizeSweep("votes of designed reports", few, ["optimal", designed, "matrices"], _stage, alphabets=["weights"])
     # Phases for each candidate anew, which take their time.
-    yield Climb(
+    yield SizeSweep(
         "weights again",
         sizes | {"candidates": RUNGS[:5]},
         ["laplace", "joint"],
@@ -178,9 +178,9 @@ def dpwevote_climbs() -> Iterator[Climb]:
         alphabets=["weights"],
     )
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": MASKED_RUNGS, "votes in a row": RUNGS[:3]}
-    yield Climb("masked votes", sizes, [*_QUOTAS, "public weights"], masked_stage, most=400, alphabets=["weights"])
+    yield SizeSweep("masked votes", sizes, [*_QUOTAS, "public weights"], masked_stage, most=400, alphabets=["weights"])
     sizes = {"candidates": RUNGS, "partners": RUNGS}
-    yield Climb("releases", sizes, [*_QUOTAS], _released_stage, most=400)
+    yield SizeSweep("releases", sizes, [*_QUOTAS], _released_stage, most=400)
 
 
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
@@ -206,7 +206,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(vote, ends, num_parties=number, num_sessions=sizes["votes in a row"])
 
 
-def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:
+def _released_stage(quota: str, sizes: Mapping[str, int]) -> Configuration:
     """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     vote = _vote("central", candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0), **_QUOTAS[quota])
@@ -226,10 +226,10 @@ def _released_stage(quota: str, sizes: Mapping[str, int]) -> Stage:
     if 0 < (number := _YES_FOR_A_NO.get(quota, 0)) <= others:
         turn = [*[light_yes] * number, light]
         kinds["totals of 0"] = ends(light_yes, light, [*turn[1:], *turn * ((others - number) // len(turn))])
-    return Stage(vote, kinds, num_parties=sizes["partners"], is_central=True)
+    return Configuration(vote, kinds, num_parties=sizes["partners"], is_central=True)
 
 
-def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Stage:
+def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Configuration:
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
     given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
@@ -261,7 +261,7 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     kinds["weight and opinions"] = Ends(least, most)
     if level:
         kinds |= of_other_level(least, len(_LEVELS))
-    return Stage(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
+    return Configuration(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
 
 
 def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:

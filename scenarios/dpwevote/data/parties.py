@@ -25,7 +25,7 @@ from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import check_unlike, one_row_each, read_parties_file
 from ...running.rosters import KEY_COLUMNS
 from ..words import ANSWER, CODES, ONE_SESSION, OUR_ABSTENTIONS, filled_of, word_of
-from .made_up import draw_partners, make_like, make_partners
+from .synthetic import draw_partners, make_like, make_partners
 
 _FIELD: Final = "partners"
 _WEIGHT: Final = "weight"
@@ -84,7 +84,7 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
 
 
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return the partners of a file, by its path or a table of `VoteFile`, or made-up ones of `made_up.WeightedVotes`.
+    """Return the partners of a file (a path or a table of `VoteFile`), or those of `synthetic.WeightedVotes`.
 
     Beside a table of `VoteFile` that names candidates, the file's other columns are left out.
     """

@@ -15,7 +15,7 @@ from ....protocol.errors import ConfigurationError, refuse, require
 from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
-from .made_up import read_ballot
+from .synthetic import read_ballot
 
 _VOTES: Final = ("yes", "no", "abstain")
 

@@ -14,7 +14,7 @@ from ....protocol.errors import ConfigurationError, one_of, refuse, require
 from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
-from .made_up import MadeUpOpinions, make_opinions, read_ballot
+from .synthetic import SyntheticOpinions, make_opinions, read_ballot
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +44,8 @@ TREATIES: Final[Mapping[str, Treaty]] = {
 _ROUNDING_OF_SHARES: Final = 0.005  # each share was rounded to two decimals before it was published
 
 
-class CouncilVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Members of the Council of the European Union, beside `MadeUpOpinions`."""
+class CouncilVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Members of the Council of the European Union, beside `SyntheticOpinions`."""
 
     treaty: str  # by whose weights, of `TREATIES`
 
@@ -75,7 +75,7 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
     )
 
 
-def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
+def _load_fund(options: SyntheticOpinions, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the members of the Fund; a weight is a share of all votes in percent."""
     path = folder / "votes.csv"
     members: list[_Member] = []
@@ -98,7 +98,7 @@ def _load_fund(options: MadeUpOpinions, folder: Path, parameters: Mapping[str, A
 
 EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council, "github.com/sumtxt/coresize", 2_523)
 """Votes of each state in the Council of the European Union under successive treaties."""
-IMF_VOTES: Final = DataSet(MadeUpOpinions, _load_fund, "github.com/yukiw997/PLSC31101-finalproject-YukiWang", 3_198)
+IMF_VOTES: Final = DataSet(SyntheticOpinions, _load_fund, "github.com/yukiw997/PLSC31101-finalproject-YukiWang", 3_198)
 """Share of all votes of each member of the International Monetary Fund (2016)."""
 
 
@@ -111,7 +111,7 @@ class _Member:
 
 def _vote(
     members: Sequence[_Member],
-    options: MadeUpOpinions,
+    options: SyntheticOpinions,
     *,
     source: str,
     parameters: Mapping[str, Any],

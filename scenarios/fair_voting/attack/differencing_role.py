@@ -23,18 +23,18 @@ from ....protocol.errors import ConfigurationError, refuse
 from ....protocol.fair_voting import FairVoting
 from ....protocol.phases import Inputs
 from ...adversaries.role import (
-    Happened,
-    Lesson,
+    AttackContext,
+    AttackReport,
     Role,
     Row,
-    Scene,
+    SessionTrace,
     check_between,
 )
 from ...attacks import (
     Coalition,
+    CoalitionView,
     Evaluation,
     Posteriors,
-    Seen,
     evaluate_channel,
     evaluate_expected,
     pool,
@@ -75,7 +75,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "its threshold is of one roster, and there is no second vote without the target"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="its own ranking")
         value = SERVER if coalition.has_server else "nobody"
@@ -96,7 +96,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
             raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return what both outcomes tell, in general and of the target."""
         coalition = scene.coalition(self.members)
         place = scene.place_of(self.target, field="target")
@@ -129,7 +129,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     def _inferred(self) -> str:
         return self.secret or FairVotingAttack.secrets[0]
 
-    def _elections(self, scene: Scene) -> TwoElections:
+    def _elections(self, scene: AttackContext) -> TwoElections:
         protocol = _protocol_of(scene)
         allowed = "one in which the aggregator is trusted"
         refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
@@ -181,7 +181,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 class _Pair:
     """Two elections, who sees both, and what is inferred of whom."""
 
-    scene: Scene
+    scene: AttackContext
     elections: TwoElections
     coalition: Coalition
     place: int
@@ -195,7 +195,7 @@ class _Pair:
         is_other[[self.place, *self.coalition.members]] = False
         return int(is_other.sum())
 
-    def posteriors_after(self, happened: Happened) -> Posteriors | None:
+    def posteriors_after(self, happened: SessionTrace) -> Posteriors | None:
         """Return what is believed of the target after the session that was run, and one after it."""
         first = happened.seen(self.scene, self.coalition)
         if happened.failure is not None or totals_of(first) is None:
@@ -219,14 +219,14 @@ class _Pair:
         """Return how well one election and two do, where what the coalition believes of them is true."""
         inputs = self.scene.inputs
         if self.elections.second.parameters.kind.releases_sums:
-            return self._on_made_up_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
+            return self._on_synthetic_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
         attack = self.elections.first
         candidates = attack.candidates(self.secret)
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
         one = evaluate_channel(channel, places=candidates.places)
         return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
-    def _on_made_up_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
+    def _on_synthetic_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
         scene, attack, target = self.scene, self.elections.first, np.array([self.place], dtype=np.int64)
         honest = np.setdiff1d(np.arange(len(scene.names)), self.coalition.members)
         ones: list[Evaluation] = []
@@ -247,10 +247,10 @@ class _Pair:
     def _generator(self, trial: int) -> np.random.Generator:
         return np.random.default_rng([self.scene.seed, trial])
 
-    def _seen(self, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> Seen:
+    def _seen(self, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> CoalitionView:
         return seen_by_arrays(protocol, inputs, noise=self.scene.noise(rerun=rerun), coalition=coalition)
 
-    def _second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> Seen:
+    def _second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> CoalitionView:
         """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
         elections, place = self.elections, self.place
         if elections.change == "left":
@@ -283,5 +283,5 @@ def _rows(
     )
 
 
-def _protocol_of(scene: Scene) -> FairVoting:
+def _protocol_of(scene: AttackContext) -> FairVoting:
     return cast("FairVoting", scene.protocol)  # `protocols` says so

@@ -36,7 +36,7 @@ from ....protocol.mechanisms import code_of_rankings, rankings_of_codes
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
-from ...attacks.seen import Seen
+from ...attacks.coalition_view import CoalitionView
 from .published import joint_log_likelihoods, last_reports, totals_of
 from .sums import LawOfSums, Others, law_of_sums
 
@@ -158,7 +158,7 @@ class FairVotingAttack(Attack):
         return self.protocol.disclosed.numbers_of(rows)
 
     def session_log_likelihoods(
-        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+        self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return ln P[all that was seen | candidate]: the other voters rank alike in all sessions.
 
@@ -174,7 +174,7 @@ class FairVotingAttack(Attack):
                 total += self.log_likelihoods(seen, targets, candidates)
         return total + self._central_log_likelihoods(heard, targets, candidates)
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
         if isinstance(self.protocol.phase, RandomizedRankings):
             return self._local_log_likelihoods(seen, self.protocol.phase, targets, candidates.rows)
@@ -184,7 +184,9 @@ class FairVotingAttack(Attack):
             return np.tile(told, (len(targets), 1))
         return self._central_log_likelihoods([seen] if totals_of(seen) is not None else [], targets, candidates)
 
-    def _central_log_likelihoods(self, heard: Sequence[Seen], targets: IntArray, candidates: Candidates) -> FloatArray:
+    def _central_log_likelihoods(
+        self, heard: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
+    ) -> FloatArray:
         total = np.zeros((len(targets), len(candidates.rows)))
         if not heard:
             return total
@@ -206,7 +208,7 @@ class FairVotingAttack(Attack):
         allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
         refuse(num_sessions > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
 
-    def others(self, seen: Seen, group: int) -> list[Others]:
+    def others(self, seen: CoalitionView, group: int) -> list[Others]:
         """Return what a coalition knows of all voters but one of a group."""
         members = list(seen.coalition.members)
         of_members = seen.public[members, 0]
@@ -315,7 +317,7 @@ class FairVotingAttack(Attack):
         return rows, np.outer(sizes / sizes.sum(), self.population).reshape(-1)
 
     def _local_log_likelihoods(
-        self, seen: Seen, phase: RandomizedRankings, targets: IntArray, rows: IntArray
+        self, seen: CoalitionView, phase: RandomizedRankings, targets: IntArray, rows: IntArray
     ) -> FloatArray:
         members = list(seen.coalition.members)
         cells = phase.cells_of(seen.public[targets])

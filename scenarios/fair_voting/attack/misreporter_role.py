@@ -39,8 +39,8 @@ from ....protocol.fair_voting.objective import OBJECTIVES
 from ....protocol.fair_voting.posteriors import merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
-from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
-from ...attacks.seen import Coalition
+from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
+from ...attacks.coalition_view import Coalition
 from ...verdicts import at_most, round_up
 from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
@@ -264,7 +264,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "what a false ranking is worth is worked out for a winner alone"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         coalition = scene.coalition(self.members)
         value = SERVER if coalition.has_server else f"{len(self.members)} voters"
         refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")
@@ -289,7 +289,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
             )
             raise ConfigurationError(field="mechanism", value=mechanism, allowed=allowed) from None
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         del happened
         vote = _vote_of(scene)
         (place,) = scene.coalition(self.members).members
@@ -323,7 +323,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         )
 
 
-def _vote_of(scene: Scene) -> FairVoting:
+def _vote_of(scene: AttackContext) -> FairVoting:
     return cast("FairVoting", scene.protocol)  # `protocols` says so
 
 

@@ -23,13 +23,13 @@ from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Details, DisclosedRankings, FairVoting, JointRankings, Outcome
 from ....protocol.fair_voting.reports import RankingReport
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
-from ...attacks.seen import Seen
+from ...attacks.coalition_view import CoalitionView
 
 _LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
 _MOST_REPORTS: Final = 1 << 13  # that are listed
 
 
-def totals_of(seen: Seen) -> IntArray | None:
+def totals_of(seen: CoalitionView) -> IntArray | None:
     """Return the published tally of a session; None where nothing was heard, or the release does not tell it.
 
     A release tells it in the central model: the winner, shape (1,), or the noisy sums, shape (G, w).
@@ -55,7 +55,9 @@ def totals_of(seen: Seen) -> IntArray | None:
     return np.array(columns, dtype=np.int64).T
 
 
-def last_reports(protocol: FairVoting, report: RankingReport, seen: Seen, own: IntArray, group: int) -> IntArray:
+def last_reports(
+    protocol: FairVoting, report: RankingReport, seen: CoalitionView, own: IntArray, group: int
+) -> IntArray:
     """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
     `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an ε of
@@ -99,7 +101,7 @@ def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:
 
 
 def joint_log_likelihoods(
-    seen: Seen, phase: JointRankings, rows: IntArray, believed: tuple[IntArray, FloatArray]
+    seen: CoalitionView, phase: JointRankings, rows: IntArray, believed: tuple[IntArray, FloatArray]
 ) -> FloatArray:
     """Return ln P[the honest voters' tally | one of them holds this row], up to a term for all: shape (c,).
 

@@ -23,8 +23,8 @@ from ....protocol.errors import refuse, require
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.mechanisms.logarithms import log_of, log_sums
 from ....protocol.phases import Inputs
+from ...attacks.coalition_view import Coalition, CoalitionView
 from ...attacks.posteriors import Evaluation, Posteriors, evaluate_channel, infer
-from ...attacks.seen import Coalition, Seen
 from .inference import Change, FairVotingAttack
 from .published import totals_of
 
@@ -79,7 +79,7 @@ class TwoElections:
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
         return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places)
 
-    def posteriors(self, seen: tuple[Seen, Seen], *, target: int, secret: str) -> Posteriors:
+    def posteriors(self, seen: tuple[CoalitionView, CoalitionView], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
 
         The members' rankings and the target's place are of the first.
@@ -92,7 +92,7 @@ class TwoElections:
         return infer(logs[None], places=candidates.places, labels=candidates.labels)
 
     def _log_laws(
-        self, seen: Seen, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
+        self, seen: CoalitionView, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
         refuse(target in seen.coalition.members, "target", target, "no member of the coalition")
@@ -113,9 +113,9 @@ def _publish_alike(ours: Parameters, theirs: Parameters) -> bool:
     )
 
 
-def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> Seen:
+def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> CoalitionView:
     """Return what a coalition knows before an election: its members' rankings."""
-    return Seen(
+    return CoalitionView(
         protocol=attack.protocol,
         coalition=coalition,
         rows=inputs.private[list(coalition.members)],

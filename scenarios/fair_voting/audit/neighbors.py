@@ -22,7 +22,7 @@ from ....protocol.privacy import NeighboringRelation
 from ....protocol.randomness import SimulatedNoise
 from ...audit.case import Case, OutputSampler, Pair
 from ...audit.exposed_parts import draw_releases
-from ...audit.machines import SESSION, HeldSession, noise_of, session_sampler
+from ...audit.machines import SESSION, RecordedSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
 
 _SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
@@ -180,7 +180,7 @@ def _held(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampl
     """Return draws of the winner by sessions with the noise of deployments."""
     names = vote.parameters.alternatives
 
-    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
         assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
         return [[names.index(held.outcome.winner)]]
 

@@ -22,10 +22,10 @@ from ....protocol.mechanisms import code_of_rankings
 from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
-from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.observables import Observable, exposure_of_release
+from ...audit.size_grid import OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
@@ -102,24 +102,24 @@ def _cases_of_levels() -> Iterator[Case]:
     yield from two_party_cases(party, other, name=f"whole_ranking, own ε = {_LEVELS[0]:g}", unit=_UNIT)
 
 
-def fair_voting_climbs() -> Iterator[Climb]:
+def fair_voting_climbs() -> Iterator[SizeSweep]:
     """Yield votes of any number of alternatives, voters, groups and votes in a row, by every mechanism with a law."""
     sizes: dict[str, Sequence[int]] = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "votes in a row": RUNGS}
     few, groups = {"alternatives": RUNGS[1:4]}, {"groups": RUNGS[1:]}
     rankings = [name for name in LOCAL if name != "whole_ranking"]
     own = [f"{name}{OWN}{level:g}" for name, level in zip(rankings, _LEVELS, strict=True)]
-    yield Climb("rankings", sizes, [*rankings, *own], _local_stage)
-    yield Climb("whole rankings", sizes | few, ["whole_ranking"], _local_stage)
-    yield Climb("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
+    yield SizeSweep("rankings", sizes, [*rankings, *own], _local_stage)
+    yield SizeSweep("whole rankings", sizes | few, ["whole_ranking"], _local_stage)
+    yield SizeSweep("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
     few |= {"groups": RUNGS[1:4]}
-    yield Climb("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
+    yield SizeSweep("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
     sizes = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "groups": RUNGS[1:-2]}
     released = ["laplace", "exponential", "permute_and_flip"]
-    yield Climb("releases", dict(sizes), released, _released_stage, most=400)
+    yield SizeSweep("releases", dict(sizes), released, _released_stage, most=400)
     del sizes["groups"]
-    yield Climb("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
+    yield SizeSweep("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
     sizes = {"alternatives": RUNGS[1:-1], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
-    yield Climb("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
+    yield SizeSweep("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
 
 
 def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
@@ -142,7 +142,7 @@ def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(vote, kinds, num_parties=number)
 
 
-def _local_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+def _local_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     mechanism, _, level = choice.partition(OWN)
     given: dict[str, Any] = {"epsilons": _LEVELS} if level else {"epsilon": 2.0}
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 2)))
@@ -159,10 +159,10 @@ def _local_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
         kinds |= {"group": Ends(first, other), "group and ranking": Ends(first, farthest)}
     if level:
         kinds |= of_other_level(first, len(_LEVELS))
-    return Stage(vote, kinds, num_parties=sizes["voters"], num_sessions=sizes["votes in a row"])
+    return Configuration(vote, kinds, num_parties=sizes["voters"], num_sessions=sizes["votes in a row"])
 
 
-def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
+def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Configuration:
     """Return elections of one voter's ranking among others: alike, in two halves, or so that the two best tie."""
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 1)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
@@ -191,10 +191,10 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Stage:
         "others against it": rosters([reverse] * (number - 1) + [order], [order] * len(halves)),
     }
 
-    return Stage(vote, kinds, num_parties=len(publics), is_central=True)
+    return Configuration(vote, kinds, num_parties=len(publics), is_central=True)
 
 
-def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Exposure:
+def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Observable:
     """Return what Algorithm 1, mechanism "laplace", or "pairwise" releases, for each ranking of a voter of a group.
 
     Where voters are added or removed, the first candidate is a group without that voter, and not all others are

@@ -168,7 +168,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
     """
     refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, one_of(GENERATORS, generator))
     table: _Table = convert(dict(options), _Table, _FIELD)
-    names = table.alternatives if isinstance(table.alternatives, tuple) else _made_up_names(table.alternatives)
+    names = table.alternatives if isinstance(table.alternatives, tuple) else _synthetic_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {
         name: convert(group, GENERATORS[generator], f"{_FIELD}.groups.{name}") for name, group in table.groups.items()
     }
@@ -217,7 +217,7 @@ def _check_group(group: GroupOfVoters, alternatives: Sequence[str], place: _Plac
     group.check(alternatives, place)
 
 
-def _made_up_names(number: int) -> tuple[str, ...]:
+def _synthetic_names(number: int) -> tuple[str, ...]:
     _check_number(number, number)
     return tuple(f"a{place}" for place in range(1, number + 1))
 

@@ -31,8 +31,8 @@ from ....protocol.moral_preferences.functional import NoisyObjective
 from ....protocol.moral_preferences.summaries import AdditiveNoise
 from ....protocol.phases import Inputs
 from ...attacks.attack import Attack, Candidates
+from ...attacks.coalition_view import CoalitionView
 from ...attacks.posteriors import Evaluation, Posteriors
-from ...attacks.seen import Seen
 
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
@@ -104,7 +104,7 @@ class MoralAttack(Attack):
         """Compare guesses with the truth, since some likelihoods are approximate. See `Attack.evaluate_redrawn`."""
         return self.evaluate(posteriors, inputs, targets, secret=secret)
 
-    def log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate]; of Algorithm 3's reports an approximation. See `Attack.log_likelihoods`."""
         phase = self.protocol.phase
         if not seen.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
@@ -117,7 +117,7 @@ class MoralAttack(Attack):
             logs[known] = self._law_of(mechanism, reports[targets[known]], candidates.rows)
         return logs
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what published sums tell, the members' own taken off."""
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
@@ -140,7 +140,7 @@ class MoralAttack(Attack):
             logs[of_cell] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
         return logs
 
-    def _honest_sum(self, seen: Seen, cell: int) -> tuple[IntArray, int] | None:
+    def _honest_sum(self, seen: CoalitionView, cell: int) -> tuple[IntArray, int] | None:
         """Return the published sum over the honest voters of a cell of the tally, and their number.
 
         None where it is not known, or somebody stayed away, who may be the target.

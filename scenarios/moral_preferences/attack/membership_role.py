@@ -26,7 +26,7 @@ from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.asker import votes_answered
-from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
+from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
 from ...attacks import Coalition
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
@@ -59,7 +59,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "all parties know who takes part"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         coalition = scene.coalition(self.members)
         place = scene.place_of_target(self.target, coalition, knows="that it took part")
         allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
@@ -73,7 +73,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         allowed = "one whose preferences differ from the other voters'"
         require(len(_population(scene, coalition, place)), "target", self.target, allowed)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return how often it is right about the target after each number of releases, and how near to its row."""
         coalition = scene.coalition(self.members)
         place = scene.place_of(self.target, field="target")
@@ -92,7 +92,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             rows=(_row(after, answered=answered) for after in found),
         )
 
-    def _play(self, scene: Scene, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
+    def _play(self, scene: AttackContext, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
         population = _population(scene, coalition, place)
         if len(population) > _MOST_OTHERS and not unknown:
             population = np.random.default_rng(scene.seed).permutation(population)[:_MOST_OTHERS]
@@ -188,11 +188,11 @@ def _noise(
     return total * step
 
 
-def _protocol_of(scene: Scene) -> MoralPreferences:
+def _protocol_of(scene: AttackContext) -> MoralPreferences:
     return cast("MoralPreferences", scene.protocol)  # `protocols` says so
 
 
-def _population(scene: Scene, coalition: Coalition, place: int) -> IntArray:
+def _population(scene: AttackContext, coalition: Coalition, place: int) -> IntArray:
     """Return the distinct rows, other than the target's, that the adversary knows the population by."""
     rows = scene.inputs.private
     known = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
@@ -200,12 +200,12 @@ def _population(scene: Scene, coalition: Coalition, place: int) -> IntArray:
     return known[np.any(known != rows[place], axis=1)]
 
 
-def _line_up(scene: Scene, coalition: Coalition, place: int) -> IntArray:
+def _line_up(scene: AttackContext, coalition: Coalition, place: int) -> IntArray:
     """Return the target's row, and a sample of the population's."""
     return np.concatenate([scene.inputs.private[place][None], _population(scene, coalition, place)])[: 1 + _MOST_OTHERS]
 
 
-def _num_unknown(scene: Scene, coalition: Coalition, place: int) -> int:
+def _num_unknown(scene: AttackContext, coalition: Coalition, place: int) -> int:
     """Return how many voters beside the target hide in the published sum that it is in."""
     if coalition.has_server:  # which reads the target's own report
         return 0
@@ -232,7 +232,9 @@ def _trust(coalition: Coalition, unknown: int) -> str:
     return f"Everybody follows the protocol. {sees} It knows the row that it looks for, and how others are."
 
 
-def _said_of_session(scene: Scene, happened: Happened, coalition: Coalition, place: int, *, unknown: int) -> str:
+def _said_of_session(
+    scene: AttackContext, happened: SessionTrace, coalition: Coalition, place: int, *, unknown: int
+) -> str:
     """Return what the one session that was run tells of the target."""
     if happened.failure is not None and not coalition.has_server:
         return "The session came to no end, and nothing was published; releases are tried beside it."

@@ -32,10 +32,10 @@ from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
 from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
-from ...adversaries.role import Happened, Lesson, Role, Row, Scene, check_between
+from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
 from ...attacks import success_bound
+from ...attacks.coalition_view import Coalition, seen_by_arrays
 from ...attacks.posteriors import Evaluation, evaluate, infer
-from ...attacks.seen import Coalition, seen_by_arrays
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 
@@ -139,7 +139,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "it reads reports of one voter, and there are none; 'coalition' reads the sum"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         coalition = scene.coalition(self.members)
         scene.place_of_target(self.target, coalition, knows="its own records")
         parameters = cast("MoralPreferences", scene.protocol).parameters
@@ -157,7 +157,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         check_between("trials", self.trials, 1, _MOST_TRIALS)
         self._check_candidates(parameters.num_features)
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         """Return how often one of two records, and of two voters, is named rightly."""
         protocol = _of_target(scene, self.target)
         number = self.records or protocol.parameters.max_records
@@ -226,7 +226,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         require(longest <= 1 + _ROUNDING, "candidates", f"one of norm {longest:g}", "of ℓ₂ norm ≤ 1")
 
 
-def _of_target(scene: Scene, target: str) -> MoralPreferences:
+def _of_target(scene: AttackContext, target: str) -> MoralPreferences:
     """Return the session as the target has it: of its own society, and with its own ε for everybody."""
     protocol = cast("MoralPreferences", scene.protocol)
     parameters = protocol.parameters

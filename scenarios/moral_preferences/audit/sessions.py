@@ -27,10 +27,10 @@ from ....protocol.moral_preferences import (
 from ....protocol.moral_preferences.parameters import PAPERS, MechanismName
 from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
-from ...audit.exposures import Exposure, exposure_of_party, exposure_of_release
-from ...audit.ladder import RUNGS, Climb, Ends, Member, Stage
-from ...audit.machines import HeldSession, noise_of, roster_of, session_sampler
+from ...audit.machines import RecordedSession, noise_of, roster_of, session_sampler
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.observables import Observable, exposure_of_party, exposure_of_release
+from ...audit.size_grid import RUNGS, Configuration, Ends, Member, SizeSweep
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
@@ -84,13 +84,13 @@ def moral_preferences_cases() -> Iterator[Case]:
     yield from two_party_cases(party, other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter")
 
 
-def moral_preferences_climbs() -> Iterator[Climb]:
+def moral_preferences_climbs() -> Iterator[SizeSweep]:
     """Yield voters of any number of features and records, in rosters of any size, where numbers have a law."""
     sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
-    yield Climb("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
-    yield Climb("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
+    yield SizeSweep("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
+    yield SizeSweep("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
     sizes |= {"voters": MASKED_RUNGS}
-    yield Climb("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
+    yield SizeSweep("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
 
 
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
@@ -126,7 +126,7 @@ def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[Mor
     return protocol, [tuple(row) for row in rows.tolist()]
 
 
-def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     public = _OWN_LEVELS.get(choice, ())
     given: dict[str, Any] = {"epsilons": _LEVELS} if public else {"epsilon": 1.0}
     if len(public) > 1:
@@ -134,10 +134,10 @@ def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
     kinds = {"all records": (one, other), "one record": (one, replaced), "records that cancel": (one, nothing)}
     ends = {kind: Ends(*(Member(row, public) for row in rows)) for kind, rows in kinds.items()}
-    return Stage(protocol, ends, num_parties=sizes["voters"])
+    return Configuration(protocol, ends, num_parties=sizes["voters"])
 
 
-def _released_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     given: dict[str, Any] = {"epsilon": 1.0}
     if choice.endswith("not"):
         given["relation"] = "add-remove-one"
@@ -163,10 +163,10 @@ def _released_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
                 roster_of(protocol, [one, nothing], publics[:1] * 2), roster_of(protocol, [nothing], publics[:1])
             ),
         }
-    return Stage(protocol, kinds, num_parties=number + 1, is_central=True)
+    return Configuration(protocol, kinds, num_parties=number + 1, is_central=True)
 
 
-def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Exposure:
+def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Observable:
     """Return what leaves a voter, or a trusted server, for records that point one way and the other."""
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
@@ -208,7 +208,7 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
     parameters = protocol.parameters
     public = (0,) * len(parameters.names_of_societies[:1])
 
-    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
         assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
         released = [society.preferences or () for society in held.outcome.by_society] or [held.outcome.preferences]
         return [[round(preference * _GRID) for own in released for preference in own]]

@@ -25,7 +25,7 @@ from scipy.special import ndtr, ndtri
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, require
 from .csv_numbers import read_numbers
-from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
+from .generators import SyntheticVoters, check_range, dot, draw_normals, draw_uniforms, names_of, synthetic_survey
 from .survey import Survey
 
 _GENERATOR: Final = "moral-cultures"
@@ -49,7 +49,7 @@ _MOST_EFFECT: Final = 0.95
 _ROUNDING: Final = 1e-9
 
 
-class _AttributeVoters(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _AttributeVoters(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     records: int = 20
     spread: float = 0.3
 
@@ -138,7 +138,7 @@ def read_countries(path: Path, spec: CountryVoters) -> Survey:
 
 
 def _make(
-    spec: MadeUpVoters, effects: FloatArray, codes: IntArray, names: Sequence[str], *, start: int, source: str
+    spec: SyntheticVoters, effects: FloatArray, codes: IntArray, names: Sequence[str], *, start: int, source: str
 ) -> Survey:
     """Return voters by the effects of their societies, shape (societies, attributes), and the society of each."""
     number, records, width = len(codes), spec.records, len(ATTRIBUTES)
@@ -151,7 +151,7 @@ def _make(
     uniforms = draw_uniforms(_GENERATOR, spec.seed, "choices", **rows, slots=records)
     is_second = (uniforms >= spares_first)[:, :, None]
     whose: list[int] = codes.tolist()
-    return made_up_survey(
+    return synthetic_survey(
         names_of("voter", start, start + number),
         np.where(is_second, pairs[:, :, 1], pairs[:, :, 0]),
         np.where(is_second, pairs[:, :, 0], pairs[:, :, 1]),

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ....protocol.errors import require
-from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
+from .generators import SyntheticVoters, check_range, dot, draw_normals, draw_uniforms, names_of, synthetic_survey
 from .survey import Survey
 
 FAIRNESS_FEATURES: Final = ("accuracy", "acceptance_gap", "false_positive_gap", "false_negative_gap", "explanation")
@@ -36,7 +36,7 @@ _MOST: Final = np.array([9.5, 4.0, 4.0, 4.0])
 _NUM_RANGES: Final = len(_LEAST)
 
 
-class FairnessJudgements(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FairnessJudgements(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters who compare decision rules; their records are pairs of rules."""
 
     records: int = 20
@@ -70,7 +70,7 @@ def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None 
     is_second = uniforms[:, :, -1] >= ndtr(dot(rules[:, :, 0] - rules[:, :, 1], truth[:, None, :]))
     chosen = np.where(is_second[:, :, None], rules[:, :, 1], rules[:, :, 0])
     rejected = np.where(is_second[:, :, None], rules[:, :, 0], rules[:, :, 1])
-    return made_up_survey(
+    return synthetic_survey(
         names_of("judge", start, stop),
         chosen,
         rejected,

@@ -28,7 +28,7 @@ from scipy.special import ndtr
 
 from ....protocol.arrays import FloatArray, IntArray
 from .dilemmas import CHARACTERS, FEATURES, features_of_rows
-from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey
+from .generators import SyntheticVoters, check_range, dot, draw_normals, draw_uniforms, synthetic_survey
 from .survey import Survey
 
 _GENERATOR: Final = "moral-machine-like"
@@ -121,7 +121,7 @@ _MEANS: Final = {
 MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURES])  # m, by feature
 
 
-class MoralMachineLike(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MoralMachineLike(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters who answer dilemmas like the Moral Machine's, which are their records."""
 
     records: int = 13
@@ -195,7 +195,7 @@ def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | Non
         dilemmas = draw_dilemmas(spec, record, start=start, stop=stop, preferences=truth)
         chosen[:, record] = dilemmas.features[rows, dilemmas.spared]
         rejected[:, record] = dilemmas.features[rows, 1 - dilemmas.spared]
-    return made_up_survey(
+    return synthetic_survey(
         voter_names(start, stop),
         chosen,
         rejected,

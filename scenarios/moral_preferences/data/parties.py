@@ -18,8 +18,8 @@ from ...reading.text_forms import header_of, note_of
 from .cultures import CultureVoters, make_cultures
 from .fairness import FairnessJudgements, make_fairness
 from .files import VOTER, Voters, read_survey
+from .generators import Generator
 from .machine_like import MoralMachineLike, make_machine_like
-from .made_up import Generator
 from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .responses import RESPONSE

@@ -18,7 +18,7 @@ import numpy as np
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.parameters import MAX_EPSILON
 from ...reading.text_forms import read_rows
-from .made_up import draw_uniforms
+from .generators import draw_uniforms
 
 _GENERATOR: Final = "moral-privacy-groups"
 _HUNDREDTHS: Final = 100

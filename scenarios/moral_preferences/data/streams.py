@@ -16,7 +16,7 @@ from ...reading.batches import TableFiles, is_columnar, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import Frame
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
-from . import made_up
+from . import generators
 from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .dilemmas import FEATURES
 from .files import RECORD, VOTER
@@ -88,12 +88,12 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
 
 
 def _of_generator(
-    generator: made_up.Generator, options: Mapping[str, Any], groups: PrivacyGroups | None
+    generator: generators.Generator, options: Mapping[str, Any], groups: PrivacyGroups | None
 ) -> SurveyStream:
     spec = convert(options, generator.options, _FIELD)
 
     def make(_: Path) -> Generator[Survey]:
-        yield from made_up.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
+        yield from generators.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
 
     return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 
@@ -148,7 +148,7 @@ def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
         fixed=frozenset({"features"}),
         check=check,
         num_parties=stream.num_voters,
-        most_parties=made_up.MAX_VOTERS,
+        most_parties=generators.MAX_VOTERS,
         pays_alike=stream.groups is None,
         open=batches,
     )

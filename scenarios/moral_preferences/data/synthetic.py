@@ -16,16 +16,16 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ....protocol.arrays import FloatArray
-from .made_up import MadeUpVoters, check_range, dot, draw_normals, draw_uniforms, made_up_survey, names_of
+from .generators import SyntheticVoters, check_range, dot, draw_normals, draw_uniforms, names_of, synthetic_survey
 from .survey import Survey
 
 _GENERATOR: Final = "moral-synthetic"
 
 
-class SyntheticPreferences(MadeUpVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SyntheticPreferences(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters with normal preferences."""
 
-    most: ClassVar[Mapping[str, int]] = {**MadeUpVoters.most, "records": 100_000, "features": 1000}
+    most: ClassVar[Mapping[str, int]] = {**SyntheticVoters.most, "records": 100_000, "features": 1000}
 
     records: int = 50
     features: int = 10  # d, of each alternative, at least 1
@@ -56,7 +56,7 @@ def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | 
     is_second = (utilities[:, :, 1] > utilities[:, :, 0])[:, :, None]
     chosen = np.where(is_second, pairs[:, :, 1], pairs[:, :, 0])
     rejected = np.where(is_second, pairs[:, :, 0], pairs[:, :, 1])
-    return made_up_survey(
+    return synthetic_survey(
         names_of("voter", start, stop),
         chosen,
         rejected,

@@ -19,8 +19,8 @@ from ....protocol.errors import refuse
 from ....protocol.moral_preferences import Records
 from ...experiments.reproductions import as_option
 from ..agreement import agreement_of
+from ..data.generators import dot, draw_uniforms
 from ..data.machine_like import MoralMachineLike, make_machine_like
-from ..data.made_up import dot, draw_uniforms
 from ..data.parties import load_voters
 from ..data.survey import Survey
 from ..data.synthetic import SyntheticPreferences, make_preferences

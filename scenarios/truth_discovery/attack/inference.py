@@ -38,8 +38,8 @@ from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import CountedAnswers, Outcome, TruthDiscovery
 from ....protocol.truth_discovery.codes import NO_TASK
 from ...attacks.attack import Attack, Candidates, check_targets
+from ...attacks.coalition_view import Coalition, CoalitionView
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
-from ...attacks.seen import Coalition, Seen
 from .answer_inference import FlipLaw, answer_log_likelihoods, flip_law, vectors
 from .counted_inference import counted_log_likelihoods
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
@@ -214,7 +214,7 @@ class TruthDiscoveryAttack(Attack):
         parts = [loss.part for row in rows for loss in self.protocol.losses_of(row)]
         return max((part.proven for part in parts if part is not None), default=0.0)
 
-    def release_log_likelihoods(self, seen: Seen, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
         if self.protocol.trusts_server:
             return self.session_log_likelihoods([seen], targets, candidates)
@@ -229,7 +229,7 @@ class TruthDiscoveryAttack(Attack):
         return logs
 
     def session_log_likelihoods(
-        self, sessions: Sequence[Seen], targets: IntArray, candidates: Candidates
+        self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
         if not self.protocol.trusts_server or sessions[0].coalition.has_server:
@@ -238,7 +238,7 @@ class TruthDiscoveryAttack(Attack):
         return np.add.reduce([told[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
 
     def posteriors(
-        self, sessions: Sequence[Seen], targets: IntArray, *, secret: str, prior: FloatArray | None = None
+        self, sessions: Sequence[CoalitionView], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:
         """Return what the coalition believes after some sessions. See `Attack.posteriors`.
 
@@ -305,7 +305,7 @@ class TruthDiscoveryAttack(Attack):
         most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
         return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
 
-    def task_priors(self, sessions: Sequence[Seen], prior: FloatArray | None = None) -> FloatArray:
+    def task_priors(self, sessions: Sequence[CoalitionView], prior: FloatArray | None = None) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
 
         Labels that a task does not have get 0. Of the releases of several sessions counts what most say; none does
@@ -322,7 +322,7 @@ class TruthDiscoveryAttack(Attack):
                 votes += self._truths_of(cast("Outcome", seen.release))[:, None] == np.arange(len(self.labels))
         return self._anchored(sessions[0], np.arange(len(votes)), _clear_majority(votes))
 
-    def _anchored(self, seen: Seen, tasks: IntArray, truths: IntArray) -> FloatArray:
+    def _anchored(self, seen: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
         """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
 
         Args:
@@ -344,7 +344,7 @@ class TruthDiscoveryAttack(Attack):
         return (votes + sizes * base) / (votes.sum(axis=-1, keepdims=True) + sizes)
 
     def _answer_priors(
-        self, sessions: Sequence[Seen], targets: IntArray, prior: FloatArray | None = None
+        self, sessions: Sequence[CoalitionView], targets: IntArray, prior: FloatArray | None = None
     ) -> FloatArray:
         """Return what is believed of each of the targets' answers before their reports, shape (targets, tasks, labels).
 
@@ -371,7 +371,7 @@ class TruthDiscoveryAttack(Attack):
         np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
         return counts
 
-    def _vector_priors(self, sessions: Sequence[Seen], targets: IntArray) -> FloatArray:
+    def _vector_priors(self, sessions: Sequence[CoalitionView], targets: IntArray) -> FloatArray:
         """Return the prior of each vector of answers that are independent, shape (targets, vectors)."""
         candidates = self.candidates(_ROW)
         priors = self._answer_priors(sessions, targets)
@@ -380,7 +380,7 @@ class TruthDiscoveryAttack(Attack):
             total *= priors[:, place, answers]
         return total
 
-    def _of_counts(self, sessions: Sequence[Seen], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+    def _of_counts(self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
         """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
         tasks, every = first.public[targets, self._asked], np.arange(len(self.labels))
@@ -418,7 +418,9 @@ class TruthDiscoveryAttack(Attack):
         labels = self._labels_of(self._background[targets], public[targets])
         return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
 
-    def _of_session(self, seen: Seen, targets: IntArray, of_tasks: FloatArray, of_others: FloatArray) -> FloatArray:
+    def _of_session(
+        self, seen: CoalitionView, targets: IntArray, of_tasks: FloatArray, of_others: FloatArray
+    ) -> FloatArray:
         """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
         tasks, weights = seen.public[targets, self._asked], self._weights(seen, targets, of_tasks)
         sets, logs = self.protocol.codes.set_of_task[tasks], np.zeros(weights.shape)
@@ -433,7 +435,7 @@ class TruthDiscoveryAttack(Attack):
         is_label = np.arange(len(self.labels)) < codes.size_of_task[tasks][:, :, None]
         return np.where(is_label, logs, logs[:, :, :1])
 
-    def _weights(self, seen: Seen, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+    def _weights(self, seen: CoalitionView, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
         """Return how likely what was seen makes each label to have been reported: see `answer_log_likelihoods`."""
         (reports,), (told,) = seen.reports, seen.told
         labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)

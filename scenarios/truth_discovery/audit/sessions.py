@@ -16,10 +16,10 @@ from ....protocol.phases import Inputs
 from ....protocol.truth_discovery import CountedAnswers, Outcome, Parameters, TruthDiscovery
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
-from ...audit.exposures import Exposure, exposure_of_release
-from ...audit.ladder import ALPHABETS, OWN, RUNGS, Climb, Ends, Member, Stage, of_other_level
 from ...audit.machines import roster_of
 from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.observables import Observable, exposure_of_release
+from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
 
 NUM_ANSWERS = 5
@@ -100,7 +100,7 @@ def _cases_of_counts(epsilon: float) -> Iterator[Case]:
     yield case_of_worker(mixed, "central, 2 and 3 of 2, 2 and 3 labels", num_sessions=1, asked=(0, 2))
 
 
-def _released(party: Party, num_sessions: int) -> Exposure:
+def _released(party: Party, num_sessions: int) -> Observable:
     survey, phase = party.protocol, party.protocol.phases[0]
     rosters = [roster_of(survey, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
     assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
@@ -114,7 +114,7 @@ def _read_counts(phase: CountedAnswers, outcome: Outcome) -> list[int]:
     return [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
 
 
-def truth_discovery_climbs() -> Iterator[Climb]:
+def truth_discovery_climbs() -> Iterator[SizeSweep]:
     """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mechanisms = ["two_layer", "one_layer", "fresh_two_layer"]
@@ -124,14 +124,14 @@ def truth_discovery_climbs() -> Iterator[Climb]:
         *(f"two_layer of {name}" for name in _HYPERS),
     ]
     mixed += [f"{name}{OWN}{level:g}" for name, level in zip(mechanisms, _LEVELS, strict=True)]
-    yield Climb("surveys", sizes, [*mechanisms, *mixed], _stage, alphabets=["labels"])
+    yield SizeSweep("surveys", sizes, [*mechanisms, *mixed], _stage, alphabets=["labels"])
     counted = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
-    yield Climb(
+    yield SizeSweep(
         "counts", counted, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
     )
     masked = {**counted, "workers": MASKED_RUNGS}
     choices = ["one answer set", "two answer sets", "half of the tasks"]
-    yield Climb("masked surveys", masked, choices, masked_stage, most=400)
+    yield SizeSweep("masked surveys", masked, choices, masked_stage, most=400)
 
 
 def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
@@ -159,7 +159,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(survey, ends, num_parties=number)
 
 
-def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
     labels = _answer_sets_of(choice, sizes)
     survey = survey_of("central", 1.0, labels)
@@ -171,10 +171,10 @@ def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Stage:
         return Ends(*(survey.encode({"tasks": asked, "answers": [own, *[rest] * others]}) for own in (firsts, lasts)))
 
     kinds = {"others say the first": ends(firsts), "others say the last": ends(lasts), "one task": ends(firsts[:1])}
-    return Stage(survey, kinds, num_parties=sizes["workers"], is_central=True)
+    return Configuration(survey, kinds, num_parties=sizes["workers"], is_central=True)
 
 
-def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
+def _stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     number = sizes["answers"]
     kind, _, level = choice.partition(OWN)
     name, _, of = kind.partition(" of ")
@@ -202,7 +202,7 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Stage:
     kinds |= {"the first answer": Ends(first, of_first), "one task alone": Ends(one, other)}
     if level:
         kinds |= of_other_level(first, len(_LEVELS))
-    return Stage(survey, kinds, num_parties=sizes["workers"], num_sessions=sizes["surveys in a row"])
+    return Configuration(survey, kinds, num_parties=sizes["workers"], num_sessions=sizes["surveys in a row"])
 
 
 def case_of_worker(

@@ -125,12 +125,12 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
     return dataclasses.replace(found, note=" ".join(filter(None, notes)))
 
 
-def _with_levels(made_up: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
+def _with_levels(synthetic: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return made-up workers, who have the scenario's levels of ε in turn."""
     if not (levels := parameters.get("epsilons")):
-        return made_up
+        return synthetic
     known: list[float] = convert(levels, list[float], "epsilons")
-    return dataclasses.replace(made_up, table={**made_up.table, "epsilon": np.resize(known, len(made_up.names))})
+    return dataclasses.replace(synthetic, table={**synthetic.table, "epsilon": np.resize(known, len(synthetic.names))})
 
 
 def as_parties(
@@ -171,7 +171,7 @@ def unsaid_labels() -> ConfigurationError:
     allowed = (
         "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
         "also those that nobody gave, as in labels = ['no', 'yes'], or begin with `psephos new crowd`; if nobody real "
-        "stands behind the answers, add --set made_up=true, if everybody may know them, --set public_record=true"
+        "stands behind the answers, add --set synthetic=true, if everybody may know them, --set public_record=true"
     )
     return ConfigurationError(field=f"{FIELD}.labels", value="left out", allowed=allowed)
 

@@ -74,7 +74,7 @@ def crowd_row(name: str, layout: Layout) -> Row:
     truths = layout.crowd.truth[layout.is_gold]
     return {
         "crowd": name,
-        "is_made_up": name == PEER_GRADING,
+        "is_synthetic": name == PEER_GRADING,
         "tasks": answers.num_tasks,
         "workers": answers.num_workers,
         "answers": len(answers),
@@ -289,7 +289,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked, grids: Mapping[str, Any])
     def falls() -> Iterator[Row]:
         if len(present) >= _FEWEST_WORKERS:
             found = mean_of(in_blocks(run, trials=asked.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
-            yield {"crowd": crowd, "is_made_up": crowd == PEER_GRADING, "correlation": found}
+            yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": found}
 
     return Part(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
 
@@ -339,7 +339,7 @@ def _compare(cells: Cells, crowd: str, grids: Mapping[str, Any], trials: int) ->
             for estimator, accuracy in found.items():
                 yield {
                     "crowd": crowd,
-                    "is_made_up": crowd == PEER_GRADING,
+                    "is_synthetic": crowd == PEER_GRADING,
                     "unit": unit,
                     "price": price,
                     "mechanism": mechanism,

@@ -63,7 +63,7 @@ def test_no_truth_that_is_tried_breaks_the_level_of_signed_weights(level: float,
     channel = np.array(mechanism.channel_matrix())
     decisive = decisive_reach([Alike(estimates, channel, number)], level)
     # Debiased values are multiples of one unit, here 1/(p − q); sums are then places of a lattice.
-    unit = 1 / (mechanism.keep_probability - mechanism.lie_probability)
+    unit = 1 / (mechanism.keep_probability - mechanism.flip_probability)
     law_of_value = np.zeros((len(values), 7))
     for place, value in enumerate(values):
         law_of_value[:, value + 3] = channel[:, place]

@@ -61,7 +61,7 @@ def test_the_variance_approaches_the_continuous_one(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 2.5, 6.0, 100.3])
 def test_exact_noise_of_any_scale_follows_the_law(scale: float) -> None:
-    """By chi-square; false alarm: 1e-6 each. Its decisions are played in full elsewhere (`has_happened_exp`)."""
+    """By chi-square; false alarm: 1e-6 each. Its decisions are played in full elsewhere (`bernoulli_exp`)."""
     mechanism, below = DiscreteLaplace(scale, 0, 9), random.Random(1).randrange
     drawn = [mechanism.randomize_exactly([4], below)[0] - 4 for _ in range(draws(3_000, full=30_000))]
     reach = math.ceil(45 * scale) + 1

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pytest
 from exact_laws import exact_law
-from psephos.protocol.mechanisms import Below, has_happened, has_happened_exp
+from psephos.protocol.mechanisms import Below, bernoulli, bernoulli_exp
 
 
 @pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 3), Fraction(5, 7), Fraction(1), Fraction(0.1)])
 def test_an_event_has_happened_with_exactly_its_probability(probability: Fraction) -> None:
-    law = exact_law(lambda below: has_happened(probability, below))
+    law = exact_law(lambda below: bernoulli(probability, below))
     assert law.get(True, Fraction(0)) == probability
     assert sum(law.values()) == 1
 
@@ -18,7 +18,7 @@ def test_an_event_has_happened_with_exactly_its_probability(probability: Fractio
 @pytest.mark.parametrize("x", [Fraction(1, 7), Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(3), Fraction(0.3)])
 def test_an_event_of_a_power_of_e_has_happened_with_that_probability(x: Fraction) -> None:
     """To what playing it leaves out, which is below 1e-14."""
-    law = exact_law(lambda below: has_happened_exp(x, below))
+    law = exact_law(lambda below: bernoulli_exp(x, below))
     left_out = 1 - sum(law.values())
     assert left_out < Fraction(1, 10**14)
     assert float(law[True]) == pytest.approx(math.exp(-x), abs=2e-14)
@@ -26,7 +26,7 @@ def test_an_event_of_a_power_of_e_has_happened_with_that_probability(x: Fraction
 
 
 def test_an_event_of_probability_one_takes_no_luck() -> None:
-    assert exact_law(lambda below: has_happened_exp(Fraction(0), below)) == {True: 1}
+    assert exact_law(lambda below: bernoulli_exp(Fraction(0), below)) == {True: 1}
 
 
 def test_a_rare_event_stops_at_the_first_factor_that_fails() -> None:
@@ -38,7 +38,7 @@ def test_a_rare_event_stops_at_the_first_factor_that_fails() -> None:
         return bound - 1
 
     # The second event, of 1/2, is the first that does not happen: an even number, and so no event.
-    assert not has_happened_exp(Fraction(10**9), below)
+    assert not bernoulli_exp(Fraction(10**9), below)
     assert asked == [2]
 
 
@@ -51,7 +51,7 @@ def test_a_power_of_e_has_all_of_its_factors_however_rare_it_is(whole: int) -> N
         asked.append(bound)
         return bound - 1 if bound == 3 else 0
 
-    assert has_happened_exp(Fraction(whole), below)
+    assert bernoulli_exp(Fraction(whole), below)
     assert asked == [2, 3] * whole
 
 
@@ -64,5 +64,5 @@ def test_no_number_beyond_the_denominator_is_ever_asked_for() -> None:
         return 0
 
     use: Below = below
-    assert has_happened(Fraction(2, 6), use)
+    assert bernoulli(Fraction(2, 6), use)
     assert asked == [3]

@@ -364,7 +364,7 @@ def test_rankings_are_told_apart_without_a_matrix_of_all_of_them() -> None:
     mechanism = WholeRanking(3.0, MAX_RANKED)
     first, last = tuple(range(8)), tuple(range(7, -1, -1))
     logs = one(mechanism, [[0], [math.factorial(8) - 1], [17]], [first, last])
-    keep, lie = math.log(mechanism.response.keep_probability), math.log(mechanism.response.lie_probability)
+    keep, lie = math.log(mechanism.response.keep_probability), math.log(mechanism.response.flip_probability)
     np.testing.assert_allclose(logs, [[keep, lie], [lie, keep], [lie, lie]], rtol=1e-14)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exact_laws import exact_law, least_tail
 from psephos.protocol import ConfigurationError
-from psephos.protocol.mechanisms import Below, DiscreteLaplace, PolyaShare, polya, share_log_law
+from psephos.protocol.mechanisms import Below, DiscreteLaplace, NoiseShare, polya, share_log_law
 from psephos.protocol.mechanisms.polya import wrapped
 from psephos.protocol.privacy import (
     NeighboringRelation,
@@ -87,7 +87,7 @@ def test_a_law_that_takes_too_long_is_not_worked_out() -> None:
 )
 def test_fewer_honest_shares_lose_more(honest: int, one: float, spread: float) -> None:
     """Six apart, ε = 1 (S1): in one coordinate, and spread over six."""
-    share = PolyaShare(6.0, 6, 6, 40)
+    share = NoiseShare(6.0, 6, 6, 40)
     assert share.privacy(honest=honest) == pytest.approx(one, abs=0.006)
     assert share.privacy(6, honest=honest) == share.privacy(9, honest=honest) == pytest.approx(spread, abs=0.006)
     assert share.privacy(honest=40) == share.privacy(3, honest=40) == share.privacy(3, honest=55) == 1.0
@@ -133,7 +133,7 @@ def test_what_is_very_far_apart_is_bounded_in_steps() -> None:
 
 def test_an_event_costs_what_its_shares_do() -> None:
     relation = NeighboringRelation.REPLACE_ONE
-    share = PolyaShare(6.0, 6, 6, 40)
+    share = NoiseShare(6.0, 6, 6, 40)
     assert share.event == SharedDiscreteLaplace(6.0, 6, 40, 1, 1)
     assert PureAccountant.epsilon_of(share.event_of_sum(3, honest=40), relation) == 1.0
     for width, honest in ((1, 30), (3, 30), (6, 1)):
@@ -191,7 +191,7 @@ def test_logarithmic_numbers_follow_their_law(scale: float) -> None:
 def test_noise_far_out_passes_its_uniform_by_its_distribution_function(scale: float, planned: int) -> None:
     """Beyond the table of tails, too, each is the least count whose tail is below 1 − u."""
     uniforms = 1 - 2.0 ** -np.linspace(0.01, 53, 400)
-    counts = PolyaShare(scale, 3, 3, planned)._polya(uniforms)  # pyright: ignore[reportPrivateUsage]  likewise
+    counts = NoiseShare(scale, 3, 3, planned)._polya(uniforms)  # pyright: ignore[reportPrivateUsage]  likewise
     law = (1 / planned, -math.expm1(-1 / scale))
     assert (nbinom.sf(counts, *law) < 1 - uniforms).all()
     assert (nbinom.sf(counts - 1, *law) >= 1 - uniforms).all()
@@ -201,13 +201,13 @@ def test_noise_far_out_passes_its_uniform_by_its_distribution_function(scale: fl
 @pytest.mark.parametrize(("scale", "planned"), CASES)
 def test_exact_shares_follow_the_law(scale: float, planned: int) -> None:
     """By chi-square; false alarm: 1e-6 each."""
-    share, below = PolyaShare(scale, 3, 3, planned), entropy(7)
+    share, below = NoiseShare(scale, 3, 3, planned), entropy(7)
     drawn = [share.randomize_exactly([2], below)[0] - 2 for _ in range(draws(800, full=30_000))]
     assert least_tail(drawn, two_sided(scale, planned)) > 1e-6
 
 
 def test_the_chi_square_would_notice_one_share_more() -> None:
-    share, below = PolyaShare(6.0, 3, 3, 4), entropy(7)
+    share, below = NoiseShare(6.0, 3, 3, 4), entropy(7)
     drawn = [sum(share.randomize_exactly([0], below)[0] for _ in range(2)) for _ in range(3_000)]
     assert least_tail(drawn, two_sided(6.0, 4, 2)) > 1e-6
     assert least_tail(drawn, two_sided(6.0, 4, 1)) < 1e-9
@@ -217,7 +217,7 @@ def test_the_chi_square_would_notice_one_share_more() -> None:
 @pytest.mark.parametrize(("scale", "planned"), CASES)
 def test_simulated_shares_follow_the_law(scale: float, planned: int) -> None:
     """By chi-square; false alarm: 1e-6 each."""
-    share = PolyaShare(scale, 3, 3, planned)
+    share = NoiseShare(scale, 3, 3, planned)
     number = draws(20_000, full=200_000)
     uniforms = np.random.default_rng(11).random((number, 2))
     drawn = (share.randomize(np.full(number, -1), uniforms) + 1).tolist()
@@ -230,7 +230,7 @@ def two_sided(scale: float, planned: int, num_shares: int = 1) -> dict[int, floa
 
 
 def test_the_variance_is_a_share_of_laplace_noise_s() -> None:
-    share = PolyaShare(6.0, 3, 3, 40)
+    share = NoiseShare(6.0, 3, 3, 40)
     assert share.noise_variance == pytest.approx(DiscreteLaplace(6.0, 0, 1).noise_variance / 40)
     law = two_sided(6.0, 40)
     assert math.fsum(x * x * chance for x, chance in law.items()) == pytest.approx(share.noise_variance)
@@ -248,7 +248,7 @@ def test_totals_wrap_around() -> None:
 
 
 def test_the_law_wraps_around_with_reports() -> None:
-    share = PolyaShare(6.0, 3, 3, 4)
+    share = NoiseShare(6.0, 3, 3, 4)
     reports, values = np.array([-(2**63), 2**63 - 1, 0]), np.array([3, -3])
     logs = share.log_probabilities(reports, values)
     assert logs.shape == (3, 2)
@@ -271,11 +271,11 @@ def test_the_law_wraps_around_with_reports() -> None:
 )
 def test_what_no_share_can_be_is_refused(given: tuple[float, int, int, int], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
-        PolyaShare(*given)
+        NoiseShare(*given)
 
 
 def test_a_sum_that_could_wrap_around_is_refused() -> None:
-    share = PolyaShare(6.0, 3, 2**53, 4)
+    share = NoiseShare(6.0, 3, 2**53, 4)
     share.check_sum(1_000)
     room = 2**63 - 1 - math.ceil(128 * 6 * (1_024 / 4 + 1))
     with pytest.raises(ConfigurationError, match=f"bound must be at most {room // 1_024}, .* wrap around modulo"):
@@ -284,4 +284,4 @@ def test_a_sum_that_could_wrap_around_is_refused() -> None:
 
 def test_a_value_that_the_bound_does_not_cover_is_not_randomized() -> None:
     with pytest.raises(ValueError, match=r"values must be in \[-3, 3\]"):
-        PolyaShare(6.0, 3, 3, 4).randomize_exactly([1, 4], entropy(1))
+        NoiseShare(6.0, 3, 3, 4).randomize_exactly([1, 4], entropy(1))

@@ -38,8 +38,8 @@ def test_hand_worked_values_at_two_choices() -> None:
 def test_a_tiny_epsilon_makes_reports_almost_uniform(num_choices: int) -> None:
     mechanism = GeneralizedRandomizedResponse(1e-9, num_choices)
     assert mechanism.keep_probability == pytest.approx(1 / num_choices, rel=2e-9)
-    assert mechanism.lie_probability == pytest.approx(1 / num_choices, rel=2e-9)
-    assert mechanism.keep_probability > mechanism.lie_probability
+    assert mechanism.flip_probability == pytest.approx(1 / num_choices, rel=2e-9)
+    assert mechanism.keep_probability > mechanism.flip_probability
 
 
 @pytest.mark.parametrize("num_choices", [2, 3, 7, 1000])
@@ -67,7 +67,7 @@ def test_the_least_epsilons_bound_the_law_and_leave_something_to_estimate(epsilo
     log_ratio = exact_log_ratio(mechanism)
     assert log_ratio <= decimal.Decimal(epsilon)
     assert float(log_ratio) == pytest.approx(epsilon, rel=1e-5)
-    gap = mechanism.keep_probability - mechanism.lie_probability
+    gap = mechanism.keep_probability - mechanism.flip_probability
     assert gap == pytest.approx(math.expm1(epsilon) / (math.expm1(epsilon) + num_choices), rel=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_fewer_than_two_choices_are_refused(num_choices: int) -> None:
 @hypothesis.given(st.data())
 def test_one_value_is_randomized_as_in_an_array(data: st.DataObject) -> None:
     mechanism = GeneralizedRandomizedResponse(data.draw(epsilons), data.draw(numbers_of_choices))
-    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    keep, lie = mechanism.keep_probability, mechanism.flip_probability
     edges = [0.0, GREATEST_UNIFORM, keep, math.nextafter(keep, 0), math.nextafter(keep, 1)]
     for number in range(mechanism.num_choices):
         edge = min(keep + number * lie, GREATEST_UNIFORM)
@@ -123,7 +123,7 @@ def test_a_uniform_below_p_keeps_and_p_itself_lies() -> None:
 @pytest.mark.parametrize("value", [0, 1, 2, 3])
 def test_the_place_above_p_names_the_lies_in_order(value: int) -> None:
     mechanism = GeneralizedRandomizedResponse(1.0, 4)
-    middles = [mechanism.keep_probability + (place + 0.5) * mechanism.lie_probability for place in range(3)]
+    middles = [mechanism.keep_probability + (place + 0.5) * mechanism.flip_probability for place in range(3)]
     lies = [mechanism.randomize_one(value, (middle,)) for middle in middles]
     assert lies == [other for other in range(4) if other != value]
 

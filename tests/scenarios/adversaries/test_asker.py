@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from psephos.protocol.privacy import Budget
 from psephos.scenarios.adversaries.asker import count_answers, votes_answered
-from psephos.scenarios.adversaries.role import Lesson, Scene
+from psephos.scenarios.adversaries.role import AttackContext, AttackReport
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.resolution import resolve
@@ -21,12 +21,12 @@ def scenario_of(*tables: dict[str, Any]) -> Scenario:
     return msgspec.structs.replace(load_scenario("averaging", ["count=6"]), adversary=list(tables))
 
 
-def scene() -> Scene:
+def scene() -> AttackContext:
     return resolve(scenario_of()).scene(seed=1)
 
 
 @pytest.fixture(scope="module")
-def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
     folder: Path = tmp_path_factory.mktemp("asker")
     finished = run_in_folder(resolve(scenario_of(TABLE)), RunFolder(folder / "run"), pictures=False)
     (lesson,) = finished.lessons
@@ -43,7 +43,7 @@ def test_asked_again_in_one_session_clients_send_the_same_bytes_and_pay_once(tmp
     assert list(asked.record.entries) == list(plain.record.entries)
 
 
-def test_success_follows_the_law_of_randomized_response_and_stays_below_its_bound(lesson: Lesson) -> None:
+def test_success_follows_the_law_of_randomized_response_and_stays_below_its_bound(lesson: AttackReport) -> None:
     # One report of three weights, each as likely: the likeliest is the reported one, p = e^ε/(e^ε + 2), ε = 1/2.
     one = lesson.rows[0]
     keep = math.exp(0.5) / (math.exp(0.5) + 2)
@@ -56,7 +56,7 @@ def test_success_follows_the_law_of_randomized_response_and_stays_below_its_boun
     assert again == fresh[0]
 
 
-def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: Lesson) -> None:
+def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: AttackReport) -> None:
     # A session costs 1/2 + 3 · 1/2 = 2, and 4 are allowed.
     second, _, held = lesson.rows[2:5]
     assert held["asked"] == "3 sessions, of which a budget allows 2"
@@ -64,7 +64,7 @@ def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: Lesson) 
     assert "refuses from session 3 on" in " ".join(lesson.sentences)
 
 
-def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up(lesson: Lesson) -> None:
+def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up(lesson: AttackReport) -> None:
     text = " ".join(lesson.sentences)
     assert "3 · (0.5 + 0.5) = 3" in text
     assert "0.5 + 3 · 0.5 = 2" in text
@@ -80,7 +80,7 @@ def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None
 
 
 @pytest.fixture(scope="module")
-def of_game(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+def of_game(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
     folder: Path = tmp_path_factory.mktemp("game")
     scenario = load_scenario("averaging", ["count=6", "parameters.game=board"])
     scenario = msgspec.structs.replace(scenario, adversary=[TABLE])
@@ -88,7 +88,7 @@ def of_game(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
     return lesson
 
 
-def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: Lesson, lesson: Lesson) -> None:
+def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: AttackReport, lesson: AttackReport) -> None:
     keep = math.exp(0.5) / (math.exp(0.5) + 2)
     for row in of_game.rows[1:4]:
         assert (row["success"], row["proven bound"]) == pytest.approx((keep, keep), rel=1e-12)
@@ -101,7 +101,7 @@ def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: Lesso
     assert "One session's proven loss of it is 0.5, that of all 0.5" in text
 
 
-def test_a_budget_holds_for_more_votes_of_a_game(of_game: Lesson) -> None:
+def test_a_budget_holds_for_more_votes_of_a_game(of_game: AttackReport) -> None:
     # The first costs 1/2 + 3 · 1/2 = 2 and each other 3/2, where 4 are allowed.
     assert "refuses from session 3 on" in " ".join(of_game.sentences)
     protocol = resolve(load_scenario("averaging", ["count=6", "parameters.game=board"])).protocol

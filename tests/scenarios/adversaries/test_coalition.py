@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.arrays import IntArray
-from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.adversaries import AttackReport
 from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
-from psephos.scenarios.attacks import Attack, Evaluation, Posteriors, Seen
+from psephos.scenarios.attacks import Attack, CoalitionView, Evaluation, Posteriors
 from psephos.scenarios.presentation import written_lesson
 from psephos.scenarios.running.resolution import Local
 from runs import read_json
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 WEIGHT = "weight"
@@ -87,7 +87,7 @@ def test_a_ledger_is_refuted_by_whatever_exact_evidence_passes_it(
     """By that of the session, and by that of targets that are tried: the one is no excuse for the other."""
     beyond, posteriors_of = 1 + 1e-6, Attack.posteriors  # the proven loss is 1
 
-    def posteriors(self: Attack, sessions: Sequence[Seen], targets: IntArray, **given: Any) -> Posteriors:
+    def posteriors(self: Attack, sessions: Sequence[CoalitionView], targets: IntArray, **given: Any) -> Posteriors:
         found = posteriors_of(self, sessions, targets, **given)
         ratios = np.full(len(found.log_odds_ratios), beyond if whose == "the session's" else 0.5)
         return dataclasses.replace(found, log_odds_ratios=ratios)
@@ -139,10 +139,10 @@ def test_whoever_is_no_member_is_a_target_unless_one_is_named(play: Play) -> Non
     assert lesson.who == "the cloud server and 1 partner"
 
 
-def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, stage: Stage) -> None:
+def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, stage: Configuration) -> None:
     (candidate,) = stage("dpwevote").protocol.parameters.candidates
     real = f"partners=[{{partner='ann', weight=1, '{candidate}'=1}}, {{partner='bob', weight=3, '{candidate}'=0}}]"
-    for settings, is_shown in ([], False), (["made_up=true"], True):
+    for settings, is_shown in ([], False), (["synthetic=true"], True):
         (lesson,) = play("dpwevote", coalition("server"), transport="array", settings=settings, parties=real).lessons
         assert [row["target"] for row in lesson.rows] == ["ann", "bob"]
         assert all(("truth" in row) is is_shown for row in lesson.rows)
@@ -173,13 +173,13 @@ def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
     assert len(read_json(played.folder / "adversaries.json")) == 3
 
 
-def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Stage) -> None:
+def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="of Laplace noise tell of one among several is not computed"):
         stage("dpwevote", coalition("partner-1"), settings=["variant=laplace"])
 
 
 def test_a_long_list_of_targets_is_told_in_part(play: Play) -> None:
-    lessons: Sequence[Lesson] = play(
+    lessons: Sequence[AttackReport] = play(
         "dpwevote", coalition("server"), transport="array", parties="partners.count=40"
     ).lessons
     assert [len(lesson.rows) for lesson in lessons] == [12]

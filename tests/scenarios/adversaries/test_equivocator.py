@@ -7,14 +7,14 @@ import pytest
 from psephos.agents.adversaries import Equivocator
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 PROTOCOLS = ["dpwevote", "truth-discovery", "moral-preferences", "fair-voting", "central"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_some_are_misled_and_two_digests_differ(play: Play, stage: Stage, protocol: str) -> None:
+def test_some_are_misled_and_two_digests_differ(play: Play, stage: Configuration, protocol: str) -> None:
     misled = list(stage(protocol).names[1:3])
     played = play(protocol, {"role": "equivocator", "misled": misled})
     assert played.failure is None
@@ -34,7 +34,7 @@ def test_some_are_misled_and_two_digests_differ(play: Play, stage: Stage, protoc
         ({"means": [1.5, {"x": -2.0}], "names": ["x"]}, {"means": [-1.5, {"x": 2.0}], "names": ["x"]}),
     ],
 )
-def test_an_outcome_is_turned_around(stage: Stage, released: object, told: object) -> None:
+def test_an_outcome_is_turned_around(stage: Configuration, released: object, told: object) -> None:
     resolved = stage("dpwevote", {"role": "equivocator", "misled": ["partner-1"]})
     (deviation,) = resolved.adversaries[0].deviations(resolved.scene(seed=1)).values()
     assert isinstance(deviation, Equivocator)

@@ -9,7 +9,7 @@ from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.masking import graph
 from psephos.protocol.phases import masked_phase
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.adversaries import Happened, Lesson
+from psephos.scenarios.adversaries import AttackReport, SessionTrace
 from psephos.scenarios.adversaries.masked_push import MaskedPush
 from psephos.scenarios.adversaries.poisoner import PoisonerRole
 from psephos.scenarios.attacks import find_attack, seen_by_arrays
@@ -52,7 +52,7 @@ def resolved(name: str, *tables: dict[str, Any]) -> Local:
     return resolve(msgspec.structs.replace(load_scenario(scenario, settings), adversary=list(tables)))
 
 
-def played(name: str, *tables: dict[str, Any]) -> tuple[list[Lesson], Happened | None, str]:
+def played(name: str, *tables: dict[str, Any]) -> tuple[list[AttackReport], SessionTrace | None, str]:
     """Return what roles learnt, what happened, and why the session came to no end."""
     watched = Watched()
     try:
@@ -63,7 +63,7 @@ def played(name: str, *tables: dict[str, Any]) -> tuple[list[Lesson], Happened |
     return list(finished.lessons), finished.happened[1], ""
 
 
-def odds_of(lesson: Lesson) -> tuple[float, float]:
+def odds_of(lesson: AttackReport) -> tuple[float, float]:
     """Return by how much evidence moved the odds, and what is proven, as the lesson says it."""
     (said,) = [sentence for sentence in lesson.sentences if "moved the odds" in sentence]
     moved, proven = (float(part.split()[0].strip(".;")) for part in said.split("e^")[1:])

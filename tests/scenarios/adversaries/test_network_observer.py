@@ -13,7 +13,7 @@ from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries.network_observer import NetworkObserverRole, _told_by_sizes  # pyright: ignore[reportPrivateUsage]  what its lesson is made of
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 OBSERVER: dict[str, Any] = {"role": "network-observer"}
@@ -39,7 +39,7 @@ def test_numbers_as_short_as_can_be_would_tell_of_preferences(play: Play) -> Non
 
 
 def test_sizes_as_sent_are_those_of_what_is_written_and_not_of_what_should_be(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    stage: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of rows that are written as short as can be they tell as much as is said of such."""
     scene = stage("central", parties="voters={generator='normal', voters=12, records=20, features=6}").scene(seed=3)
@@ -56,7 +56,7 @@ def test_sizes_as_sent_are_those_of_what_is_written_and_not_of_what_should_be(
     assert as_sent == as_needed
 
 
-def test_a_long_name_is_seen_and_said(play: Play, stage: Stage) -> None:
+def test_a_long_name_is_seen_and_said(play: Play, stage: Configuration) -> None:
     (candidate,) = stage("dpwevote").protocol.parameters.candidates
     partners = (
         f"partners=[{{partner='ann', weight=1, '{candidate}'=1}}, {{partner='theodora', weight=2, '{candidate}'=0}}]"

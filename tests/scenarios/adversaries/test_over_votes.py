@@ -16,7 +16,7 @@ Write = Callable[[str, str], Path]
 
 HEAD = """
 protocol = "dpwevote"
-made_up = true
+synthetic = true
 seed = 5
 [parameters]
 weights = [1, 2, 3]
@@ -180,7 +180,7 @@ def test_members_who_are_away_have_no_part_in_a_vote(tmp_path: Path, write: Writ
 
 
 def test_of_a_real_party_no_truth_is_told(tmp_path: Path, write: Write) -> None:
-    text = (HEAD + "epsilon = 1.0\n").replace("made_up = true\n", 'noise = "simulated"\n') + PARTNERS
+    text = (HEAD + "epsilon = 1.0\n").replace("synthetic = true\n", 'noise = "simulated"\n') + PARTNERS
     text = text.replace('secret = "SECRET"\n', 'secret = "weight"\ntarget = "ann"\n').replace(
         'absent = ["partner-2"]\n', ""
     )

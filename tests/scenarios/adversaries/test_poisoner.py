@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.adversaries.role import Scene
+from psephos.scenarios.adversaries.role import AttackContext
 from psephos.scenarios.attacks.poisoning import STRATEGIES, find_poisoning, outcome_of, reports_of
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.folder import RunFolder
@@ -33,7 +33,7 @@ SESSIONS = [
 ]
 
 
-def scene_of(name: str, settings: list[str]) -> Scene:
+def scene_of(name: str, settings: list[str]) -> AttackContext:
     return resolve(load_scenario(name, [*settings, "transport=array"])).scene(seed=11)
 
 
@@ -41,10 +41,10 @@ def public_vote(epsilon: float) -> DPWeVote:
     return DPWeVote(Parameters(candidates=("A",), weights=(1.0, 2.0, 3.0), public_weights=True, epsilon=epsilon))
 
 
-def scene_of_vote(epsilon: float, *, number: int = 12) -> Scene:
+def scene_of_vote(epsilon: float, *, number: int = 12) -> AttackContext:
     protocol = public_vote(epsilon)
     inputs = protocol.encode({"weight": [1, 2, 3] * (number // 3), "A": [0, 1, 0] * (number // 3)})
-    return Scene(protocol, [f"p{place}" for place in range(number)], inputs, session="vote", seed=3)
+    return AttackContext(protocol, [f"p{place}" for place in range(number)], inputs, session="vote", seed=3)
 
 
 @pytest.mark.parametrize(("name", "settings"), SESSIONS)

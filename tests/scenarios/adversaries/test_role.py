@@ -15,7 +15,7 @@ from psephos.scenarios.plugins import ADVERSARIES, names_in
 from psephos.scenarios.running.resolution import Local
 from runs import read_json, read_rows
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 Psephos = Callable[..., Any]
 Write = Callable[[str, str], Path]
@@ -26,7 +26,7 @@ EAVESDROPPER = '''
 from psephos.agents.adversaries import Deviation, Passage
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.messages import Report
-from psephos.scenarios.adversaries import Lesson, Role
+from psephos.scenarios.adversaries import AttackReport, Role
 
 
 class Silent(Deviation):
@@ -50,7 +50,7 @@ class Eavesdropper(Role, frozen=True, kw_only=True):
 
     def learn(self, scene, happened):
         heard = {view.party: len(view.observations) for view in happened.views if view.party in self.members}
-        return Lesson(
+        return AttackReport(
             role=self.name,
             who=f"{len(heard)} listeners",
             trust="None.",
@@ -79,7 +79,9 @@ def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:
         find_adversary("burglar")
 
 
-def test_what_somebody_else_registered_wrongly_is_no_fault_of_another_table(elsewhere: str, stage: Stage) -> None:
+def test_what_somebody_else_registered_wrongly_is_no_fault_of_another_table(
+    elsewhere: str, stage: Configuration
+) -> None:
     with pytest.raises(ConfigurationError, match=r"one that protocol 'dpwevote' has: .*eavesdropper") as caught:
         stage("dpwevote", {"role": "membership"})
     assert caught.value.value == "membership", elsewhere
@@ -141,7 +143,7 @@ def test_several_adversaries_have_a_table_each(play: Play) -> None:
     }
 
 
-def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Stage) -> None:
+def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Configuration) -> None:
     resolved = stage("dpwevote", settings=["round=3", "budget=9.0"])
     scene = resolved.scene(seed=5)
     assert (scene.round_number, scene.seed, scene.budget, scene.may_show_truth) == (3, 5, Budget(epsilon=9.0), True)

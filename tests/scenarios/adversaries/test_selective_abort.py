@@ -10,11 +10,11 @@ from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.messages import Report
 from psephos.protocol.tally import Tally
 from psephos.scenarios import read_ledger
-from psephos.scenarios.adversaries import Happened
+from psephos.scenarios.adversaries import SessionTrace
 from psephos.scenarios.running.resolution import Local
 from runs import read_json
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 
@@ -48,11 +48,11 @@ def test_without_a_quorum_the_target_alone_is_counted_and_loses_what_its_ledger_
         ([], "The session came to no end, and nothing was published."),
     ],
 )
-def test_whose_reports_are_thrown_away_is_not_told(stage: Stage, counted: list[int], told: str) -> None:
+def test_whose_reports_are_thrown_away_is_not_told(stage: Configuration, counted: list[int], told: str) -> None:
     resolved = stage("dpwevote", abort(hangs_up=False, trials=1))
     (role,) = resolved.adversaries
     tallies = [Tally(number, np.zeros(1, dtype=np.int64)) for number in counted]
-    lesson = role.learn(resolved.scene(seed=1), Happened(tallies=tallies))
+    lesson = role.learn(resolved.scene(seed=1), SessionTrace(tallies=tallies))
     assert lesson.sentences[0].endswith(told)
     (deviation,) = role.deviations(resolved.scene(seed=1)).values()
     report = Report(0, msgspec.Raw(b"\x91\x00"))
@@ -74,6 +74,6 @@ def test_a_quorum_holds_and_names_who_is_missing(play: Play) -> None:
     assert "failure" in read_json(played.folder / "run.json")
 
 
-def test_what_cannot_be_computed_is_said_before_anything_runs(stage: Stage) -> None:
+def test_what_cannot_be_computed_is_said_before_anything_runs(stage: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="of Laplace noise"):
         stage("dpwevote", abort(), settings=["variant=laplace"])

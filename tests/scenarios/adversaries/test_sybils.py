@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from psephos.protocol.messages import NOT_ADMITTED
-from psephos.scenarios.adversaries.role import Scene
+from psephos.scenarios.adversaries.role import AttackContext
 from psephos.scenarios.adversaries.sybils import rehearse
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.folder import RunFolder
@@ -19,7 +19,7 @@ def scenario_of(*tables: dict[str, Any], transport: str = "memory") -> Scenario:
     return msgspec.structs.replace(scenario, adversary=list(tables))
 
 
-def scene() -> Scene:
+def scene() -> AttackContext:
     return resolve(scenario_of()).scene(seed=1)
 
 

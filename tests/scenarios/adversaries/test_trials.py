@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from psephos.protocol import SimulatedNoise
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.scenarios.adversaries import Scene, trials
+from psephos.scenarios.adversaries import AttackContext, trials
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.attacks import Coalition, find_attack, success_bound
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 SERVER = Coalition((), has_server=True)
 WEIGHT, OPINIONS = "weight", "opinions"
 
@@ -22,7 +22,9 @@ def without_a_list(*_words: object, **_options: object) -> None:
     """Stand in for `session_channel` where reports cannot be listed."""
 
 
-def test_the_exact_success_is_that_of_ten_thousand_targets(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exact_success_is_that_of_ten_thousand_targets(
+    stage: Configuration, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Fixed seed: four standard errors, false alarm 6e-5 each."""
     scene = stage("dpwevote", transport="array").scene(seed=3)
     attack, targets = find_attack(scene.protocol), np.arange(4)
@@ -39,7 +41,7 @@ def test_the_exact_success_is_that_of_ten_thousand_targets(stage: Stage, monkeyp
         assert tried.greatest_log_odds_ratio == pytest.approx(exact.greatest_log_odds_ratio)
 
 
-def test_targets_of_unlike_public_weights_are_tried_together(stage: Stage) -> None:
+def test_targets_of_unlike_public_weights_are_tried_together(stage: Configuration) -> None:
     scene = stage("dpwevote", transport="array", settings=["public_weights=true"]).scene(seed=3)
     attack = find_attack(scene.protocol)
     assert len(np.unique(scene.inputs.public, axis=0)) > 1
@@ -49,7 +51,7 @@ def test_targets_of_unlike_public_weights_are_tried_together(stage: Stage) -> No
     assert found.success == pytest.approx(success_bound(epsilon, [0.5]))  # one opinion by randomized response
 
 
-def test_all_others_without_the_server_are_as_good_as_the_server(stage: Stage) -> None:
+def test_all_others_without_the_server_are_as_good_as_the_server(stage: Configuration) -> None:
     scene = stage("dpwevote", transport="array").scene(seed=3)
     attack, target = find_attack(scene.protocol), np.array([1])
     others = Coalition((0, 2, 3), has_server=False)
@@ -59,7 +61,7 @@ def test_all_others_without_the_server_are_as_good_as_the_server(stage: Stage) -
     assert found.success == pytest.approx(exact.success)  # of k-RR the best guess is always equally sure
 
 
-def test_tries_are_the_same_again_and_others_for_another_seed(stage: Stage) -> None:
+def test_tries_are_the_same_again_and_others_for_another_seed(stage: Configuration) -> None:
     resolved = stage("dpwevote", transport="array")
     attack, few = find_attack(resolved.protocol), Coalition((0,), has_server=False)
     first, again, other = (
@@ -74,7 +76,7 @@ def test_what_is_said_with_a_prior_is_true_of_several_targets() -> None:
     vote = DPWeVote(Parameters(candidates=("a",), weights=(1, 2), variant="two_point", epsilon=6.0))
     numbers = np.arange(9)
     names = [f"partner-{number}" for number in numbers]
-    scene = Scene(vote, names, vote.encode({"weight": 1 + numbers % 2, "a": numbers % 2}), "vote", seed=3)
+    scene = AttackContext(vote, names, vote.encode({"weight": 1 + numbers % 2, "a": numbers % 2}), "vote", seed=3)
     attack, few = find_attack(vote), Coalition((0,), has_server=False)
     prior, secret = np.array([0.02, 0.02, 0.02, 0.94]), attack.secrets[0]
     each, one = (
@@ -85,7 +87,7 @@ def test_what_is_said_with_a_prior_is_true_of_several_targets() -> None:
     assert each.success < 0.95  # where all targets are drawn from it, their votes seem to say more: 0.977
 
 
-def test_the_error_of_targets_that_share_what_is_published_is_that_of_sessions(stage: Stage) -> None:
+def test_the_error_of_targets_that_share_what_is_published_is_that_of_sessions(stage: Configuration) -> None:
     scene = stage("dpwevote", transport="array", settings=["partners.count=10"]).scene(seed=3)
     attack, few = find_attack(scene.protocol), Coalition((0,), has_server=False)
     each, one = (
@@ -97,7 +99,7 @@ def test_the_error_of_targets_that_share_what_is_published_is_that_of_sessions(s
     assert each.success_error == pytest.approx(one.success_error, rel=0.5)
 
 
-def test_over_several_votes_right_guesses_are_counted(stage: Stage) -> None:
+def test_over_several_votes_right_guesses_are_counted(stage: Configuration) -> None:
     """What a coalition says of its own chances may be false: the others' inputs are the same in all votes."""
     scene = stage("dpwevote", transport="array").scene(seed=3)
     attack, few = find_attack(scene.protocol), Coalition((0,), has_server=False)
@@ -107,13 +109,13 @@ def test_over_several_votes_right_guesses_are_counted(stage: Stage) -> None:
 
 @pytest.mark.parametrize("votes", [1, 2, 3])
 @pytest.mark.parametrize("coalition", [SERVER, Coalition((0,), has_server=False)], ids=["server", "party"])
-def test_made_up_targets_have_noise_of_their_own_in_each_session(
-    coalition: Coalition, votes: int, stage: Stage, monkeypatch: pytest.MonkeyPatch
+def test_synthetic_targets_have_noise_of_their_own_in_each_session(
+    coalition: Coalition, votes: int, stage: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not that of a session that the coalition has seen, nor that of another made-up one: they would not be apart."""
     asked: list[int] = []
 
-    class Watched(Scene):
+    class Watched(AttackContext):
         def noise(self, *, rerun: int = 0) -> SimulatedNoise:
             asked.append(rerun)
             return super().noise(rerun=rerun)

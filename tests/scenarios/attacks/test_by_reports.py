@@ -15,12 +15,12 @@ from psephos.protocol.mechanisms import RowMechanism, VectorLaplace
 from psephos.protocol.phases import Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.adversaries import AttackReport
 from psephos.scenarios.attacks import (
     NO_CANDIDATE,
     Coalition,
+    CoalitionView,
     ReportAttack,
-    Seen,
     evaluate,
     find_attack,
     seen_by_arrays,
@@ -34,9 +34,9 @@ VOTERS = [{"voter": f"v{n}", "tea": n % 2, "coffee": int(n < 2)} for n in range(
 SERVER = Coalition((), has_server=True)
 
 
-def seen_of(protocol: Any, reports: list[list[int]]) -> Seen:
+def seen_of(protocol: Any, reports: list[list[int]]) -> CoalitionView:
     """Return what a server sees to which these reports come."""
-    return Seen(
+    return CoalitionView(
         protocol=protocol,
         coalition=SERVER,
         rows=np.empty((0, len(reports[0])), dtype=np.int64),
@@ -107,7 +107,7 @@ def test_a_row_is_itself_among_candidates_that_no_phase_tells_apart() -> None:
 
 def lesson_of(
     tmp_path: Path, path: Path, transport: str, *settings: str, table: Mapping[str, Any] = COALITION
-) -> Lesson:
+) -> AttackReport:
     scenario = load_scenario(str(path), [f"transport={transport}", *settings])
     resolved = resolve(msgspec.structs.replace(scenario, adversary=[dict(table)]))
     finished = run_in_folder(resolved, RunFolder(tmp_path / f"run-{transport}"), pictures=False)
@@ -123,7 +123,7 @@ def tea(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[str, s
         f'[[voters]]\nvoter = "{own["voter"]}"\ntea = {own["tea"]}\ncoffee = {own["coffee"]}' for own in VOTERS
     )
     return write(
-        "tea.toml", f"protocol = 'approvals'\nseed = 5\nmade_up = true\n[parameters]\nepsilon = 1.0\n{lines}\n"
+        "tea.toml", f"protocol = 'approvals'\nseed = 5\nsynthetic = true\n[parameters]\nepsilon = 1.0\n{lines}\n"
     )
 
 
@@ -150,7 +150,7 @@ def test_values_between_the_candidates_are_none_of_these(tmp_path: Path, tea: Pa
     del tea
     path = tmp_path / "mean.toml"
     voters = "\n".join(f'[[voters]]\nvoter = "v{n}"\nvalue = {20 * n}' for n in range(4))
-    path.write_text(f"protocol = 'bounded-mean'\nseed = 5\nmade_up = true\n{voters}\n", encoding="utf-8")
+    path.write_text(f"protocol = 'bounded-mean'\nseed = 5\nsynthetic = true\n{voters}\n", encoding="utf-8")
     lesson = lesson_of(tmp_path, path, "array")
     assert [row["truth"] for row in lesson.rows] == ["0", "none of these", "none of these", "none of these"]
     # Laplace noise of scale 100 is beyond the middle of 0 and 100 with probability e^(-1/2)/2.

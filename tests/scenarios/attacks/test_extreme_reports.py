@@ -15,7 +15,7 @@ from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Phase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.adversaries import Happened
+from psephos.scenarios.adversaries import SessionTrace
 from psephos.scenarios.adversaries.poisoner import extreme_rows, say_extremes
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
@@ -140,7 +140,7 @@ def test_of_several_kinds_whose_reports_break_the_outcome_together_the_lesson_sa
     assert len(extreme_rows(session, places[:1])) == 1
     rows = extreme_rows(session, places)
     assert rows == []
-    (said,) = say_extremes(session, places, rows, Happened(), direction="up")
+    (said,) = say_extremes(session, places, rows, SessionTrace(), direction="up")
     assert said == "Of their reports together the protocol computes no outcome: they end the session."
 
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_pushed_is_refused() -> None:
 
 
 VOTERS = "\n".join(f"[[voters]]\nvoter = 'v{n}'\ntea = {n % 2}\ncoffee = {n % 2}" for n in range(NUMBER))
-SCENARIO = f"protocol = 'approvals'\nseed = 5\nmade_up = true\n[parameters]\nepsilon = {EPSILON!r}\n{VOTERS}\n"
+SCENARIO = f"protocol = 'approvals'\nseed = 5\nsynthetic = true\n[parameters]\nepsilon = {EPSILON!r}\n{VOTERS}\n"
 POISONER = {"role": "poisoner", "members": ["v0", "v3", "v4"], "aim": "coffee", "direction": "down"}
 
 

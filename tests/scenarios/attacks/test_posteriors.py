@@ -151,7 +151,7 @@ def test_randomized_response_is_guessed_as_often_as_it_tells_the_truth(num_choic
     assert found.success == pytest.approx(mechanism.keep_probability)
     assert found.success == pytest.approx(success_bound(epsilon, prior))
     assert found.greatest_log_odds_ratio == pytest.approx(epsilon)
-    p, q = mechanism.keep_probability, mechanism.lie_probability
+    p, q = mechanism.keep_probability, mechanism.flip_probability
     capacity = math.log2(num_choices) + p * math.log2(p) + (num_choices - 1) * q * math.log2(q)
     assert found.information == pytest.approx(capacity)
 

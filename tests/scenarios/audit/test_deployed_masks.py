@@ -14,7 +14,7 @@ import pytest
 from audits import found_by
 from psephos.agents.masking import Cryptography
 from psephos.agents.noise import SecureNoise
-from psephos.protocol.mechanisms import PolyaShare, RowMechanism
+from psephos.protocol.mechanisms import NoiseShare, RowMechanism
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.mechanisms.checking import sizes_of_shares
 from psephos.scenarios.dpwevote.audit.sessions import masked_stage
@@ -35,15 +35,15 @@ _randomize, _entropy, _expand, _encode = (
 def _shared_by_those_who_came(
     noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int], **address: Any
 ) -> list[int]:
-    if isinstance(mechanism, PolyaShare):
-        mechanism = PolyaShare(mechanism.scale, mechanism.sensitivity, mechanism.bound, _CAME)
+    if isinstance(mechanism, NoiseShare):
+        mechanism = NoiseShare(mechanism.scale, mechanism.sensitivity, mechanism.bound, _CAME)
     return _randomize(noise, mechanism, values, **address)
 
 
 def _last_with_half_the_noise(
     noise: SecureNoise, mechanism: RowMechanism, values: Sequence[int], **address: Any
 ) -> list[int]:
-    if not isinstance(mechanism, PolyaShare):
+    if not isinstance(mechanism, NoiseShare):
         return _randomize(noise, mechanism, values, **address)
     halved = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
     parts = (mechanism, values[:-1]), (halved, values[-1:])
@@ -109,7 +109,7 @@ def test_ranges_of_a_share_s_size_have_its_law(scale: float, planned: int) -> No
     ends, law = sizes_of_shares(scale, planned)
     assert len(law) == len(ends) + 1
     assert law.sum() == pytest.approx(1)
-    share = PolyaShare(scale, 1, 1, planned)
+    share = NoiseShare(scale, 1, 1, planned)
     number = 40_000
     drawn = np.abs(share.randomize(np.zeros(number, dtype=np.int64), np.random.default_rng(1).random((number, 2))))
     counts = np.bincount(np.searchsorted(ends, drawn), minlength=len(law))

@@ -22,7 +22,6 @@ from psephos.protocol.truth_discovery import Parameters as SurveyParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios.audit import machines
 from psephos.scenarios.audit.case import Source
-from psephos.scenarios.audit.exposures import exposure_of_party
 from psephos.scenarios.audit.following import departure
 from psephos.scenarios.audit.machines import (
     by_agents,
@@ -33,6 +32,7 @@ from psephos.scenarios.audit.machines import (
     roster_of,
     session_sampler,
 )
+from psephos.scenarios.audit.observables import exposure_of_party
 from psephos.scenarios.audit.whole_sessions import charge, exposure_of_two
 
 from tests.helpers import make_vote
@@ -91,7 +91,7 @@ def test_arrays_machines_and_agents_leave_the_same_numbers(
 @pytest.mark.parametrize("make", CASES)
 @pytest.mark.parametrize("hold", [by_machines, by_agents])
 def test_sessions_are_held_with_secure_noise(
-    make: Callable[[], tuple[PhasedProtocol[Any, Any], Inputs]], hold: machines.Holder
+    make: Callable[[], tuple[PhasedProtocol[Any, Any], Inputs]], hold: machines.SessionRunner
 ) -> None:
     protocol, inputs = make()
     held = hold(protocol, inputs, session="s", noise=SecureNoise())

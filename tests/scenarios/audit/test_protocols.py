@@ -18,8 +18,8 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.bounds import epsilon_bounds, exact_epsilon
 from psephos.scenarios.audit.case import NO_PLACE
-from psephos.scenarios.audit.exposures import exposure_of_party
 from psephos.scenarios.audit.following import departure
+from psephos.scenarios.audit.observables import exposure_of_party
 from psephos.scenarios.audit.running import session_cases
 from psephos.scenarios.audit.whole_sessions import charge
 from psephos.scenarios.fair_voting.audit.neighbors import RankingCounts, law_of_winner

@@ -14,9 +14,9 @@ import pytest
 from audits import case_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.audit import AuditVerdict, Case, Pair, running
-from psephos.scenarios.audit.ladder import Ladder
 from psephos.scenarios.audit.running import AuditReport, Job, audit_all, audit_cases, cases_of, sources_of
 from psephos.scenarios.audit.showing import show_report, write_report
+from psephos.scenarios.audit.size_grid import SizeGrid
 from psephos.scenarios.presentation import make_console
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.system import load_each
@@ -89,7 +89,7 @@ def test_sessions_of_no_other_protocol_are_made_for_a_name(monkeypatch: pytest.M
     names = running.group_names()
     made.clear()
     assert {case.group for case in cases_of("laplace")} == {"laplace"}
-    assert running.ladder_cases(Ladder(is_quick=True), "laplace") == made == []
+    assert running.ladder_cases(SizeGrid(is_quick=True), "laplace") == made == []
     assert {case.group for case in cases_of("truth-discovery")} == {"truth-discovery"}
     assert made == ["session_cases of truth-discovery"]
     assert [*dict.fromkeys(case.group for case in cases_of("all"))] == names

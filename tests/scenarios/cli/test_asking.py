@@ -245,8 +245,8 @@ def test_a_voter_is_asked_for_a_ranking_and_told_what_is_wrong_with_it(
 ) -> None:
     typist = Typist(monkeypatch, "north > south", "a > a > b", "b>a")
     groups = "{n={voters=1,center=['a','b'],dispersion=0.5},s={voters=1,center=['b','a'],dispersion=0.5}}"
-    made_up = (f"voters.groups={groups}", "voters.alternatives=['a','b']")
-    entries = typist.enter("two-societies", *made_up, "mechanism=local", "objective=parity", party="voter-1")
+    synthetic = (f"voters.groups={groups}", "voters.alternatives=['a','b']")
+    entries = typist.enter("two-societies", *synthetic, "mechanism=local", "objective=parity", party="voter-1")
     assert entries == {"ranking": "b>a"}
     said = capsys.readouterr().err
     assert "unknown alternative" in said

@@ -32,14 +32,14 @@ KINDS = ["vote", "crowd", "survey", "ranking"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_a_file_a_small_one_is_made_up_and_said_so(psephos: Psephos, kind: str) -> None:
+def test_without_a_file_a_small_one_is_synthetic_and_said_so(psephos: Psephos, kind: str) -> None:
     ended = psephos("new", kind, "--no-run")
     assert (ended.status, ended.err) == (0, "")
     (written,) = Path().glob("*.toml")
     assert "No file was given:" in ended.out
     assert f"Written to {written}" in ended.out
     assert written.read_text(encoding="utf-8") in ended.out
-    assert scenario(str(written))["made_up"]
+    assert scenario(str(written))["synthetic"]
     assert resolve(load_scenario(str(written))).may_show_truth
     copy = written.with_suffix(".csv")
     assert copy.read_bytes() == samples()[copy.name].read_bytes()

@@ -16,7 +16,7 @@ from psephos.agents.person_journal import PERSON, PersonJournal
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.privacy import Budget
-from psephos.protocol.records import Left
+from psephos.protocol.records import SessionEnded
 
 KILLED = """
 import os, signal, sys
@@ -231,7 +231,7 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
         for party in parties:
             own = journal.of(party)
-            own.sitting("id-heard").keep([*session_of("heard", 0.5, 0.25, num_drawn=2, party=party), Left()])
+            own.sitting("id-heard").keep([*session_of("heard", 0.5, 0.25, num_drawn=2, party=party), SessionEnded()])
             own.sitting("id-under-way").keep(session_of("under-way", 1.0, 2.0, num_drawn=1, party=party))
 
     shown = psephos("ledger", folder)

@@ -206,7 +206,7 @@ def test_the_truth_of_what_is_public_record_is_shown_in_simulations_alone(
 def test_a_file_of_values_that_are_public_record_shows_its_truth_too(write: Put) -> None:
     write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
     write("other.csv", "partner,weight,m\ncid,1,1\ndee,3,0\n")
-    text = 'protocol = "dpwevote"\nmade_up = false\npublic_record = true\npartners = "mine.csv"\n'
+    text = 'protocol = "dpwevote"\nsynthetic = false\npublic_record = true\npartners = "mine.csv"\n'
     path = write("b.toml", text)
     assert resolve(load_scenario(str(path))).may_show_truth
     assert not resolve(load_scenario(str(path), ["noise=secure"])).may_show_truth

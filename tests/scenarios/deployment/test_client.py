@@ -29,7 +29,7 @@ from psephos.protocol.errors import (
     SessionAborted,
     UnusablePluginError,
 )
-from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Charter, Message, Terms, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Message, SessionDescriptor, Terms, encode
 from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import (
@@ -113,7 +113,9 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
     ((agreement, num_paid),) = told
     assert num_paid == 0
     assert (agreement.terms.session, agreement.terms.place) == ("vote", 0)
-    assert agreement.terms.charter == Charter(make_mode("vote", seed=SEED).charter.id, session.side.roster.digest)
+    assert agreement.terms.charter == SessionDescriptor(
+        make_mode("vote", seed=SEED).charter.id, session.side.roster.digest
+    )
     assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
     assert agreement.protocol.parameters == session.side.protocol.parameters
     assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]

@@ -22,7 +22,7 @@ from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol import ConfigurationError, Scope, SessionKind, SessionResult
 from psephos.protocol.errors import JournalError
-from psephos.protocol.kept_reports import ReceivedReports, seal_of
+from psephos.protocol.memoized_reports import ReceivedReports, seal_of
 from psephos.protocol.messages import NIL, Report, Request, encode
 from psephos.protocol.privacy import (
     LedgerEntry,

@@ -28,7 +28,7 @@ from psephos.protocol import SessionKind
 from psephos.protocol.effects import Effect, Send
 from psephos.protocol.errors import ConfigurationError, JournalError, QuorumError, RemoteProtocolError
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, Welcome, decode, encode
-from psephos.protocol.records import Drawn, Left, Reserved
+from psephos.protocol.records import Drawn, Reserved, SessionEnded
 from psephos.protocol.rules import JOIN
 from psephos.protocol.server_machine import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
@@ -405,7 +405,7 @@ def test_a_host_is_told_the_price_of_its_dearest_party(tmp_path: Path, psephos: 
 
 
 def test_what_a_host_shows_is_of_a_party_that_was_not_late() -> None:
-    late, whole = Heard(outcome=Left(), late_phase="opinions"), Heard(outcome=Left(), transcript="1234")
+    late, whole = Heard(outcome=SessionEnded(), late_phase="opinions"), Heard(outcome=SessionEnded(), transcript="1234")
     assert Hosted(heard={"ann": late, "bob": whole, "cid": late}).fullest is whole
 
 

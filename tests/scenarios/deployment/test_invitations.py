@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 from psephos.protocol import ConfigurationError, Roster, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.messages import Charter
+from psephos.protocol.messages import SessionDescriptor
 from psephos.scenarios.deployment import (
     Drawn,
     Enrollment,
@@ -246,12 +246,12 @@ def test_a_server_that_would_serve_something_else_is_refused(change: dict[str, A
 
 def test_a_session_whose_time_is_over_is_refused() -> None:
     check_expiry(draw().opening.charter, field="--roster")
-    check_expiry(Charter(), field="--roster")
+    check_expiry(SessionDescriptor(), field="--roster")
     with pytest.raises(
         ConfigurationError,
         match=r"--roster must be of a session that is not over by this machine's clock, got 'expired on 20",
     ):
-        check_expiry(Charter(expires=int(time.time()) - 1), field="--roster")
+        check_expiry(SessionDescriptor(expires=int(time.time()) - 1), field="--roster")
 
 
 @pytest.fixture

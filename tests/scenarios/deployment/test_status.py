@@ -19,7 +19,7 @@ import pytest
 import trio
 from deployments import AHEAD, PATIENCE, SEED, Peer, Process, report, write_vote
 from prometheus_client.parser import text_string_to_metric_families
-from psephos.agents.standing import Connections, Standing
+from psephos.agents.session_status import Connections, SessionStatus
 from psephos.protocol.messages import Abort, Welcome
 from psephos.protocol.server_machine import Attendance
 from psephos.protocol.states import SessionState
@@ -409,7 +409,7 @@ def test_who_asks_for_no_page_waits_for_no_library_of_its(
 # In one process, with any standing
 
 
-OPEN: Final = Standing(
+OPEN: Final = SessionStatus(
     SessionState.GATHERING,
     "join",
     3,
@@ -424,7 +424,7 @@ LEFT: Final = Attendance({"join": 0}, (), (), reasons={f"p{number}": "enough" fo
 FIRST_TWELVE: Final = "".join(f"p{number} has left: enough\n" for number in range(12))
 
 
-def page_of(standing: Standing, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
+def page_of(standing: SessionStatus, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
     """Return what the page answers of a standing, at an address and by the name that a browser has for it."""
     named = f"Host: {host}\r\n" if host else ""
 

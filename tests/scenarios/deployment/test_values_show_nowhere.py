@@ -29,7 +29,7 @@ from psephos.agents.person_journal import PersonJournal, read_sessions
 from psephos.protocol import SessionKind
 from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.mechanisms import Disclosure, RowMechanism
-from psephos.protocol.messages import Charter
+from psephos.protocol.messages import SessionDescriptor
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.records import Acknowledged
 from psephos.scenarios import load_scenario, resolve_served
@@ -99,7 +99,11 @@ class Held:
         self.session_id = draw_session_id()
         mode = make_mode(self.side.scenario.name, seed=None)
         self._serving = Serving(
-            side=self.side, address="127.0.0.1:0", mode=mode, transport="tcp", charter=Charter(self.session_id)
+            side=self.side,
+            address="127.0.0.1:0",
+            mode=mode,
+            transport="tcp",
+            charter=SessionDescriptor(self.session_id),
         )
 
     def serve_drawn(self, drawn: Drawn) -> None:

@@ -16,7 +16,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
-from psephos.scenarios.attacks.seen import Coalition, Seen
+from psephos.scenarios.attacks.coalition_view import Coalition, CoalitionView
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
 from psephos.scenarios.dpwevote.attack.poisoning import PoisonedVote
 from psephos.scenarios.dpwevote.power import simulated_power
@@ -93,9 +93,9 @@ def test_power_in_the_release_is_that_of_the_exact_law() -> None:
         assert abs(found[place].value - exact) < 5 * found[place].standard_error + 1e-3
 
 
-def _seen(vote: DPWeVote, inputs: Inputs, members: tuple[int, ...]) -> Seen:
+def _seen(vote: DPWeVote, inputs: Inputs, members: tuple[int, ...]) -> CoalitionView:
     result = run_population(vote, inputs, noise=SimulatedNoise(3, session="s"))
-    return Seen(
+    return CoalitionView(
         protocol=vote,
         rows=inputs.private[list(members)],
         coalition=Coalition(members=members, has_server=False),

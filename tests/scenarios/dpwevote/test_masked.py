@@ -9,7 +9,7 @@ import trio
 from makers import as_usual, vote_of
 from psephos.agents.modes import Deployment, Simulation
 from psephos.agents.noise import SecureNoise
-from psephos.protocol import Charter, ConfigurationError, SimulatedNoise, run_population
+from psephos.protocol import ConfigurationError, SessionDescriptor, SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.masked import MaskedVariant
 from psephos.protocol.mechanisms import VectorLaplace
@@ -129,7 +129,7 @@ def test_more_than_a_thousand_on_a_circle_have_the_bits_of_arrays() -> None:
 
 def test_a_masked_vote_with_secure_noise_ends() -> None:
     vote = make_vote(epsilon=8.0)
-    mode = Deployment("s", SecureNoise(), Charter("5e" * 16))
+    mode = Deployment("s", SecureNoise(), SessionDescriptor("5e" * 16))
     session = functools.partial(
         run_agents, vote, names=list("abcde"), inputs=vote.encode(TABLE), mode=mode, transport=make_transport("memory")
     )

@@ -138,14 +138,14 @@ def test_at_a_large_epsilon_every_variant_leaves_partners_their_power(variant: A
         assert within(found, measure)
 
 
-def test_private_weights_are_told_of_made_up_partners_alone(psephos: Psephos, write: Write) -> None:
+def test_private_weights_are_told_of_synthetic_partners_alone(psephos: Psephos, write: Write) -> None:
     assert psephos("power", "consortium", "--set", "count=9", "--trials", 100).status == 0
     write("own.csv", "partner,weight,merger\nann,1,1\nbob,3,0\n")
     write("own.toml", 'protocol = "dpwevote"\npartners = "own.csv"\n')
     refusal = psephos("power", "own.toml").refusal
     assert refusal.startswith("psephos: public_weights must be true, or partners that are made up")
     assert psephos("power", "own.toml", "--set", "public_weights=true").status == 0
-    assert psephos("power", "own.toml", "--set", "made_up=true", "--trials", 100).status == 0
+    assert psephos("power", "own.toml", "--set", "synthetic=true", "--trials", 100).status == 0
 
 
 @pytest.mark.parametrize(

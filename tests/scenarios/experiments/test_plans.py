@@ -422,7 +422,7 @@ def test_the_best_that_can_be_had_is_said_with_its_price() -> None:
 def test_parties_of_a_file_are_as_many_as_they_are(psephos: Psephos) -> None:
     rows = "".join(f"q{task},w{worker},{(task + worker) % 2}\n" for task in range(4) for worker in range(3))
     Path("answers.csv").write_text("task,worker,label\n" + rows, encoding="utf-8")
-    words = ("--set", "workers.answers=answers.csv", "--set", "made_up=true", "--set", "epsilon=2")
+    words = ("--set", "workers.answers=answers.csv", "--set", "synthetic=true", "--set", "epsilon=2")
     ended = psephos("plan", "crowd", *words, "--people", "5")
     assert ended.status == 2
     assert ended.err.startswith("psephos: --people must be 3: errors are found by trials of these workers")

@@ -28,7 +28,7 @@ from psephos.scenarios.experiments.measured import Cell, MeasuredCell, Trial, Wa
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
 from psephos.scenarios.experiments.redrawing import redrawn, spread_of
 from psephos.scenarios.experiments.summaries import summary_of
-from psephos.scenarios.experiments.trials import CHECKS, made_up_like, open_journal, prepare, run_trials
+from psephos.scenarios.experiments.trials import CHECKS, open_journal, prepare, run_trials, synthetic_like
 from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
@@ -160,8 +160,8 @@ def test_parties_drawn_anew_until_a_mean_is_known_end_with_a_whole_draw() -> Non
 @pytest.mark.parametrize(
     "settings",
     [
-        ["partners=people.csv", "made_up=true", 'candidates=["joint data space"]'],
-        ["partners=[{partner='ann', weight=1, 'joint data space'=1}]", "made_up=true"],
+        ["partners=people.csv", "synthetic=true", 'candidates=["joint data space"]'],
+        ["partners=[{partner='ann', weight=1, 'joint data space'=1}]", "synthetic=true"],
     ],
 )
 def test_parties_of_a_file_are_not_drawn_anew(in_folder: Path, settings: list[str]) -> None:
@@ -180,7 +180,7 @@ def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
     """
     held = {"x": (1, 1, 0), "y": (2, 0, 1), "z": (3, 1, 0)}
     x, y, z = (f"{{partner='{name}', weight={own[0]}, a={own[1]}, b={own[2]}}}" for name, own in held.items())
-    settings = ["candidates=['a', 'b']", "made_up=true", "epsilon=30", "seed=1"]
+    settings = ["candidates=['a', 'b']", "synthetic=true", "epsilon=30", "seed=1"]
     resolved = resolve(load_scenario("consortium", [f"partners=[{x}, {y}, {z}]", *settings]))
     measures = measures_of(resolved)
     noise = SimulatedNoise(1, session="consortium")
@@ -238,7 +238,7 @@ def test_an_election_is_measured_by_its_winner_s_true_utilities() -> None:
     """
     held = {"a": "n', ranking='x>y>z", "b": "n', ranking='x>y>z", "c": "s', ranking='z>y>x", "d": "s', ranking='x>y>z"}
     voters = ", ".join(f"{{voter='{name}', group='{own}'}}" for name, own in held.items())
-    settings = [f"voters=[{voters}]", "objective=parity", "mechanism=exponential", "made_up=true", "seed=1"]
+    settings = [f"voters=[{voters}]", "objective=parity", "mechanism=exponential", "synthetic=true", "seed=1"]
     resolved = resolve(load_scenario("two-societies", settings))
     measures = measures_of(resolved)
     noise = SimulatedNoise(1, session="two-societies")
@@ -358,7 +358,7 @@ def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
         ("consortium", ["noise=secure"], "noise", "fresh simulated noise"),
         ("poisoning", [], "adversary", "--set 'adversary=\\[\\]'"),
         ("consortium", ["network.loss=0.1"], "network", "--set 'network={}'"),
-        ("consortium", ["partners=people.csv"], "made_up", r"cost each partner its ε again.*\(trials --like\)"),
+        ("consortium", ["partners=people.csv"], "synthetic", r"cost each partner its ε again.*\(trials --like\)"),
         ("moral-machine", ["voters.stream=true", "voters.voters=50"], "voters", "nothing is kept"),
         ("consortium", ["epsilon=-1"], "parameters.epsilon", "epsilon"),
     ],
@@ -373,7 +373,7 @@ def test_what_cannot_be_tried_is_refused(
 
 
 @pytest.mark.parametrize("weights", ["private", "public", "none"])
-def test_made_up_voters_are_like_those_of_a_file_whose_opinions_are_not_used(in_folder: Path, weights: str) -> None:
+def test_synthetic_voters_are_like_those_of_a_file_whose_opinions_are_not_used(in_folder: Path, weights: str) -> None:
     found: list[MeasuredCell] = []
     for opinions in ("10101", "00001"):
         held = [(name, weight, opinion) for name, weight, opinion in zip("abcde", "12311", opinions, strict=True)]
@@ -383,8 +383,8 @@ def test_made_up_voters_are_like_those_of_a_file_whose_opinions_are_not_used(in_
         public = f"[parameters]\npublic_weights = {str(weights == 'public').lower()}\n" if weights != "none" else ""
         text = f'protocol = "dpwevote"\nseed = 7\npartners = "own.csv"\n{public}'
         (in_folder / "own.toml").write_text(text, encoding="utf-8")
-        scenario, resolved = prepare(made_up_like(load_scenario("own.toml"), 0.6))
-        assert scenario.made_up
+        scenario, resolved = prepare(synthetic_like(load_scenario("own.toml"), 0.6))
+        assert scenario.synthetic
         truth = resolved.protocol.truth(resolved.inputs)
         assert truth is not None
         assert truth["total weight"] == {"private": 9, "public": 8, "none": 5}[weights]  # 1, 2, 3, 1, 2 where private
@@ -410,7 +410,7 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("approval")
 def test_a_protocol_of_somebody_is_measured_by_its_estimates() -> None:
     """Votes for one option; its error is the estimate less the true number, by hand for each trial."""
-    scenario, resolved = prepare(load_scenario("tea.toml", ["made_up=true"]))
+    scenario, resolved = prepare(load_scenario("tea.toml", ["synthetic=true"]))
     measures = measures_of(resolved)
     assert type(measures) is EstimateErrors
     (cell,) = run_trials([Cell(settings=(), scenario=scenario)], trials=3, resolved={(): resolved})
@@ -630,7 +630,7 @@ def test_trials_of_a_frame_stay_in_the_process_that_holds_it(monkeypatch: pytest
 
     monkeypatch.setattr(trials, "Processes", start)
     partners = pd.DataFrame({"partner": ["ann", "bob", "eve"], "weight": 1, "pool": [1, 0, 1]})
-    scenario, resolved = prepare(load("consortium", candidates=["pool"], made_up=True, partners=partners), seed=4)
+    scenario, resolved = prepare(load("consortium", candidates=["pool"], synthetic=True, partners=partners), seed=4)
     (measured,) = run_trials([Cell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
     assert len(measured.trials) == 2
 

@@ -177,7 +177,7 @@ def test_matrices_of_ones_own_stand_beside_the_variants_at_their_own_price(
     ballots = ", ".join(f'{{partner = "p{number}", weight = {number}, a = 1}}' for number in (1, 2, 3))
     own = "public_weights = true" if is_public else f"weight_matrix = {weight}"
     text = f"""protocol = "dpwevote"
-made_up = true
+synthetic = true
 partners = [{ballots}]
 [parameters]
 weights = [1, 2, 3]

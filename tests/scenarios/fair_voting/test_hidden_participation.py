@@ -35,7 +35,7 @@ from psephos.scenarios import Adversity, RunFolder, load_scenario, resolve, reso
 from psephos.scenarios.deployment import Invitation, Serving, find_invitation, serve, serve_in_folder
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.plugins import make_transport
-from psephos.scenarios.running.session import Told, run_agents
+from psephos.scenarios.running.session import SessionObservers, run_agents
 from runs import read_json
 
 NUM_VOTERS = 7
@@ -138,7 +138,9 @@ async def test_nobody_who_watches_a_session_is_told_how_far_it_is(
             transport=make_transport("memory"),
             adversity=Adversity(deviations={"p3": _Mute()}),
             rules=SessionRules(phases={"rankings": PhaseRules(deadline_seconds=25.0)}),
-            told=Told(on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding))),
+            observers=SessionObservers(
+                on_progress=lambda phase, received, outstanding: looked.append((phase, received, outstanding))
+            ),
         )
     assert trio.current_time() - began == pytest.approx(25.0)
     assert looked == []

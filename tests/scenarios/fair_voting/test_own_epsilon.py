@@ -99,7 +99,7 @@ def test_the_command_of_a_plan_at_another_price_asks_for_a_file_of_its_levels(ps
 def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scenario: str) -> None:
     path = Path(scenario)
     path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'collusion-sweep'\nsizes = [1]\n")
-    ended = psephos("run", scenario, "--set", "made_up=true")
+    ended = psephos("run", scenario, "--set", "synthetic=true")
     assert ended.status == 0, ended.err
     assert "fair-voting, local model, ε = 0.5: with the server" in " ".join(ended.out.split())
 
@@ -107,7 +107,7 @@ def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scena
 def test_an_asker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
     path = Path(scenario)
     path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'asker'\nmembers = ['server']\n")
-    ended = psephos("run", scenario, "--set", "made_up=true", "--set", "budget=7", "--verbose", "--out", "run")
+    ended = psephos("run", scenario, "--set", "synthetic=true", "--set", "budget=7", "--verbose", "--out", "run")
     assert "sessions on a ledger with a budget" not in Path("run/report.html").read_text(encoding="utf-8")
     assert ended.status == 0, ended.err
     said = " ".join(ended.out.split())

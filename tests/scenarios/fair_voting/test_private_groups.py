@@ -14,8 +14,8 @@ from psephos.protocol.fair_voting import FairVoting, JointRankings, Outcome
 from psephos.protocol.fair_voting.kinds import JOINT, MechanismName
 from psephos.protocol.mechanisms import JointPair
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.adversaries.role import Scene
-from psephos.scenarios.attacks import Coalition, Seen, seen_by_arrays
+from psephos.scenarios.adversaries.role import AttackContext
+from psephos.scenarios.attacks import Coalition, CoalitionView, seen_by_arrays
 from psephos.scenarios.fair_voting.attack.differencing_role import DifferencingRole
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.poisoning import PoisonedRankings
@@ -31,7 +31,7 @@ def make(mechanism: MechanismName, *sizes: int, **given: Any) -> tuple[FairVotin
     return vote, make_fair_inputs(vote, seed=3)
 
 
-def see(vote: FairVoting, inputs: Inputs, *members: int, has_server: bool = False) -> Seen:
+def see(vote: FairVoting, inputs: Inputs, *members: int, has_server: bool = False) -> CoalitionView:
     coalition = Coalition(members, has_server=has_server)
     return seen_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="s"), coalition=coalition)
 
@@ -156,7 +156,7 @@ def test_one_s_own_file_has_group_and_ranking() -> None:
 
 def test_attacks_for_public_groups_alone_refuse_private_ones() -> None:
     vote, inputs = make("joint")
-    scene = Scene(vote, [f"voter-{number}" for number in range(1, 8)], inputs, "s")
+    scene = AttackContext(vote, [f"voter-{number}" for number in range(1, 8)], inputs, "s")
     role = DifferencingRole(members=("voter-1",), target="voter-2")
     with pytest.raises(ConfigurationError, match="one in which the aggregator is trusted"):
         role.check(scene)

@@ -198,7 +198,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
 
 
 @pytest.mark.parametrize("key", ["voters", "parties"])
-def test_a_file_takes_the_place_of_the_made_up_voters(psephos: Psephos, write: Write, key: str) -> None:
+def test_a_file_takes_the_place_of_the_synthetic_voters(psephos: Psephos, write: Write, key: str) -> None:
     write("v.csv", VOTERS)
     ended = psephos("run", "two-societies", "--set", f"{key}=v.csv", "--no-pictures", "--json", "--out", "out")
     assert (ended.status, ended.err) == (0, "")
@@ -397,7 +397,7 @@ def test_the_truth_names_the_winners_of_well_known_rules(tmp_path: Path, write: 
     Borda's scores are 4, 3 and 2.
     """
     path = write("v.csv", "voter,group,ranking\nann,n,a>b>c\nbob,n,a>b>c\ncid,s,c>b>a\n")
-    _, finished = made("two-societies", tmp_path / "out", f"voters={path}", "made_up=true", "objective=parity")
+    _, finished = made("two-societies", tmp_path / "out", f"voters={path}", "synthetic=true", "objective=parity")
     truth = finished.truth
     assert isinstance(truth, dict)
     assert (truth["a (n)"], truth["b (n)"], truth["a (s)"], truth["c (s)"]) == (2, 1, 0, 2)

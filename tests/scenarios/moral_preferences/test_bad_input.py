@@ -138,7 +138,7 @@ def test_wrong_responses_get_one_sentence_and_status_2(psephos: Psephos, case: s
 
 @pytest.mark.bad_input("nothing accepted is lost")
 @pytest.mark.parametrize("stream", [False, True], ids=["at once", "streamed"])
-@pytest.mark.parametrize("settings", [(), ("made_up=true",)], ids=["real", "made up"])
+@pytest.mark.parametrize("settings", [(), ("synthetic=true",)], ids=["real", "made up"])
 def test_what_is_read_is_a_record_or_counted(psephos: Psephos, settings: tuple[str, ...], *, stream: bool) -> None:
     """Of sixteen rows one is missing: its response is dropped and counted, and the other seven are records.
 

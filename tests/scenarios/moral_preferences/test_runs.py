@@ -103,7 +103,7 @@ def test_a_file_and_a_list_are_alike_on_every_path(tmp_path: Path, write: Write,
 
 
 @pytest.mark.parametrize("key", ["voters=a.csv", "voters.choices=a.csv", "parties.choices=a.csv", "parties=a.csv"])
-def test_a_file_of_choices_takes_the_place_of_the_made_up_voters(psephos: Psephos, write: Write, key: str) -> None:
+def test_a_file_of_choices_takes_the_place_of_the_synthetic_voters(psephos: Psephos, write: Write, key: str) -> None:
     write("a.csv", CHOICES)
     words = ("--set", key, "--no-pictures", "--json", "--out", "out")
     ended = psephos("run", "moral-synthetic", *words)
@@ -112,12 +112,14 @@ def test_a_file_of_choices_takes_the_place_of_the_made_up_voters(psephos: Psepho
     assert (result["num_parties"], result["outcome"]["features"]) == (2, ["lives", "law"])
     assert "parties" not in read(Path("out/run.json"))  # how many records somebody has, no ε pays for
     assert read(Path("out/scenario.json"))["title"] == ""  # that was the made-up voters'
-    assert psephos("run", "moral-synthetic", "--set", "made_up=true", *words[:-1], "known").status == 0
+    assert psephos("run", "moral-synthetic", "--set", "synthetic=true", *words[:-1], "known").status == 0
     assert read(Path("known/run.json"))["parties"] == "3 records of 2 voters, from 6 rows"
 
 
 @pytest.mark.parametrize("key", ["voters", "voters.responses"])
-def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psephos, tmp_path: Path, key: str) -> None:
+def test_a_file_of_responses_takes_the_place_of_the_synthetic_voters(
+    psephos: Psephos, tmp_path: Path, key: str
+) -> None:
     write_moral_machine_like(tmp_path / "r.csv", voters=6, records=2)
     lines = (tmp_path / "r.csv").read_bytes().splitlines(keepends=True)
     (tmp_path / "r.csv").write_bytes(b"".join(lines[:-1]))  # one response lacks its second row
@@ -128,7 +130,7 @@ def test_a_file_of_responses_takes_the_place_of_the_made_up_voters(psephos: Psep
     assert note in " ".join(ended.out.split())
     assert "parties" not in read(Path("out/run.json"))
     assert read(Path("out/result.json"))["outcome"]["features"] == list(FEATURES)
-    assert psephos("run", "moral-machine", "--set", "made_up=true", *words[:-1], "known").status == 0
+    assert psephos("run", "moral-machine", "--set", "synthetic=true", *words[:-1], "known").status == 0
     assert read(Path("known/run.json"))["parties"] == note
 
 

@@ -4,17 +4,17 @@ import io
 import json
 import math
 
-from psephos.scenarios.adversaries import Lesson, Row
+from psephos.scenarios.adversaries import AttackReport, Row
 from psephos.scenarios.presentation import show_lesson, written_lesson
 from rich.console import Console
 
 
-def lesson(*, rows: tuple[Row, ...] = ()) -> Lesson:
+def lesson(*, rows: tuple[Row, ...] = ()) -> AttackReport:
     """Return a lesson."""
-    return Lesson(role="coalition", who="the server", trust="Nobody.", sentences=("It is so.",), rows=rows)
+    return AttackReport(role="coalition", who="the server", trust="Nobody.", sentences=("It is so.",), rows=rows)
 
 
-def shown(told: Lesson) -> str:
+def shown(told: AttackReport) -> str:
     """Return what a terminal shows."""
     output = io.StringIO()
     show_lesson(Console(file=output, width=100), told)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from psephos.scenarios.presentation.numbers import decimals_of, in_a_row, rounded, some, written
+from psephos.scenarios.presentation.numbers import decimals_of, format_number, join_words, pluralize, rounded
 
 
 @pytest.mark.parametrize(
@@ -28,16 +28,16 @@ def test_what_is_rounded_to_zero_has_no_sign() -> None:
 
 
 def test_one_is_no_plural() -> None:
-    assert [some(number, "task") for number in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]
+    assert [pluralize(number, "task") for number in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]
 
 
 def test_names_are_listed_as_people_do() -> None:
-    assert in_a_row(["one"]) == "one"
-    assert in_a_row(["one", "two", "three"]) == "one, two and three"
+    assert join_words(["one"]) == "one"
+    assert join_words(["one", "two", "three"]) == "one, two and three"
 
 
 def test_a_large_number_has_no_power_of_ten() -> None:
-    assert [written(number) for number in (0.0012345, 1.0, 9592399949.2, -0.5, 0, -1e-12, math.inf)] == [
+    assert [format_number(number) for number in (0.0012345, 1.0, 9592399949.2, -0.5, 0, -1e-12, math.inf)] == [
         "0.00123",
         "1",
         "9,592,399,949",

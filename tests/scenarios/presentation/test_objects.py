@@ -12,7 +12,7 @@ from psephos.protocol.mechanisms import DiscreteLaplace, FiniteChannel, Generali
 from psephos.protocol.privacy import Budget, Ledger, LocalRandomizer
 from psephos.protocol.shown import Shown
 from psephos.scenarios import load, run
-from psephos.scenarios.adversaries import Lesson
+from psephos.scenarios.adversaries import AttackReport
 from psephos.scenarios.presentation.objects import frame_of, html_of, table_of, text_of
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -149,7 +149,7 @@ def test_the_exact_line_of_a_channel_has_no_masses() -> None:
 
 
 def test_names_with_markup_are_text() -> None:
-    lesson = Lesson(role=HOSTILE, who=HOSTILE, trust="", sentences=(HOSTILE,), rows=({HOSTILE: HOSTILE, "n": 1},))
+    lesson = AttackReport(role=HOSTILE, who=HOSTILE, trust="", sentences=(HOSTILE,), rows=({HOSTILE: HOSTILE, "n": 1},))
     for shown in (Answer(HOSTILE, Estimate(0.5, 0.1), (HOSTILE,)), ledger_of(HOSTILE), lesson):
         written = html_of(shown)
         assert "<img" not in written

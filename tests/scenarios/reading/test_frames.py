@@ -169,13 +169,13 @@ def test_a_frame_alone_is_run_as_what_its_columns_tell(
     table: Table, protocol: str, epsilon: float, library: str
 ) -> None:
     made = frame_by(library, table)
-    left = psephos.run(made, made_up=True, seed=7)
+    left = psephos.run(made, synthetic=True, seed=7)
     assert (left.scenario.protocol, left.scenario.parameters["epsilon"]) == (protocol, epsilon)
     assert left.scenario.trust == "local"
     assert f"epsilon = {epsilon}  # the price of" in str(left)
     assert 'trust = "local"  # nobody is trusted' in str(left)
     assert left.said[0] in html_of(left)
-    assert left.outcome == psephos.run(pd.DataFrame(dict(table)), made_up=True, seed=7).outcome
+    assert left.outcome == psephos.run(pd.DataFrame(dict(table)), synthetic=True, seed=7).outcome
 
 
 def html_of(shown: Any) -> str:
@@ -188,15 +188,15 @@ def test_a_frame_alone_is_what_new_makes_of_the_file_with_the_same_rows(tmp_path
         sample = samples()[f"{file}.csv"]
         made = CliRunner().invoke(cli, ["new", word, str(sample), "--no-run", "--to", str(tmp_path / f"{file}.toml")])
         assert made.exit_code == 0, made.output
-        of_file = load(tmp_path / f"{file}.toml", made_up=True)
-        left = psephos.run(pd.read_csv(sample), made_up=True, seed=3)
+        of_file = load(tmp_path / f"{file}.toml", synthetic=True)
+        left = psephos.run(pd.read_csv(sample), synthetic=True, seed=3)
         own = msgspec.structs.replace(of_file, name=left.scenario.name)  # which names the session, and so its noise
         of_own = run(own, seed=3)
         assert (left.outcome, left.scenario.parameters) == (of_own.outcome, of_own.scenario.parameters)
 
 
 def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
-    left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", made_up=True, seed=7)
+    left = psephos.run(pd.DataFrame(dict(VOTES)), epsilon=0.5, trust="central", synthetic=True, seed=7)
     assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
     assert {entry.model.value for entry in left.ledger} == {"central"}
     refused: list[tuple[dict[str, Any], str]] = [
@@ -211,8 +211,8 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
         psephos.run("consortium", epsilon=1.0)
     with pytest.raises(ConfigurationError, match=r"trust must be left out but of a frame: `load` sets it"):
         psephos.run("consortium", trust="central")
-    with pytest.raises(ConfigurationError, match=r"made_up must be left out but of a frame: `load` sets it"):
-        psephos.run("consortium", made_up=True)
+    with pytest.raises(ConfigurationError, match=r"synthetic must be left out but of a frame: `load` sets it"):
+        psephos.run("consortium", synthetic=True)
 
 
 @pytest.mark.parametrize(
@@ -254,24 +254,24 @@ def test_columns_of_any_type_of_polars_are_those_of_pandas() -> None:
     polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
     texts, numbers = polars.DataFrame(dict(ANSWERS)), polars.DataFrame({**VOTES, "pool": [True, False, True]})
     of_texts, of_numbers = (
-        psephos.run(pd.DataFrame(dict(own)), made_up=True, seed=7).outcome for own in (ANSWERS, VOTES)
+        psephos.run(pd.DataFrame(dict(own)), synthetic=True, seed=7).outcome for own in (ANSWERS, VOTES)
     )
     for cast in (polars.Categorical, polars.Enum(["ann", "bob", "no", "q1", "q2", "yes"]), polars.String):
-        assert psephos.run(texts.with_columns(polars.all().cast(cast)), made_up=True, seed=7).outcome == of_texts
+        assert psephos.run(texts.with_columns(polars.all().cast(cast)), synthetic=True, seed=7).outcome == of_texts
     for cast in (polars.Decimal(10, 2), polars.UInt8, polars.Float32):
         assert (
-            psephos.run(numbers.with_columns(polars.col("weight").cast(cast)), made_up=True, seed=7).outcome
+            psephos.run(numbers.with_columns(polars.col("weight").cast(cast)), synthetic=True, seed=7).outcome
             == of_numbers
         )
     beside = [polars.lit(None).alias("note"), polars.lit(dt.date(2026, 1, 5)).alias("day")]
-    assert psephos.run(texts.with_columns(beside), made_up=True, seed=7).outcome == of_texts
+    assert psephos.run(texts.with_columns(beside), synthetic=True, seed=7).outcome == of_texts
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_what_a_run_left_is_a_frame_of_other_libraries(library: str) -> None:
     module: Any = pytest.importorskip(library, reason=f"{library} is not installed; `make exchange` does")
     pytest.importorskip("pyarrow", reason="pandas hands columns over by pyarrow; `make exchange` has it")
-    left = psephos.run(pd.DataFrame(dict(MANY_ANSWERS)), made_up=True, seed=7)
+    left = psephos.run(pd.DataFrame(dict(MANY_ANSWERS)), synthetic=True, seed=7)
     take = module.from_dataframe if library == "polars" else module.table
     for own in (left, left.ledger):
         expected = own.to_frame()
@@ -383,7 +383,7 @@ def test_a_word_that_is_a_scenarios_own_key_stays_that_unless_it_names_a_file() 
 
 def test_truths_stand_beside_what_is_found() -> None:
     truth = pd.DataFrame({"task": ["q1", "q2"], "truth": ["yes", "no"]})
-    left: Any = run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth, made_up=True), seed=7)
+    left: Any = run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth, synthetic=True), seed=7)
     assert left.to_frame()["gold"].tolist() == ["yes", "no"]
     assert {"task", "truth", "confidence", "least_confidence", "most_confidence"} <= {*left.outcome.to_frame()}
     assert "<th>Gold</th>" in left._repr_html_()
@@ -419,15 +419,15 @@ def test_a_crowds_labels_that_nobody_chose_stay() -> None:
 def test_any_file_of_parties_may_be_a_frame() -> None:
     votes = pd.DataFrame({"name": ["ann", "bob"], "pool": ["oui", "non"]})
     words = {"partners.file": votes, "partners.yes": ["oui"], "partners.no": ["non"]}
-    expected = run(load("consortium", votes=votes.assign(pool=[1, 0]), made_up=True), seed=1).outcome
-    assert run(load("consortium", words, made_up=True), seed=1).outcome == expected
+    expected = run(load("consortium", votes=votes.assign(pool=[1, 0]), synthetic=True), seed=1).outcome
+    assert run(load("consortium", words, synthetic=True), seed=1).outcome == expected
     whole = {"file": votes, "yes": ["oui"], "no": ["non"]}
-    assert run(load("consortium", partners=whole, made_up=True), seed=1).outcome == expected
+    assert run(load("consortium", partners=whole, synthetic=True), seed=1).outcome == expected
     with pytest.raises(ConfigurationError, match=r"pool \(row 0 of frame partners.file, ann\)"):
         run(load("consortium", {"partners.file": votes}))
     epsilons = pd.DataFrame({"voter": ["ann", "bob"], "epsilon": [0.5, 1]})
     own = {"voters.choices": pd.DataFrame(RECORDS), "voters.epsilons": epsilons}
-    assert run(load("own-epsilon", own, **{"parameters.epsilons": [0.5, 1]}, made_up=True), seed=1).ledger
+    assert run(load("own-epsilon", own, **{"parameters.epsilons": [0.5, 1]}, synthetic=True), seed=1).ledger
 
 
 def test_partners_may_have_a_column_of_names(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def resolved(protocol: str = "truth-discovery", **more: Any) -> Local:
     content: dict[str, Any] = {"protocol": protocol, "name": "s", "seed": 3, "transport": "array"}
     content |= {"parameters": parameters, role: {key: "parts", "manifest": "m.json", **more}}
     Path("s.json").write_text(json.dumps(content))
-    return resolve(load_scenario("s.json", ["made_up=true"]))
+    return resolve(load_scenario("s.json", ["synthetic=true"]))
 
 
 def refusal(**more: Any) -> str:

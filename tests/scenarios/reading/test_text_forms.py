@@ -105,7 +105,7 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
     for encoded in (content.encode("cp1252"), content.replace(";", ",").encode()):
         write("mine.csv", encoded)
         scenario = write("b.toml", f'protocol = "{protocol}"\n{word} = "mine.csv"\n')
-        resolved = resolve(load_scenario(str(scenario), ["made_up=true"]))
+        resolved = resolve(load_scenario(str(scenario), ["synthetic=true"]))
         found.append((list(resolved.names), resolved.inputs.public.tolist()))
         notes = "mine.csv is read as Windows-1252, since it is not UTF-8, with semicolons between entries."
         assert (notes in resolved.note) == (b";" in encoded)

@@ -340,7 +340,7 @@ def test_nothing_of_the_private_folder_is_in_a_page(psephos: Psephos) -> None:
 def test_a_page_has_no_report_of_anybody_and_no_name_of_a_party(psephos: Psephos, write: Write) -> None:
     rows = "".join(f"Zebra{number},1,{number % 2}\n" for number in range(12))
     path = write("mine.csv", f"partner,weight,merger\n{rows}")
-    words = ("--set", f"partners={path}", "--set", "noise=secure", "--set", "made_up=false")
+    words = ("--set", f"partners={path}", "--set", "noise=secure", "--set", "synthetic=false")
     ended = psephos("run", "consortium", *words, "--out", "out")
     assert (ended.status, ended.err) == (0, "")
     run, events = Path("out/run.json"), Path("out/events.jsonl")

@@ -196,7 +196,7 @@ def test_a_worker_in_another_folder_finds_the_parties_file(
     monkeypatch.chdir(tmp_path)
     Path("own.csv").write_text("partner,weight,roof\na,1,yes\nb,2,no\nc,3,yes\n")
     Path("own.toml").write_text('protocol = "dpwevote"\npartners = "own.csv"\n')
-    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml", ["made_up=true"]), seed=2)[0])]
+    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml", ["synthetic=true"]), seed=2)[0])]
     (alone,) = run_trials(cells, trials=20, workers=1)
     (shared,) = run_trials(cells, trials=20, pool=two)
     assert shared.trials == alone.trials

@@ -74,7 +74,7 @@ SCENARIO_KEYS: dict[str, tuple[str, object]] = {
     "seed": ("17", 17),
     "round": ("2", 2),
     "data": ("'/sets'", "/sets"),
-    "made_up": ("true", True),
+    "synthetic": ("true", True),
     "public_record": ("true", True),
     "budget": ("4.5", 4.5),
     "deadline_seconds": ("7", 7.0),

@@ -23,7 +23,7 @@ from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.population import run_batches
 from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import Adversity, SessionRecord, run_agents, run_arrays
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 from psephos.transports import MemoryTransport
 
 NAMES = ("ann", "bob", "cid", "dan", "eve", "fay")
@@ -58,13 +58,15 @@ class Vote:
 
 
 def by_arrays(vote: Vote, kept: KeptReports) -> SessionRecord:
-    return run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, names=vote.names, told=Told(kept=kept))
+    return run_arrays(
+        vote.protocol, inputs=vote.inputs, noise=vote.noise, names=vote.names, observers=SessionObservers(kept=kept)
+    )
 
 
 def by_agents(
     vote: Vote, kept: KeptReports, *, entries: list[LedgerEntry] | None = None, **given: Any
 ) -> SessionRecord:
-    told = Told(kept=kept, entries=[] if entries is None else entries)
+    observers = SessionObservers(kept=kept, entries=[] if entries is None else entries)
 
     async def hold() -> SessionRecord:
         return await run_agents(
@@ -73,7 +75,7 @@ def by_agents(
             inputs=vote.inputs,
             mode=Simulation(SESSION, vote.noise),
             transport=MemoryTransport(),
-            told=told,
+            observers=observers,
             **given,
         )
 
@@ -206,7 +208,7 @@ def test_server_blames_who_told_another_weight_in_the_games_first_vote() -> None
 def test_parties_without_names_and_batches_keep_nothing() -> None:
     vote = Vote(0)
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
-        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, told=Told(kept={}))
+        run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, observers=SessionObservers(kept={}))
     assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise).kept == {}
     with pytest.raises(ConfigurationError, match="phase must be one that keeps no reports"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)

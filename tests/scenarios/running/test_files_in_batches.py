@@ -15,7 +15,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import alike
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import batches, grouping
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -410,7 +410,7 @@ def progress() -> list[tuple[int, float]]:
     def tell(_: str, received: int, outstanding: float) -> None:
         told.append((received, outstanding))
 
-    run_session(resolved("parts", PARAMETERS["joint"]), seed=3, told=Told(on_progress=tell))
+    run_session(resolved("parts", PARAMETERS["joint"]), seed=3, observers=SessionObservers(on_progress=tell))
     return told
 
 

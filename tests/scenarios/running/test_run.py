@@ -10,7 +10,7 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.protocol.effects import Closed, Effect
 from psephos.scenarios import RunFolder, load_scenario, read_ledger, resolve, run_in_folder, run_session
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 from runs import read_json, read_lines, result_bytes
 
 PATHS = ("memory", "tcp", "array")
@@ -69,7 +69,7 @@ def test_without_a_seed_every_run_draws_another(tmp_path: Path, write: Callable[
     assert first != second
 
 
-def test_the_truth_of_made_up_parties_is_shown(tmp_path: Path) -> None:
+def test_the_truth_of_synthetic_parties_is_shown(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "out")
     resolved = resolve(load_scenario("consortium", ["count=30"]))
     finished = run_in_folder(resolved, folder, pictures=False)
@@ -83,7 +83,7 @@ def test_the_truth_of_made_up_parties_is_shown(tmp_path: Path) -> None:
     "settings",
     [
         ["noise=secure"],  # as in a deployment, which shows nothing of anybody
-        ["made_up=false", "noise=simulated"],
+        ["synthetic=false", "noise=simulated"],
         ["partners=[{partner = 'ann', weight = 3, m = 1}]", "quota=2"],  # other people than the scenario speaks of
     ],
 )
@@ -178,7 +178,7 @@ def test_an_interrupted_run_leaves_what_was_paid(tmp_path: Path) -> None:
         folder = RunFolder(tmp_path / path)
         resolved = resolve(load_scenario("consortium", ["count=3", f"transport={path}"]))
         with pytest.raises(BaseException) as caught:  # noqa: PT011  a group over agents
-            run_in_folder(resolved, folder, told=Told(listener=interrupt))
+            run_in_folder(resolved, folder, observers=SessionObservers(listener=interrupt))
         assert isinstance(caught.value, (KeyboardInterrupt, BaseExceptionGroup))
         assert len(read_ledger(folder.path)) == num_paid
         assert read_json(folder.path / "run.json")["failure"]["error"] == "KeyboardInterrupt"

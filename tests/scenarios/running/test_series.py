@@ -82,8 +82,8 @@ def test_a_csv_may_have_all_of_the_parties(load: Load, write: Write) -> None:
 
 def test_a_file_of_parties_is_changed_as_a_list_is(load: Load, write: Write) -> None:
     path = write("p.csv", "partner,weight\nann,1\nbob,2\neve,3\n")
-    said = f'made_up = "{digest_of([path])}"'
-    head = "\n".join(said if line.startswith("made_up") else line for line in HEAD.splitlines())
+    said = f'synthetic = "{digest_of([path])}"'
+    head = "\n".join(said if line.startswith("synthetic") else line for line in HEAD.splitlines())
     head = "\n".join('partners = "p.csv"' if line.startswith("partners") else line for line in head.splitlines())
     assert [each.names for each in load(head + PLAN)[1]] == [each.names for each in load(HEAD + PLAN)[1]]
 
@@ -102,7 +102,7 @@ def test_a_setting_holds_for_all_votes(load: Load) -> None:
     assert series.allowance.budget is not None
 
 
-def test_made_up_parties_are_shown_as_such_until_others_join(load: Load) -> None:
+def test_synthetic_parties_are_shown_as_such_until_others_join(load: Load) -> None:
     text = 'protocol = "dpwevote"\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 9\n[[votes]]\n[[votes]]\n'
     _, resolved = load(text + 'join = [{partner = "zoe", weight = 1, m = 1}]\n')
     assert [each.may_show_truth for each in resolved] == [True, False]
@@ -231,7 +231,7 @@ def test_a_csv_that_has_all_of_the_parties_has_all_of_their_entries(psephos: Pse
 
 def test_streamed_parties_are_in_no_series(write: Write, psephos: Psephos, tmp_path: Path) -> None:
     del tmp_path
-    text = 'protocol = "moral-preferences"\ntransport = "array"\n[voters]\nmade_up = 5\n[[votes]]\n'
+    text = 'protocol = "moral-preferences"\ntransport = "array"\n[voters]\nsynthetic = 5\n[[votes]]\n'
     ended: Any = psephos("run", write("plan.toml", text), "--out", "out")
     assert ended.status == 2
 

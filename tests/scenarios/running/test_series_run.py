@@ -372,7 +372,7 @@ def test_runs_whose_losses_cannot_be_added_are_refused(tmp_path: Path, psephos: 
 
 GAME = """
 protocol = "dpwevote"
-made_up = true
+synthetic = true
 seed = 5
 noise = "simulated"
 partners = [{partner = "ann", weight = 1}, {partner = "bob", weight = 2}, {partner = "eve", weight = 3}]
@@ -456,8 +456,7 @@ def test_a_series_counts_nobody_where_any_of_its_votes_hides_who_takes_part(
 ) -> None:
     votes = ("replace-one", "add-remove-one")
     lines = "".join(f'[[votes]]\nparameters.relation = "{votes[vote in hidden]}"\n' for vote in (1, 2, 3))
-    text = (
-        f'protocol = "fair-voting"\nmade_up = true\n[parameters]\nepsilon = 1.0\nmechanism = "laplace"\n{lines}{GROUPS}'
-    )
+    text = 'protocol = "fair-voting"\nsynthetic = true\n'
+    text += f'[parameters]\nepsilon = 1.0\nmechanism = "laplace"\n{lines}{GROUPS}'
     (header, *_) = (left_by(write("votes.toml", text), tmp_path / "run") / "votes.csv").read_text().splitlines()
     assert ("parties" in header.split(","), "refused_no_budget" in header.split(",")) == (not hidden,) * 2

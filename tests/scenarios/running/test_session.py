@@ -40,7 +40,7 @@ from psephos.scenarios import (
 )
 from psephos.scenarios.plugins import make_transport
 from psephos.scenarios.running import limits
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 from psephos.transports import Channel, MemoryTransport, TCPTransport
 from quiz import Parameters as QuizParameters
 from quiz import Quiz, make_quiz_inputs
@@ -320,7 +320,7 @@ async def test_a_budget_below_the_session_stops_it_before_anything_is_paid(
 ) -> None:
     notes = Notes()
     with pytest.raises(QuorumError) as caught:
-        await run_with(ledgers=with_budget(0.9), told=Told(log=notes))
+        await run_with(ledgers=with_budget(0.9), observers=SessionObservers(log=notes))
     assert caught.value.phase == "join"
     assert "privacy_loss" not in notes.events
     assert "session_failed" in notes.events
@@ -342,12 +342,12 @@ async def test_views_are_kept_only_where_asked_for() -> None:
 
 async def test_a_listener_hears_every_phase_open_and_close() -> None:
     heard: list[Effect] = []
-    await run_with(told=Told(listener=heard.append))
+    await run_with(observers=SessionObservers(listener=heard.append))
     phases = [effect.phase for effect in heard if isinstance(effect, Closed)]
     assert phases == ["join", "weights", "opinions"]
     by_arrays: list[Effect] = []
     noise = SimulatedNoise(5, session="s")
-    run_arrays(BALLOT, inputs=INPUTS, noise=noise, told=Told(listener=by_arrays.append))
+    run_arrays(BALLOT, inputs=INPUTS, noise=noise, observers=SessionObservers(listener=by_arrays.append))
     kinds = (Opened, Closed)
     same = [effect for effect in heard if isinstance(effect, kinds) and effect.phase != "join"]
     assert by_arrays == same
@@ -368,7 +368,9 @@ async def test_what_a_party_does_otherwise_is_done_over_any_transport(
 async def test_a_server_that_deviates_is_refused_by_clients_that_do_not() -> None:
     entries: list[LedgerEntry] = []
     with pytest.raises(QuorumError):
-        await run_with(told=Told(entries=entries), adversity=Adversity(deviations={SERVER: Liar(b"\x80")}))
+        await run_with(
+            observers=SessionObservers(entries=entries), adversity=Adversity(deviations={SERVER: Liar(b"\x80")})
+        )
     assert entries == []
 
 
@@ -379,7 +381,9 @@ async def test_progress_is_reported_while_a_phase_is_open(autojump_clock: trio.t
         reported.append((phase, received, outstanding))
 
     rules = SessionRules(deadline_seconds=2.0, quorum=3)
-    await run_with("ann", "away-1", "cid", "dee", classes=AWAY, rules=rules, told=Told(on_progress=take_note))
+    await run_with(
+        "ann", "away-1", "cid", "dee", classes=AWAY, rules=rules, observers=SessionObservers(on_progress=take_note)
+    )
     assert ("join", 3, 1) in reported
     assert autojump_clock.current_time() >= 2
 

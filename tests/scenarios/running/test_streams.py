@@ -23,7 +23,7 @@ from psephos.scenarios import (
 )
 from psephos.scenarios.moral_preferences.data import streams
 from psephos.scenarios.reading.sources import Batch
-from psephos.scenarios.running.record import Told
+from psephos.scenarios.running.record import SessionObservers
 from psephos.scenarios.running.streams import stream_of
 from psephos.scenarios.system import find_protocol
 from runs import read_json, read_lines
@@ -179,7 +179,7 @@ def test_progress_is_told_batch_by_batch(tmp_path: Path) -> None:
     def tell(phase: str, received: int, outstanding: float) -> None:
         told.append((phase, received, outstanding))
 
-    finished = streamed(tmp_path / "out", *SMALL, told=Told(on_progress=tell))
+    finished = streamed(tmp_path / "out", *SMALL, observers=SessionObservers(on_progress=tell))
     assert told == [("preferences", number, 23 - number) for number in (7, 14, 21, 23)]
     assert (finished.num_parties, finished.note) == (23, "92 records of 23 voters, from 184 rows")
 
@@ -188,7 +188,7 @@ def test_a_session_alone_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     session = resolve(load_scenario("moral-synthetic", [*SMALL, *STREAMED]))
     folder = RunFolder(tmp_path / "out")
     entries: list[LedgerEntry] = []
-    result = run_session(session, seed=2019, told=Told(entries=entries))
+    result = run_session(session, seed=2019, observers=SessionObservers(entries=entries))
     assert result.tallies[0].num_reports == 23
     assert [entry.num_persons for entry in entries] == [23]
     assert not list(folder.path.iterdir())
@@ -444,6 +444,8 @@ def test_temporary_files_go_where_whoever_takes_batches_fails(tmp_path: Path, mo
         raise RuntimeError(count)
 
     with pytest.raises(RuntimeError) as caught:
-        run_in_folder(session, RunFolder(tmp_path / "out"), pictures=False, told=Told(on_progress=fail))
+        run_in_folder(
+            session, RunFolder(tmp_path / "out"), pictures=False, observers=SessionObservers(on_progress=fail)
+        )
     assert caught.value.args == (7,)
     assert not (tmp_path / "out" / "temporary").exists()  # although somebody still holds the error

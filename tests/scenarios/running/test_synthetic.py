@@ -32,58 +32,58 @@ def _refusal(source: str, settings: Sequence[str] = ()) -> ConfigurationError:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_made_up_file_that_is_replaced_is_made_up_no_more(psephos: Psephos, kind: str) -> None:
+def test_a_synthetic_file_that_is_replaced_is_synthetic_no_more(psephos: Psephos, kind: str) -> None:
     assert psephos("new", kind, "--no-run").status == 0
     (scenario,) = Path().glob("*.toml")
     (table,) = Path().glob("*.csv")
     assert resolve(load_scenario(scenario.name)).may_show_truth
-    assert tomllib.loads(scenario.read_text(encoding="utf-8"))["made_up"] == digest_of([table])
+    assert tomllib.loads(scenario.read_text(encoding="utf-8"))["synthetic"] == digest_of([table])
     table.write_bytes(table.read_bytes() + b"\n")  # real ones, which may look alike
     error = _refusal(scenario.name)
-    assert error.field == "made_up"
+    assert error.field == "synthetic"
     assert table.name in error.allowed
     assert digest_of([table]) in error.allowed
     # Who deletes both, as it is said, has neither a known seed nor a truth that is shown.
     lines = scenario.read_text(encoding="utf-8").splitlines(keepends=True)
-    scenario.write_text("".join(line for line in lines if not line.startswith("made_up")), encoding="utf-8")
+    scenario.write_text("".join(line for line in lines if not line.startswith("synthetic")), encoding="utf-8")
     assert _refusal(scenario.name).field == "seed"
-    scenario.write_text("".join(line for line in lines if not line.startswith(("made_up", "seed"))), encoding="utf-8")
+    scenario.write_text("".join(line for line in lines if not line.startswith(("synthetic", "seed"))), encoding="utf-8")
     local = resolve(load_scenario(scenario.name))
     assert (local.scenario.noise, local.may_show_truth, local.scenario.seed) == ("secure", False, None)
 
 
-def test_a_scenario_cannot_say_of_any_file_that_it_is_made_up(write: Write) -> None:
+def test_a_scenario_cannot_say_of_any_file_that_it_is_synthetic(write: Write) -> None:
     path = write("votes.csv", VOTES)
-    write("vote.toml", "made_up = true\nseed = 1\n" + CENTRAL)
+    write("vote.toml", "synthetic = true\nseed = 1\n" + CENTRAL)
     assert digest_of([path]) in _refusal("vote.toml").allowed
-    write("vote.toml", f'made_up = "{digest_of([path])}"\nseed = 1\n{CENTRAL}')
+    write("vote.toml", f'synthetic = "{digest_of([path])}"\nseed = 1\n{CENTRAL}')
     assert resolve(load_scenario("vote.toml")).may_show_truth
     write("votes.csv", VOTES.replace("p1,1,0", "p1,1,1"))
-    assert _refusal("vote.toml").field == "made_up"
+    assert _refusal("vote.toml").field == "synthetic"
 
 
 @pytest.mark.parametrize("said", ['"sha256:859ed9bd73439af54de9e72652cb0b45"', "true"])
 @pytest.mark.parametrize("named", ["parts", "parts/*.csv"])
-def test_a_folder_has_no_digest_so_who_runs_it_says_that_it_is_made_up(
+def test_a_folder_has_no_digest_so_who_runs_it_says_that_it_is_synthetic(
     psephos: Psephos, write: Write, said: str, named: str
 ) -> None:
     Path("parts").mkdir()
     write("parts/one.csv", "task,worker,label\nq1,ann,no\nq1,bob,yes\n")
-    write("crowd.toml", f'protocol = "truth-discovery"\nmade_up = {said}\nworkers = "{named}"\n')
+    write("crowd.toml", f'protocol = "truth-discovery"\nsynthetic = {said}\nworkers = "{named}"\n')
     error = _refusal("crowd.toml")
-    assert (error.field, "--set made_up=true" in error.allowed) == ("made_up", True)
-    assert resolve(load_scenario("crowd.toml", ["made_up=true"])).scenario.made_up is True
-    again = ("run", "crowd.toml", "--set", "made_up=true", "--no-pictures")
+    assert (error.field, "--set synthetic=true" in error.allowed) == ("synthetic", True)
+    assert resolve(load_scenario("crowd.toml", ["synthetic=true"])).scenario.synthetic is True
+    again = ("run", "crowd.toml", "--set", "synthetic=true", "--no-pictures")
     assert [psephos(*again).status for _ in range(2)] == [0, 0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_made_up_file_that_is_gone_is_named_by_who_would_read_it(psephos: Psephos, kind: str) -> None:
+def test_a_synthetic_file_that_is_gone_is_named_by_who_would_read_it(psephos: Psephos, kind: str) -> None:
     assert psephos("new", kind, "--no-run").status == 0
     (scenario,), (table,) = Path().glob("*.toml"), Path().glob("*.csv")
     table.unlink()
     error = _refusal(scenario.name)
-    assert error.field != "made_up"
+    assert error.field != "synthetic"
     assert (table.name in str(error.value), "No such file" in error.allowed) == (True, True)
 
 
@@ -92,9 +92,9 @@ def test_who_says_it_as_it_is_run_says_it_of_the_file_as_it_is_and_a_rerun_holds
 ) -> None:
     path = write("votes.csv", VOTES)
     write("vote.toml", CENTRAL)
-    words = ("--set", "made_up=true", "--seed", 5, "--no-pictures")
+    words = ("--set", "synthetic=true", "--seed", 5, "--no-pictures")
     assert psephos("run", "vote.toml", *words, "--out", "first").status == 0
-    assert read_json("first/scenario.json")["made_up"] == digest_of([path])
+    assert read_json("first/scenario.json")["synthetic"] == digest_of([path])
     again = psephos("run", "first/scenario.json", "--seed", 5, "--no-pictures", "--out", "again")
     assert (again.status, again.err) == (0, "")
     assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
@@ -132,7 +132,7 @@ def test_real_votes_that_who_counts_sees_get_noise_of_the_operating_system(
         (("trust=local", "transport=array"), "simulated"),  # in which parties would draw
         (("network.loss=0.1",), "simulated"),
         (("noise=simulated", "seed=4"), "simulated"),  # which somebody asked for
-        (("made_up=true", "seed=4"), "simulated"),
+        (("synthetic=true", "seed=4"), "simulated"),
         (("public_record=true", "seed=4"), "simulated"),
         (("partners={count=9}", "candidates=['a']"), "simulated"),
     ],
@@ -167,10 +167,10 @@ def test_from_python_it_is_the_same() -> None:
     with pytest.raises(ConfigurationError, match=r"^seed must be left out"):
         run(frame, seed=1)
     assert run(frame).scenario.noise == "secure"
-    assert run(load("consortium", votes=frame, made_up=True), seed=1).truth is not None
-    assert run(frame, made_up=True, seed=1).truth is not None
-    with pytest.raises(ConfigurationError, match="made_up must be True or False"):
-        run(frame, made_up="yes")  # pyright: ignore[reportArgumentType]  as who has no checker
+    assert run(load("consortium", votes=frame, synthetic=True), seed=1).truth is not None
+    assert run(frame, synthetic=True, seed=1).truth is not None
+    with pytest.raises(ConfigurationError, match="synthetic must be True or False"):
+        run(frame, synthetic="yes")  # pyright: ignore[reportArgumentType]  as who has no checker
 
 
 def test_a_folder_does_not_say_how_many_ballots_of_real_voters_have_a_property(psephos: Psephos, write: Write) -> None:

@@ -11,7 +11,7 @@ from polls import VOTERS, Poll, Settings
 from psephos.agents.adversaries import SERVER, Asker, Deviation, Passage
 from psephos.protocol.messages import Message, Report
 from psephos.protocol.roles import Side
-from psephos.scenarios.adversaries.role import Happened, Lesson, Role, Scene
+from psephos.scenarios.adversaries.role import AttackContext, AttackReport, Role, SessionTrace
 from psephos.scenarios.testing import ROLE_PROMISES, check_role
 
 FAULTS: dict[str, list[type[Role]]] = {}
@@ -42,7 +42,7 @@ class Forge(Deviation):
         return Passage(outward=(Report(message.step, self._payload) if isinstance(message, Report) else message,))
 
 
-def forging(scene: Scene, drink: int) -> Deviation:
+def forging(scene: AttackContext, drink: int) -> Deviation:
     return Forge(scene.protocol.phases[0].codec.encode([drink]))
 
 
@@ -54,11 +54,13 @@ class Forger(Role, frozen=True, kw_only=True):
 
     drink: int = 2
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {name: forging(scene, self.drink) for name in self.members}
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        return Lesson(role=self.name, who="a forger", trust="Members lie.", sentences=("It lied.",), rows=self.rows())
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+        return AttackReport(
+            role=self.name, who="a forger", trust="Members lie.", sentences=("It lied.",), rows=self.rows()
+        )
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         return ({"reports": 1}, {"reports": 2})
@@ -69,11 +71,11 @@ class Onlooker(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "onlooker"
 
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         told = (f"They saw {len(self.seen(happened))} messages.",)
-        return Lesson(role=self.name, who="onlookers", trust="They follow the protocol.", sentences=told)
+        return AttackReport(role=self.name, who="onlookers", trust="They follow the protocol.", sentences=told)
 
-    def seen(self, happened: Happened) -> Sequence[object]:
+    def seen(self, happened: SessionTrace) -> Sequence[object]:
         return [each for view in happened.views if view.party in self.members for each in view.observations]
 
 
@@ -89,19 +91,19 @@ class ForAnother(Forger, frozen=True, kw_only=True):
 
 @breaks("The role's own check takes")
 class Refuses(Forger, frozen=True, kw_only=True):
-    def check(self, scene: Scene) -> None:
+    def check(self, scene: AttackContext) -> None:
         scene.place_of("nobody", field="target")
 
 
 @breaks("Who deviates is a member")
 class LetsAnotherDeviate(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {scene.names[-1]: forging(scene, self.drink)}
 
 
 @breaks("Who deviates is a member")
 class NoDeviation(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: cast("Deviation", "lies")}
 
 
@@ -112,7 +114,7 @@ class NeedsNone(Onlooker, frozen=True, kw_only=True):
 
 @breaks("Deviations act")
 class DoesNothing(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: Deviation()}
 
 
@@ -123,7 +125,7 @@ class Raises(Deviation):
 
 @breaks("Deviations act")
 class BreaksAsItActs(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: Raises()}
 
 
@@ -131,21 +133,21 @@ class BreaksAsItActs(Forger, frozen=True, kw_only=True):
 class ReadsOtherRows(Forger, frozen=True, kw_only=True):
     """Reports what another voter drinks."""
 
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: forging(scene, int(scene.inputs.private[5, 0]))}
 
 
 @breaks("Whatever members do, everybody else keeps")
 class ChangesOtherRows(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
         scene.inputs.private[5:] = self.drink
         return super().deviations(scene)
 
 
 @breaks("What it learnt is told")
 class NoLesson(Forger, frozen=True, kw_only=True):
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
-        return cast("Lesson", "It lied.")
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+        return cast("AttackReport", "It lied.")
 
 
 @breaks("What it learnt is told")
@@ -162,14 +164,14 @@ class NotANumber(Forger, frozen=True, kw_only=True):
 
 @breaks("What it learnt is told")
 class NeedsAnOutcome(Forger, frozen=True, kw_only=True):
-    def learn(self, scene: Scene, happened: Happened) -> Lesson:
+    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
         assert happened.outcome is not None, "the outcome is missing"
         return super().learn(scene, happened)
 
 
 @breaks("A role that only infers learns")
 class ReadsOtherViews(Onlooker, frozen=True, kw_only=True):
-    def seen(self, happened: Happened) -> Sequence[object]:
+    def seen(self, happened: SessionTrace) -> Sequence[object]:
         return [each for view in happened.views if view.side is Side.CLIENT for each in view.observations]
 
 
@@ -196,7 +198,7 @@ def test_a_role_without_a_fault_passes(kind: type[Role]) -> None:
 
 def test_a_server_that_deviates_needs_no_member() -> None:
     class Repeater(Forger, frozen=True, kw_only=True):
-        def deviations(self, scene: Scene) -> Mapping[str, Deviation]:
+        def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
             return {SERVER: Asker(3)}
 
     check_role(Repeater(), Poll(Settings()), VOTERS)

@@ -60,7 +60,7 @@ def test_a_ledger_that_an_exact_attack_refutes_ends_its_run_with_status_1(
     adversary = '[[adversary]]\nrole = "coalition"\nmembers = ["server"]\n'
     told = f'title = "Numbers"\nprotocol = "spotted"\nvoters = "voters.csv"\nseed = 1\n{adversary}'
     scenario.write_text(told, encoding="utf-8")
-    ended = psephos("run", str(scenario), "--set", "made_up=true", "--out", str(tmp_path / "run"), *as_json)
+    ended = psephos("run", str(scenario), "--set", "synthetic=true", "--out", str(tmp_path / "run"), *as_json)
     assert ended.status == 1
     assert "this ledger is refuted: the aggregator learnt more" in " ".join(ended.err.split())
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8") if not as_json else ""
@@ -99,6 +99,6 @@ def test_a_stranger_s_protocol_that_tells_the_truth_is_planned_by_trials(
     told = 'title = "Drinks"\nprotocol = "approvals"\nvoters = "voters.csv"\nseed = 1\n'
     parameters = '[parameters]\ncandidates = ["tea", "coffee", "water"]\nepsilon = 3\n'
     (tmp_path / "drinks.toml").write_text(told + parameters, encoding="utf-8")
-    ended = psephos(words[0], "drinks.toml", *words[1:], "--set", "made_up=true", "--trials", 20, "--json")
+    ended = psephos(words[0], "drinks.toml", *words[1:], "--set", "synthetic=true", "--trials", 20, "--json")
     assert ended.status == 0, ended.err
     assert "this session" in ended.out

@@ -198,7 +198,7 @@ def test_wrong_input_of_a_crowd_gets_one_sentence_status_2_and_no_folder(
     write("own.csv", content)
     write("truth.csv", "task,truth\nq1,yes\nq2,maybe\n")
     write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
-    check_refused(psephos, "own.toml", ["made_up=true", *settings], words)
+    check_refused(psephos, "own.toml", ["synthetic=true", *settings], words)
 
 
 def found(
@@ -210,7 +210,9 @@ def found(
     """
     write("own.csv", content)
     write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
-    options = [word for setting in (*settings, f"estimator={estimator}", "made_up=true") for word in ("--set", setting)]
+    options = [
+        word for setting in (*settings, f"estimator={estimator}", "synthetic=true") for word in ("--set", setting)
+    ]
     ended = psephos("run", "own.toml", "--set", "epsilon=30", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
     outcome = json.loads(ended.out)["outcome"]
@@ -288,7 +290,7 @@ def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, e
     rows = [f"{task},{worker},{label}\n" for worker in ("ann", "bob", "cid", "dee") for task, label in own.items()]
     content = f"task,worker,label\n{''.join(rows)}"
     assert found(psephos, write, content, estimator=estimator) == own
-    settings = ("epsilon=30", f"estimator={estimator}", "made_up=true")
+    settings = ("epsilon=30", f"estimator={estimator}", "synthetic=true")
     record = run_session(resolve(load_scenario("own.toml", settings)), seed=1)
     assert len(record.own_outcomes) == 4
     assert len({msgspec.json.encode(each) for each in record.own_outcomes.values()}) == 1
@@ -309,7 +311,7 @@ def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, e
 def test_a_flip_probability_at_its_limit_is_allowed(psephos: Psephos, write: Write, settings: list[str]) -> None:
     write("own.csv", CROWD_FINE)
     write("own.toml", 'protocol = "truth-discovery"\nworkers = "own.csv"\n')
-    options = [word for setting in ("made_up=true", *settings) for word in ("--set", setting)]
+    options = [word for setting in ("synthetic=true", *settings) for word in ("--set", setting)]
     ended = psephos("run", "own.toml", *options, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
     assert json.loads(ended.out)["outcome"]["num_answers"] == [2, 1]
@@ -334,7 +336,7 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
     write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
     options = (
         "--set",
-        "made_up=true",
+        "synthetic=true",
         "--set",
         "estimator=majority",
         "--set",

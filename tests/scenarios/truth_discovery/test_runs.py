@@ -76,7 +76,7 @@ def test_a_crowd_is_alike_on_every_path(
 
 
 @pytest.mark.parametrize("key", ["workers=a.csv", "workers.answers=a.csv", "parties.answers=a.csv"])
-def test_a_file_of_answers_takes_the_place_of_the_made_up_crowd(psephos: Psephos, write: Write, key: str) -> None:
+def test_a_file_of_answers_takes_the_place_of_the_synthetic_crowd(psephos: Psephos, write: Write, key: str) -> None:
     write("a.csv", ANSWERS)
     words = ("--set", key, "--set", LABELS, "--set", "epsilon=30")
     ended = psephos("run", "crowd", *words, "--no-pictures", "--json")
@@ -118,12 +118,12 @@ def test_a_truth_without_its_answers_is_refused(psephos: Psephos, write: Write) 
 def test_truths_are_known_beside_what_is_found(write: Write, tmp_path: Path) -> None:
     known = write("t.csv", "task,truth\nq1,no\n")
     settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}")
-    resolved, finished = made("crowd", tmp_path / "out", "made_up=true", *settings)
+    resolved, finished = made("crowd", tmp_path / "out", "synthetic=true", *settings)
     assert resolved.gold == finished.gold == {"q1": "no"}
     assert finished.truth == {task: truth for task, (truth, _) in CLEAN.items()}
 
 
-def test_a_stand_in_takes_the_place_of_the_made_up_crowd(tmp_path: Path) -> None:
+def test_a_stand_in_takes_the_place_of_the_synthetic_crowd(tmp_path: Path) -> None:
     usual, _ = made("crowd", tmp_path / "usual", "workers.stand_in=peer_grading")
     peers = resolve(load_scenario("peer-grading"))
     assert (len(usual.names), list(usual.names)) == (72, list(peers.names))
@@ -131,7 +131,7 @@ def test_a_stand_in_takes_the_place_of_the_made_up_crowd(tmp_path: Path) -> None
     assert usual.gold == peers.gold != {}
 
 
-def test_a_data_set_takes_the_place_of_the_made_up_crowd(duchenne: Path, tmp_path: Path) -> None:
+def test_a_data_set_takes_the_place_of_the_synthetic_crowd(duchenne: Path, tmp_path: Path) -> None:
     resolved, finished = made("crowd", tmp_path / "out", "workers.data=duchenne", f"data={duchenne}")
     assert list(resolved.names) == ["w01", "w02", "w03"]
     assert finished.gold == {"0001": "1", "0002": "0"}
@@ -162,7 +162,7 @@ def test_paths_in_a_file_are_relative_to_it(
     table = write("table.toml", text)
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    said = ["made_up=true"]
+    said = ["synthetic=true"]
     assert resolve(load_scenario(str(whole), said)).gold == {}
     assert resolve(load_scenario("../table.toml", said)).gold == {"q1": "yes"}
     assert list(resolve(load_scenario(str(table), said)).names) == ["ann", "bob", "cid", "dee"]
@@ -291,13 +291,13 @@ def test_a_rerun_of_a_file_that_has_grown_has_its_new_tasks(psephos: Psephos, wr
 
 def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Psephos, write: Write) -> None:
     write("a.csv", ANSWERS)
-    words = ("--set", "workers=a.csv", "--set", "made_up=true", "--no-pictures")
+    words = ("--set", "workers=a.csv", "--set", "synthetic=true", "--no-pictures")
     assert psephos("run", "crowd", *words, "--out", "first").status == 0
     write(
         "a.csv",
         "task,worker,label,answer_set\nq1,ann,yes,yes|no\nq2,ann,red,red|green|blue\nq2,bob,red,red|green|blue\n",
     )
-    words = ("--set", "epsilon=30", "--set", "made_up=true", "--no-pictures", "--json")
+    words = ("--set", "epsilon=30", "--set", "synthetic=true", "--no-pictures", "--json")
     again = psephos("run", "first/scenario.json", *words, "--out", "again")
     assert (again.status, again.err) == (0, "")
     assert found(again.out) == {"q1": ("yes", 1), "q2": ("red", 2)}
@@ -464,8 +464,8 @@ def test_with_record_a_worker_sees_its_own_report_and_weight_and_the_aggregator_
         (("workers.data=duchenne", "noise=secure"), []),
         (("workers=FILE", LABELS), []),
         (("workers=FILE", "public_record=true"), ["truth"]),
-        (("workers=FILE", "made_up=true"), ["truth"]),
-        (("workers=FILE", "made_up=true", "noise=secure"), []),
+        (("workers=FILE", "synthetic=true"), ["truth"]),
+        (("workers=FILE", "synthetic=true", "noise=secure"), []),
     ],
 )
 def test_the_truth_of_clean_answers_is_shown_of_nobody_real_or_of_public_record(
@@ -484,7 +484,7 @@ def test_each_worker_of_a_crowd_that_is_nobodys_secret_has_its_weight_error_and_
 ) -> None:
     """By hand: of the truths q1 yes, q2 no, cid has one wrong of two; dee answered neither, and Im(½) = 1/G(½) = 1."""
     known = write("t.csv", "task,truth\nq1,yes\nq2,no\n")
-    settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}", "made_up=true")
+    settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}", "synthetic=true")
     made("crowd", tmp_path / "out", *settings)
     rows: dict[Any, Mapping[str, Any]] = {row["worker"]: row for row in rows_in(tmp_path / "out" / "workers.csv")}
     assert {name: (row["answers"], row["error"], row["importance"]) for name, row in rows.items()} == {

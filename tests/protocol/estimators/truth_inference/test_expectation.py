@@ -61,7 +61,7 @@ def crowd(rows: Any, *, tasks: int, workers: int, sizes: Any = 2) -> Answers:
     return Answers(columns[0].copy(), columns[1].copy(), columns[2].copy(), tasks, workers, sizes)
 
 
-def made_up(
+def synthetic(
     seed: int,
     *,
     tasks: int,
@@ -130,7 +130,7 @@ def plain_one_coin(
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_one_coin_equals_a_plain_loop(size: int) -> None:
-    answers, _ = made_up(1, tasks=30, qualities=np.array([0.9, 0.8, 0.7, 0.4]), sizes=np.full(30, size))
+    answers, _ = synthetic(1, tasks=30, qualities=np.array([0.9, 0.8, 0.7, 0.4]), sizes=np.full(30, size))
     result = one_coin(answers, max_iterations=7, tolerance=0.0, clamp=1e-6)
     shares, qualities, likelihoods = plain_one_coin(answers, rounds=7, clamp=1e-6)
     np.testing.assert_allclose(result.probabilities, shares, atol=1e-7)
@@ -140,7 +140,7 @@ def test_one_coin_equals_a_plain_loop(size: int) -> None:
 
 def test_dawid_skene_equals_a_plain_loop() -> None:
     """One round by hand in loops, from the shares of votes on."""
-    answers, _ = made_up(2, tasks=25, qualities=np.array([0.9, 0.7, 0.6]), sizes=np.full(25, 3))
+    answers, _ = synthetic(2, tasks=25, qualities=np.array([0.9, 0.7, 0.6]), sizes=np.full(25, 3))
     result = dawid_skene(answers, max_iterations=1, floor=1e-6)
     rows = list(zip(answers.tasks.tolist(), answers.workers.tolist(), answers.labels.tolist(), strict=True))
     shares = np.zeros((25, 3))
@@ -166,7 +166,7 @@ def test_dawid_skene_equals_a_plain_loop() -> None:
 @every_estimator
 def test_the_likelihood_never_falls(name: str) -> None:
     """Up to what the grids of weights and probabilities round off."""
-    answers, _ = made_up(3, tasks=60, qualities=np.linspace(0.4, 0.9, 8), sizes=np.full(60, 3), share=0.6)
+    answers, _ = synthetic(3, tasks=60, qualities=np.linspace(0.4, 0.9, 8), sizes=np.full(60, 3), share=0.6)
     result = ESTIMATORS[name](answers, tolerance=0.0, max_iterations=40)
     assert len(result.log_likelihoods) == result.num_iterations > 3
     assert (np.diff(result.log_likelihoods) > -1e-7).all()
@@ -175,7 +175,7 @@ def test_the_likelihood_never_falls(name: str) -> None:
 @every_estimator
 def test_a_number_of_rounds_that_is_given_is_the_number_of_rounds(name: str) -> None:
     """Fewer than by the likelihood, as many, and more, far beyond where it stands and may fall by a rounding."""
-    answers, _ = made_up(3, tasks=60, qualities=np.linspace(0.4, 0.9, 8), sizes=np.full(60, 3), share=0.6)
+    answers, _ = synthetic(3, tasks=60, qualities=np.linspace(0.4, 0.9, 8), sizes=np.full(60, 3), share=0.6)
     by_itself = ESTIMATORS[name](answers)
     usual = by_itself.num_iterations
     assert by_itself.has_converged
@@ -193,7 +193,7 @@ def test_a_number_of_rounds_that_is_given_is_the_number_of_rounds(name: str) -> 
 def test_many_workers_find_all_truths_and_their_qualities(name: str) -> None:
     """False alarms below 1e-6: 40 workers on 400 tasks; a quality is off by .12 at five standard deviations."""
     qualities = np.linspace(0.55, 0.95, 40)
-    answers, truths = made_up(4, tasks=400, qualities=qualities, sizes=np.full(400, 2))
+    answers, truths = synthetic(4, tasks=400, qualities=qualities, sizes=np.full(400, 2))
     result = ESTIMATORS[name](answers)
     assert accuracy(result, truths) == 1
     assert np.abs(result.qualities - qualities).max() < 0.12
@@ -247,7 +247,7 @@ def test_without_answers_all_is_missing(name: str) -> None:
 def test_answer_sets_of_mixed_sizes(name: str) -> None:
     """No truth is outside its task's answer set, and 30 workers find all 300; false alarms below 1e-6."""
     sizes = np.array([2, 3, 4] * 100)
-    answers, truths = made_up(5, tasks=300, qualities=np.linspace(0.6, 0.95, 30), sizes=sizes)
+    answers, truths = synthetic(5, tasks=300, qualities=np.linspace(0.6, 0.95, 30), sizes=sizes)
     result = ESTIMATORS[name](answers)
     assert accuracy(result, truths) == 1
     beyond = np.arange(4) >= sizes[:, None]
@@ -258,7 +258,7 @@ def test_answer_sets_of_mixed_sizes(name: str) -> None:
 
 @every_kind
 def test_the_order_of_answers_changes_no_bit(name: str) -> None:
-    answers, _ = made_up(6, tasks=80, qualities=np.linspace(0.4, 0.9, 7), sizes=np.array([2, 3] * 40), share=0.7)
+    answers, _ = synthetic(6, tasks=80, qualities=np.linspace(0.4, 0.9, 7), sizes=np.array([2, 3] * 40), share=0.7)
     order = np.random.Generator(np.random.Philox(7)).permutation(len(answers))
     shuffled = Answers(answers.tasks[order], answers.workers[order], answers.labels[order], 80, 7, answers.sizes)
     first, second = OF_ALL_KINDS[name](answers), OF_ALL_KINDS[name](shuffled)
@@ -268,7 +268,7 @@ def test_the_order_of_answers_changes_no_bit(name: str) -> None:
 
 def test_a_worker_who_always_lies_is_turned_round_unless_nobody_may() -> None:
     qualities = np.array([0.9, 0.9, 0.9, 0.9, 0.05])
-    answers, _ = made_up(8, tasks=300, qualities=qualities, sizes=np.full(300, 2))
+    answers, _ = synthetic(8, tasks=300, qualities=qualities, sizes=np.full(300, 2))
     assert one_coin(answers).weights[4] < -2
     assert noise_aware_one_coin(answers, SILENT).weights[4] > 0
     assert noise_aware_one_coin(answers, SILENT, least_competence=-0.99).weights[4] < -2
@@ -276,7 +276,7 @@ def test_a_worker_who_always_lies_is_turned_round_unless_nobody_may() -> None:
 
 def test_known_noise_gives_back_the_quality_of_the_answers() -> None:
     """Reports are right with .95·.6 + .05·.4 = .59, and .87 of the majorities; false alarms below 1e-6."""
-    answers, truths = made_up(9, tasks=2000, qualities=np.full(40, 0.95), sizes=np.full(2000, 2), flips=0.4)
+    answers, truths = synthetic(9, tasks=2000, qualities=np.full(40, 0.95), sizes=np.full(2000, 2), flips=0.4)
     noise = KnownNoise.fixed({2: 0.4})
     coin, matrices = noise_aware_one_coin(answers, noise), noise_aware_dawid_skene(answers, noise, prior_answers=1.0)
     assert min(accuracy(coin, truths), accuracy(matrices, truths)) > 0.8
@@ -298,7 +298,7 @@ def test_knowing_the_noise_finds_more_truths_than_weights_from_chance() -> None:
     gains: list[float] = []
     for seed in range(8):
         qualities = np.random.Generator(np.random.Philox(seed)).uniform(0.6, 0.95, 60)
-        answers, truths = made_up(seed, tasks=200, qualities=qualities, sizes=np.full(200, 2), flips=0.3, share=0.12)
+        answers, truths = synthetic(seed, tasks=200, qualities=qualities, sizes=np.full(200, 2), flips=0.3, share=0.12)
         known = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.3}))
         gains.append(accuracy(known, truths) - accuracy(truth_discovery(answers), truths))
     assert float(np.mean(gains)) > 0
@@ -309,7 +309,7 @@ def test_knowing_that_each_worker_draws_its_own_flip_helps() -> None:
     gains: list[float] = []
     for seed in range(4):
         flips = np.random.Generator(np.random.Philox(seed + 50)).uniform(0, 0.8, 60)
-        answers, truths = made_up(
+        answers, truths = synthetic(
             seed, tasks=400, qualities=np.full(60, 0.9), sizes=np.full(400, 2), flips=flips, share=0.2
         )
         drawn = noise_aware_one_coin(answers, KnownNoise.uniform({2: (0.0, 0.8)}))
@@ -319,7 +319,7 @@ def test_knowing_that_each_worker_draws_its_own_flip_helps() -> None:
 
 
 def test_many_workers_are_fitted_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers, _ = made_up(10, tasks=50, qualities=np.linspace(0.5, 0.9, 9), sizes=np.full(50, 2))
+    answers, _ = synthetic(10, tasks=50, qualities=np.linspace(0.5, 0.9, 9), sizes=np.full(50, 2))
     whole = noise_aware_one_coin(answers, SILENT)
     monkeypatch.setattr("psephos.protocol.estimators.truth_inference.noise_aware._MAX_CELLS", 80)
     np.testing.assert_array_equal(noise_aware_one_coin(answers, SILENT).probabilities, whole.probabilities)

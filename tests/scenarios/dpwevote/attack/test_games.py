@@ -7,7 +7,14 @@ import pytest
 from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.scenarios.attacks import Coalition, Seen, find_attack, seen_by_arrays, seen_by_server, session_channel
+from psephos.scenarios.attacks import (
+    Coalition,
+    CoalitionView,
+    find_attack,
+    seen_by_arrays,
+    seen_by_server,
+    session_channel,
+)
 
 VOTES = 7
 WEIGHT, OPINIONS = "weight", "opinions"
@@ -19,7 +26,7 @@ def vote_of(game: str | None, variant: str = "joint") -> DPWeVote:
     return DPWeVote(Parameters(candidates=("a",), variant=variant, epsilon_weight=0.7, epsilon_opinion=0.4, **given))  # pyright: ignore[reportArgumentType]  one of two
 
 
-def sessions_of(vote: DPWeVote) -> list[Seen]:
+def sessions_of(vote: DPWeVote) -> list[CoalitionView]:
     inputs = vote.encode({"weight": [1, 2, 3] * 3, "a": [0, 1, 1] * 3})
     earlier: dict[str, IntArray] = {}
     return [

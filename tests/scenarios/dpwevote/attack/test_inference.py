@@ -16,7 +16,7 @@ from psephos.protocol.population import draw_reports
 from psephos.scenarios.attacks import (
     Candidates,
     Coalition,
-    Seen,
+    CoalitionView,
     evaluate_channel,
     seen_by_arrays,
     session_channel,
@@ -40,7 +40,7 @@ class Vote:
     def protocol(self) -> DPWeVote:
         return self.attack.protocol
 
-    def seen(self, coalition: Coalition, *, session: str = "s") -> Seen:
+    def seen(self, coalition: Coalition, *, session: str = "s") -> CoalitionView:
         noise = SimulatedNoise(5, session=session)
         return seen_by_arrays(self.protocol, self.inputs, noise=noise, coalition=coalition)
 

@@ -24,7 +24,7 @@ def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] 
     try:
         draft = BEGINNING.draft(Sheet.of(path, written=str(path)), chosen)
         text = scenario_text(
-            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", made_up="", trust="local"
+            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", synthetic="", trust="local"
         )
         resolved = resolve(scenario_of({"name": "t", **tomllib.loads(text)}, folder=path.parent))
     except UnclearError:
@@ -53,7 +53,7 @@ def test_a_verdict_is_what_a_second_reader_counts_where_noise_is_next_to_nothing
             continue
         draft = BEGINNING.draft(Sheet.of(path, written=str(path)), chosen)
         text = scenario_text(
-            draft, name="t.toml", protocol="dpwevote", epsilon=30, made_by="x", made_up="", trust="central"
+            draft, name="t.toml", protocol="dpwevote", epsilon=30, made_by="x", synthetic="", trust="central"
         )
         content: dict[str, Any] = {"name": "t", "noise": "simulated", **tomllib.loads(text)}
         content["parameters"] |= {"variant": variant}

@@ -10,7 +10,7 @@ from bad_input import Write, refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.datasets import load_data_set
-from psephos.scenarios.dpwevote.data.made_up import make_partners
+from psephos.scenarios.dpwevote.data.synthetic import make_partners
 from psephos.scenarios.dpwevote.data.weighted_votes import TREATIES
 from psephos.scenarios.reading.sources import PartiesTable
 

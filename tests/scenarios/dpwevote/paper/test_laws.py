@@ -119,7 +119,7 @@ def test_the_manuals_numbers_for_all_weights_three() -> None:
 def test_the_quotas_error_by_hand() -> None:
     """One partner, printed: E[Var[ŵ | w]/4w²] over w, with Var from the debiased weights; Laplace: 8/(4w²ε²)."""
     mechanism = GeneralizedRandomizedResponse(0.5, 3)
-    keep, lie = mechanism.keep_probability, mechanism.lie_probability
+    keep, lie = mechanism.keep_probability, mechanism.flip_probability
     debiased = (np.array([1.0, 2.0, 3.0]) - 6 * lie) / (keep - lie)
     channel = np.array(mechanism.channel_matrix())
     variances = channel @ debiased**2 - np.array([1.0, 4.0, 9.0])

@@ -8,7 +8,7 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError, QuorumError
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 WINNER = ("mechanism=exponential", "epsilon=4.0")
@@ -101,7 +101,7 @@ FOUR = (
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Stage, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
+    stage: Configuration, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
 ) -> None:
     with refuses(said=words) as caught:
         stage("fair-voting", table, settings=settings)
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_refused_before_anything_runs(
     [(5, "changed", "members", "more than four alternatives"), (7, "left", "alternatives", "at most 6")],
 )
 def test_more_rankings_than_can_be_added_up_are_refused(
-    stage: Stage, number: int, change: str, field: str, words: str
+    stage: Configuration, number: int, change: str, field: str, words: str
 ) -> None:
     names = [f"p{place}" for place in range(number)]
     settings = [
@@ -126,7 +126,7 @@ def test_more_rankings_than_can_be_added_up_are_refused(
     assert caught.value.field == f"adversary 1: {field}"
 
 
-def test_a_protocol_without_rankings_does_not_have_the_role(stage: Stage) -> None:
+def test_a_protocol_without_rankings_does_not_have_the_role(stage: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="one that protocol 'dpwevote' has: ") as caught:
         stage("dpwevote", {"role": "differencing", "target": "partner-1", "members": ["partner-2"]})
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "differencing")

@@ -13,7 +13,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.scenarios.attacks import Coalition, Ending, Seen, find_attack, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, find_attack, seen_by_arrays
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.sums import Others, law_of_sums
 
@@ -47,13 +47,15 @@ def make(form: str, *, seed: int = 0) -> tuple[FairVotingAttack, Inputs]:
     return FairVotingAttack(vote), Inputs(inputs.private[order], inputs.public[order])
 
 
-def see(attack: FairVotingAttack, inputs: Inputs, *members: int, seed: int = 3, has_server: bool = False) -> Seen:
+def see(
+    attack: FairVotingAttack, inputs: Inputs, *members: int, seed: int = 3, has_server: bool = False
+) -> CoalitionView:
     noise = SimulatedNoise(seed, session="s")
     coalition = Coalition(members, has_server=has_server)
     return seen_by_arrays(attack.protocol, inputs, noise=noise, coalition=coalition)
 
 
-def released_law(attack: FairVotingAttack, seen: Seen, rankings: IntArray, groups: IntArray) -> float:
+def released_law(attack: FairVotingAttack, seen: CoalitionView, rankings: IntArray, groups: IntArray) -> float:
     """Return the probability of what was published, of all voters' rankings."""
     phase = attack.protocol.disclosed
     sums = phase.sums_of(rankings, groups).reshape(1, -1)
@@ -170,7 +172,7 @@ def test_the_last_honest_voter_of_a_group_is_as_naked_as_before_the_aggregator(f
 def test_the_released_estimates_tell_what_the_tally_tells(form: str) -> None:
     attack, inputs = make(form)
     seen = see(attack, inputs, 1, 2, 3, 4, 5, 6)
-    released = Seen(
+    released = CoalitionView(
         protocol=seen.protocol,
         coalition=seen.coalition,
         rows=seen.rows,

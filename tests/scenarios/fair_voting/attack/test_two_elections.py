@@ -13,8 +13,8 @@ from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.scenarios.attacks import (
     Coalition,
+    CoalitionView,
     Ending,
-    Seen,
     evaluate_channel,
     seen_by_arrays,
     success_bound,
@@ -106,7 +106,9 @@ def test_leaving_shows_more_than_one_election_and_less_than_all_colluders() -> N
     assert seen[0] < seen[1] < seen[2]
 
 
-def both(attack: FairVotingAttack, after: FairVotingAttack, inputs: Inputs, *, seed: int) -> tuple[Seen, Seen]:
+def both(
+    attack: FairVotingAttack, after: FairVotingAttack, inputs: Inputs, *, seed: int
+) -> tuple[CoalitionView, CoalitionView]:
     """Return what the last voter saw of both elections, in the second of which the first one has no part."""
     first, second = (SimulatedNoise(seed, session=session) for session in ("first", "second"))
     last = len(inputs) - 1

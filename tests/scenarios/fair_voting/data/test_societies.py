@@ -109,7 +109,7 @@ def test_seed_and_name_of_a_group_make_others(generator: str) -> None:
     assert members_of(read_society(table, generator), "east").tolist() != members_of(society, "south").tolist()
 
 
-def test_a_number_of_alternatives_has_names_made_up() -> None:
+def test_a_number_of_alternatives_has_names_synthetic() -> None:
     table = {"alternatives": 3, "groups": {"x": {"voters": 1}, "y": {"voters": 1}}}
     assert read_society(table, "impartial").alternatives == ("a1", "a2", "a3")
     most = read_society({**table, "alternatives": 50}, "impartial")

@@ -51,7 +51,7 @@ TRIALS = 20
 REPRODUCES = pytest.mark.full("a reproduction of some ten seconds")
 
 
-def made_up_profile() -> Loaded:
+def synthetic_profile() -> Loaded:
     """Twelve voters of three groups, who rank four alternatives."""
     rows = np.array(list(itertools.permutations(range(4)))[::2], dtype=np.int64)
     columns = {"profile": "breakfast", "voters": 12, "groups": "x 4, y 4, z 4", "alternatives": 4}
@@ -65,7 +65,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
 
     def load(folder: str, profiles: object) -> tuple[list[Loaded], dict[str, str]]:
         del folder, profiles
-        return [made_up_profile()], {"zurich": "not in the folder of data sets"}
+        return [synthetic_profile()], {"zurich": "not in the folder of data sets"}
 
     def grids(_: object) -> dict[str, Any]:
         return few

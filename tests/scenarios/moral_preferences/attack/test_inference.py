@@ -15,8 +15,8 @@ from psephos.protocol.phases import Inputs
 from psephos.scenarios.attacks import (
     NO_CANDIDATE,
     Coalition,
+    CoalitionView,
     Ending,
-    Seen,
     evaluate,
     find_attack,
     seen_by_arrays,
@@ -50,7 +50,9 @@ def inputs_of(protocol: MoralPreferences, num_voters: int = NUM_VOTERS) -> Input
     return protocol.encode({"records": records(num_voters)})
 
 
-def see(protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
+def see(
+    protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s"
+) -> CoalitionView:
     return seen_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
 
 

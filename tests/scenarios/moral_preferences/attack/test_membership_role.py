@@ -15,7 +15,7 @@ from psephos.scenarios import read_ledger
 from psephos.scenarios.moral_preferences.attack.membership_role import repeat_to_crowd
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 SERVER = ["server"]
@@ -134,21 +134,21 @@ def test_a_session_that_came_to_no_end_published_nothing(play: Play) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Stage, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
+    stage: Configuration, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
 ) -> None:
     with refuses(said=words) as caught:
         stage("moral-preferences", table, settings=settings)
     assert caught.value.field in {field, f"adversary 1: {field}"}
 
 
-def test_who_is_like_everybody_cannot_be_told_from_anybody(stage: Stage) -> None:
+def test_who_is_like_everybody_cannot_be_told_from_anybody(stage: Configuration) -> None:
     voters = "voters={generator='normal', voters=1, records=6, features=2}"
     with pytest.raises(ConfigurationError, match="whose preferences differ from the other voters'"):
         stage("moral-preferences", membership(members=[]), parties=voters)
 
 
 @pytest.mark.parametrize("protocol", ["dpwevote", "truth-discovery", "fair-voting"])
-def test_a_protocol_that_does_not_have_the_role_says_which_it_has(stage: Stage, protocol: str) -> None:
+def test_a_protocol_that_does_not_have_the_role_says_which_it_has(stage: Configuration, protocol: str) -> None:
     with pytest.raises(ConfigurationError, match=f"one that protocol '{protocol}' has: asker, coalition") as caught:
         stage(protocol, {"role": "membership", "target": "anybody"}, transport="array")
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")

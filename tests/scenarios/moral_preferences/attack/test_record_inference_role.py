@@ -10,7 +10,7 @@ from psephos.protocol import ConfigurationError, QuorumError
 from psephos.scenarios import read_ledger
 from psephos.scenarios.running.resolution import Local
 
-Stage = Callable[..., Local]
+Configuration = Callable[..., Local]
 Play = Callable[..., Any]
 
 SERVER = ["server"]
@@ -123,13 +123,13 @@ def test_games_need_no_session_that_came_to_its_end(play: Play) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Stage, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
+    stage: Configuration, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
 ) -> None:
     with refuses(f"adversary 1: {field}", said=words):
         stage("moral-preferences", table, settings=settings)
 
 
-def test_a_protocol_without_records_does_not_have_the_role(stage: Stage) -> None:
+def test_a_protocol_without_records_does_not_have_the_role(stage: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="one that protocol 'dpwevote' has: ") as caught:
         stage("dpwevote", {"role": "record-inference", "target": "partner-1"})
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "record-inference")

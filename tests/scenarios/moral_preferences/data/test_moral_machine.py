@@ -346,7 +346,7 @@ def test_rows_of_nobody_are_left_out_of_parquet_as_of_a_csv(put: Put, tmp_path: 
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_written_file_is_the_made_up_survey(tmp_path: Path, read: Read, *, shuffle: bool) -> None:
+def test_written_file_is_the_synthetic_survey(tmp_path: Path, read: Read, *, shuffle: bool) -> None:
     path = tmp_path / "like.csv"
     assert write_moral_machine_like(path, voters=30, records=15, seed=9, shuffle=shuffle) == 900
     survey = read(path)

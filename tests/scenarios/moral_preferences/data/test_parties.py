@@ -103,7 +103,7 @@ def test_limits_on_responses_are_those_of_the_table(machine_file: Path) -> None:
         ({"generator": "fairness", "voters": 4, "records": 3}, FAIRNESS_FEATURES, 3),
     ],
 )
-def test_a_generators_voters_are_made_up_and_have_no_lines(
+def test_a_generators_voters_are_synthetic_and_have_no_lines(
     table: dict[str, Any], features: tuple[str, ...], max_records: int
 ) -> None:
     loaded = load_voters(table)

@@ -149,7 +149,7 @@ def test_streamed_voters_have_no_societies() -> None:
             open_stream({"stream": True, **given})
 
 
-def test_made_up_societies_have_their_shares_one_after_another() -> None:
+def test_synthetic_societies_have_their_shares_one_after_another() -> None:
     survey = make_cultures(SPEC)
     assert Counter(survey.societies) == {"north": 20, "east": 12, "south": 8}
     assert list(survey.societies) == sorted(survey.societies, key=["north", "east", "south"].index)
@@ -205,7 +205,7 @@ COLUMNS = (
         ({"distance": -1}, r"distance must be in \[0, 1\]"),
     ],
 )
-def test_societies_that_cannot_be_made_up_are_refused(given: dict[str, Any], why: str) -> None:
+def test_societies_that_cannot_be_synthetic_are_refused(given: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):
         msgspec.structs.replace(SPEC, **given)
 

@@ -34,7 +34,7 @@ BONUS = {
 }
 
 
-def made_up_accuracy(cell: Cell) -> float:
+def synthetic_accuracy(cell: Cell) -> float:
     """Return an accuracy of which all that is claimed of the paper's methods, and of ours, is true."""
     name = cell.method.removesuffix("-weighted").removesuffix("-projected").replace("whitened", "direction")
     found = 0.9 + BONUS.get(name, 0.0) + 0.001 * (name != cell.method)
@@ -45,16 +45,16 @@ def made_up_accuracy(cell: Cell) -> float:
     return 0.96 if math.isinf(cell.epsilon) else found + 0.003 * math.log(cell.epsilon)
 
 
-def made_up(cells: Iterable[Cell], *, trials: int, **_: object) -> Mapping[Cell, Any]:
+def synthetic(cells: Iterable[Cell], *, trials: int, **_: object) -> Mapping[Cell, Any]:
     spread = 1e-6 * np.random.default_rng(1).normal(size=trials)
-    return {cell: (made_up_accuracy(cell) + np.roll(spread, number)).tolist() for number, cell in enumerate(cells)}
+    return {cell: (synthetic_accuracy(cell) + np.roll(spread, number)).tolist() for number, cell in enumerate(cells)}
 
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
     """A reproduction with accuracies of our own making, its folder, and what it said as it went on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "measure_all", made_up)
+        patch.setattr(runs, "measure_all", synthetic)
         return run_small(PAPER, tmp_path_factory.mktemp("reproduction") / "run", trials=10, seed=3, workers=1)
 
 
@@ -152,7 +152,7 @@ def test_the_terminal_shows_every_table_in_full(reproduced: Reproduced) -> None:
 def test_other_grids_give_other_rows_and_one_table_that_one_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(runs, "measure_all", made_up)
+    monkeypatch.setattr(runs, "measure_all", synthetic)
     settings = ["curves.figure_5.all.epsilon=[0.1, 1.0]"]
     found = run_small(PAPER, tmp_path, trials=10, settings=settings, only=["figure-5"])[0]
     assert [row["epsilon"] for row in found.figure_5] == [0.1, 1.0] * 6

@@ -11,7 +11,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.attacks import Coalition, Ending, Seen, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
@@ -30,7 +30,7 @@ class Crowd:
     protocol: TruthDiscovery
     inputs: Inputs
 
-    def seen(self, coalition: Coalition = SERVER, *, session: str = "s") -> Seen:
+    def seen(self, coalition: Coalition = SERVER, *, session: str = "s") -> CoalitionView:
         return seen_by_arrays(self.protocol, self.inputs, noise=SimulatedNoise(4, session=session), coalition=coalition)
 
     def all_but(self, place: int) -> Coalition:
@@ -265,7 +265,7 @@ def test_ten_thousand_targets_take_seconds() -> None:
     reports = made.protocol.phase.mechanism.randomize_rows(
         made.inputs.private, np.random.default_rng(1).random((10_000, 21))
     )
-    seen = Seen(
+    seen = CoalitionView(
         protocol=made.protocol,
         coalition=SERVER,
         rows=np.empty((0, 20), dtype=np.int64),
@@ -279,7 +279,7 @@ def test_ten_thousand_targets_take_seconds() -> None:
     assert found.probabilities.shape == (200_000, 2)
 
 
-def test_made_up_targets_have_answers_of_the_prior_or_their_own() -> None:
+def test_synthetic_targets_have_answers_of_the_prior_or_their_own() -> None:
     made = crowd(5, 3)
     attack = TruthDiscoveryAttack(made.protocol)
     targets, uniforms = np.array([1, 2]), np.array([0.2, 0.7])

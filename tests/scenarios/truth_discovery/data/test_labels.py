@@ -66,7 +66,7 @@ def test_labels_that_look_alike_are_asked_about_at_every_door(
     monkeypatch.chdir(tmp_path)
     frame = table(["no", pair[0], pair[1]])
     for door in DOORS:
-        error = refused(door, frame, made_up=True)
+        error = refused(door, frame, synthetic=True)
         assert error.field.startswith("label ("), (door, error)
         assert error.value in pair
         assert "one label with" in error.allowed
@@ -85,7 +85,7 @@ def test_true_and_1_of_one_frame_are_not_taken_for_one_nor_for_two(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     frame = table([True, 1, False])
-    assert refused("frame", frame, made_up=True).value in {"true", "1"}
+    assert refused("frame", frame, synthetic=True).value in {"true", "1"}
     with pytest.raises(ValueError, match="true or false beside numbers"):
         crowd_from_frame(frame)
 
@@ -146,7 +146,7 @@ def test_no_label_is_read_off_what_real_people_answered(
     said = {} if door == "crowd" else {"workers.labels": ["no", "yes", "scurvy"]}
     resolve(load("crowd", said, answers=answers))
     if door != "crowd":
-        for word in ("made_up", "public_record"):
+        for word in ("synthetic", "public_record"):
             resolve(load("crowd", {word: True}, answers=answers))
 
 

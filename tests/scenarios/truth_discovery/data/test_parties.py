@@ -165,7 +165,7 @@ def test_a_wrong_option_of_a_file_is_named(write: Write, options: dict[str, Any]
 # Made-up workers.
 
 
-def test_made_up_workers_are_those_of_the_generator() -> None:
+def test_synthetic_workers_are_those_of_the_generator() -> None:
     table: dict[str, Any] = {"tasks": 8, "workers": 4, "answers_per_task": 2, "seed": 9}
     loaded = load_workers(table, parameters={})
     crowd: Crowd = make_crowd(SyntheticCrowd(**table))
@@ -198,7 +198,7 @@ def test_the_stand_in_is_the_usual_one_but_for_what_is_said() -> None:
         ({"tasks": "many", "workers": 3, "answers_per_task": 1}, "tasks", "many"),
     ],
 )
-def test_a_wrong_option_of_made_up_workers_is_named(parties: dict[str, Any], field: str, value: object) -> None:
+def test_a_wrong_option_of_synthetic_workers_is_named(parties: dict[str, Any], field: str, value: object) -> None:
     error = refusal(parties)
     assert field in error.field
     if value is not None:

@@ -69,7 +69,7 @@ def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
         "workers": {"answers": answers, **more},
     }
     Path("c.json").write_text(json.dumps(content))
-    return resolve(load_scenario("c.json", ["made_up=true"]))
+    return resolve(load_scenario("c.json", ["synthetic=true"]))
 
 
 refusal = as_usual(refused_by, resolved, {"epsilon": 2.0})

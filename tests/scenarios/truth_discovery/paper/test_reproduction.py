@@ -267,7 +267,7 @@ def test_all_pictures_are_drawn(reproduction: Any, tmp_path: Path) -> None:
         assert words in text
 
 
-def test_the_summary_says_what_is_made_up_and_what_readings_are_before_it_names_one(reproduction: Any) -> None:
+def test_the_summary_says_what_is_synthetic_and_what_readings_are_before_it_names_one(reproduction: Any) -> None:
     page = page_of(PAPER, reproduction)
     assert page.index("T1 to T9 are readings") < page.index("reading T3")
     assert "made-up stand-in" in page

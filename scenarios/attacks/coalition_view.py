@@ -1,9 +1,9 @@
 """What a coalition saw of a session, from the views of its members or from arrays: the same either way.
 
 An adversary is a function of the views of its coalition and of public parameters, never of another party's memory. So
-everything that an attack may use stands in a `Seen`, and there are two ways to one: the recorded views of agents, over
-any transport, and the array path, which draws the same reports. Public rows are public, and a server may publish its
-tallies: everybody who hears of the end has all of them, and so has an outsider, a coalition of nobody.
+everything that an attack may use stands in a `CoalitionView`, and there are two ways to one: the recorded views of
+agents, over any transport, and the array path, which draws the same reports. Public rows are public, and a server may
+publish its tallies: everybody who hears of the end has all of them, and so has an outsider, a coalition of nobody.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ class Ending(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Seen:
+class CoalitionView:
     """What a coalition saw of one session of n parties.
 
     Args:
@@ -113,7 +113,7 @@ def seen_by_arrays(
     coalition: Coalition,
     counted: Sequence[int] | None = None,
     earlier: dict[str, IntArray] | None = None,
-) -> Seen:
+) -> CoalitionView:
     """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
 
     Parties draw what they draw in the whole session: a report is the same whoever else is counted.
@@ -146,7 +146,7 @@ def seen_by_arrays(
     if protocol.masked_phase is not None:
         whose = np.isin(np.arange(len(kept)), own)
         background = Background(inputs.private[kept], np.ones(len(kept), dtype=np.bool_))
-    return Seen(
+    return CoalitionView(
         protocol=protocol,
         coalition=Coalition(tuple(own), coalition.has_server),
         rows=inputs.private[list(coalition.members)],
@@ -176,10 +176,10 @@ def seen_by_server(
     *,
     noise: SimulatedNoise,
     earlier: dict[str, IntArray] | None = None,
-) -> Seen:
+) -> CoalitionView:
     """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets."""
     reports = tuple(draw_all(protocol, inputs, noise=noise, earlier=earlier))
-    return Seen(
+    return CoalitionView(
         protocol=protocol,
         coalition=Coalition((), has_server=True),
         rows=inputs.private[:0],
@@ -217,7 +217,7 @@ def seen_by_agents(
     public: IntArray,
     coalition: Coalition,
     tallies: Sequence[Tally] = (),
-) -> Seen:
+) -> CoalitionView:
     """Return what a coalition saw of a session of agents, from its members' views; others' are not looked at.
 
     `tallies` are what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
@@ -242,7 +242,7 @@ def seen_by_agents(
     if tallies and not own and not coalition.has_server:  # who has no view reads what is published
         gathered.read(tallies)
     rows = [own[names[place]].private_row for place in coalition.members]
-    return Seen(
+    return CoalitionView(
         protocol=protocol,
         coalition=coalition,
         rows=np.array(rows, dtype=np.int64).reshape(len(rows), width),
@@ -254,7 +254,7 @@ def seen_by_agents(
     )
 
 
-def with_shares(seen: Seen, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]) -> Seen:
+def with_shares(seen: CoalitionView, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]) -> CoalitionView:
     """Return what agents saw of a masked sum, and what is in no message: what members drew, and the worst background.
 
     Who survived is told to all, so that anybody's views say it.

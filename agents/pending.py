@@ -82,7 +82,7 @@ class _Stay:
     party: str = ""
 
 
-class Lobby:
+class PendingConnections:
     """Where connections wait until they have said Hello.
 
     Args:

@@ -24,8 +24,8 @@ from psephos.protocol.mechanisms import (
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.case import LawCheck, Streams
 from psephos.scenarios.audit.following import draw_checks, hold
-from psephos.scenarios.audit.ladder import OWN, Climb, Ladder, combinations, tried_of
 from psephos.scenarios.audit.running import ladder_cases
+from psephos.scenarios.audit.size_grid import OWN, SizeGrid, SizeSweep, combinations, tried_of
 from psephos.scenarios.audit.stream_views import Stream
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
@@ -47,9 +47,9 @@ MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
 
 @pytest.mark.full("a full run")
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb) -> None:
+def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: SizeSweep) -> None:
     for rotation in range(2):
-        ladder = Ladder(rotation)
+        ladder = SizeGrid(rotation)
         made = combinations(climb, ladder)
         (told,) = tried_of("group", [climb], ladder)
         assert not told.untried["by"]
@@ -65,7 +65,7 @@ def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: Climb)
 
 @pytest.mark.few(most=2)
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> None:
+def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: SizeSweep) -> None:
     """A rotation may bring any of them together, and a run must not end for it."""
     usual = {size: rungs[min(1, len(rungs) - 1)] for size, rungs in climb.sizes.items()}
     for choice in climb.choices:
@@ -75,7 +75,9 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: Climb) -> Non
 
 
 @pytest.mark.parametrize("climbs", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])
-def test_what_a_party_of_each_own_level_loses_is_held_against_this_level(climbs: Callable[[], Iterator[Climb]]) -> None:
+def test_what_a_party_of_each_own_level_loses_is_held_against_this_level(
+    climbs: Callable[[], Iterator[SizeSweep]],
+) -> None:
     """In a roster that has another level, too."""
     levels: set[float] = set()
     for climb, choice in [(each, choice) for each in climbs() for choice in each.choices if OWN in choice]:
@@ -94,7 +96,7 @@ RELEASES = [climb for climb in CLIMBS if climb.name in {"releases", "counts"}]
 
 
 @pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
-def test_wherever_a_trusted_server_releases_totals_some_are_0(climb: Climb) -> None:
+def test_wherever_a_trusted_server_releases_totals_some_are_0(climb: SizeSweep) -> None:
     for choice in climb.choices:
         stage = climb.make(choice, least(climb) | {list(climb.sizes)[-1]: 3})
         (phase,) = stage.protocol.phases
@@ -103,7 +105,7 @@ def test_wherever_a_trusted_server_releases_totals_some_are_0(climb: Climb) -> N
         assert any(0 in tally.totals for tally in tallies), choice
 
 
-def least(climb: Climb) -> dict[str, int]:
+def least(climb: SizeSweep) -> dict[str, int]:
     """Return the second rung of each size."""
     return {size: rungs[1] for size, rungs in climb.sizes.items()}
 
@@ -123,16 +125,16 @@ def test_a_vote_whose_totals_of_0_are_released_without_noise_is_refuted() -> Non
 
 @pytest.mark.full("the same of other rotations")
 @pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_quick_runs_of_other_rotations_try_other_combinations(climb: Climb) -> None:
-    names = [each.name for rotation in range(3) for each in combinations(climb, Ladder(rotation, is_quick=True))]
+def test_quick_runs_of_other_rotations_try_other_combinations(climb: SizeSweep) -> None:
+    names = [each.name for rotation in range(3) for each in combinations(climb, SizeGrid(rotation, is_quick=True))]
     assert len(names) == 3
     assert len(set(names)) > 1
-    assert names[:1] == [each.name for each in combinations(climb, Ladder(0, is_quick=True))]
+    assert names[:1] == [each.name for each in combinations(climb, SizeGrid(0, is_quick=True))]
 
 
 def test_every_rung_is_tried_by_some_rotation_and_places_beyond_forty_are_there() -> None:
     votes, *_ = dpwevote_climbs()
-    made = [each for rotation in range(6) for each in combinations(votes, Ladder(rotation))]
+    made = [each for rotation in range(6) for each in combinations(votes, SizeGrid(rotation))]
     for size, rungs in votes.sizes.items():
         assert {each.sizes[size] for each in made} == set(rungs)
     assert any(each.sizes["partners"] > 40 for each in made)
@@ -211,7 +213,7 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     """False alarm: 1e-9 a case. Quick, masked sums are left to `test_masked_stages`."""
-    cases = ladder_cases(Ladder(7, is_quick=True))
+    cases = ladder_cases(SizeGrid(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
     for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
         found = found_by(case, draws(150, full=2_000), 1 - RISK)
@@ -220,7 +222,7 @@ def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
 
 @pytest.mark.few(most=3)
 @pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
-def test_ends_lose_the_same_whichever_is_the_first(climb: Climb) -> None:
+def test_ends_lose_the_same_whichever_is_the_first(climb: SizeSweep) -> None:
     """Of two laws the greater loss counts: a release may tell the one from the other by more than that from this."""
     for choice in climb.choices:
         stage = climb.make(choice, least(climb))

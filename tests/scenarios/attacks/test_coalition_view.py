@@ -24,7 +24,7 @@ from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios import SessionRecord, run_agents
-from psephos.scenarios.attacks import Coalition, Seen, seen_by_agents, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, seen_by_agents, seen_by_arrays
 from psephos.transports import MemoryTransport
 
 SIZE = 4
@@ -76,8 +76,8 @@ def played(name: str) -> tuple[PhasedProtocol[Any, Any], Inputs, SessionRecord]:
     return protocol, inputs, trio.run(main)
 
 
-def check_equal(first: Seen, second: Seen) -> None:
-    names = {field.name for field in dataclasses.fields(Seen)} - {"find_ending"} | {"outcomes", "release"}
+def check_equal(first: CoalitionView, second: CoalitionView) -> None:
+    names = {field.name for field in dataclasses.fields(CoalitionView)} - {"find_ending"} | {"outcomes", "release"}
     for name in sorted(names):
         one: Any = getattr(first, name)
         other: Any = getattr(second, name)

@@ -18,7 +18,7 @@ from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.randomness import SimulatedNoise
 from .case import NO_PLACE, OutputSampler, Pair, Score
 from .exposed_parts import MAX_OUTPUTS, ExposedPart, Released, Reported
-from .machines import SESSION, HeldSession, noise_of, reports_of_each, roster_of, session_sampler
+from .machines import SESSION, RecordedSession, noise_of, reports_of_each, roster_of, session_sampler
 
 _PARTIES: Final = 32  # with the same row in one session by machines
 _SIDES: Final = 2
@@ -28,7 +28,7 @@ CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Exposure:
+class Observable:
     """What leaves one party, or what a server releases, in some sessions on the same data."""
 
     # Of one session, in the order in which an output has their numbers: that of its phases, party by party.
@@ -126,7 +126,7 @@ class Exposure:
 
 def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
-) -> Exposure:
+) -> Observable:
     """Return all that leaves a party with one of these candidates' private rows, in the local model."""
 
     def secure(candidate: int, side: int) -> OutputSampler:
@@ -135,7 +135,7 @@ def exposure_of_party(
         return session_sampler(protocol, inputs, reports_of_each, noise, side=side, num_sessions=num_sessions)
 
     parts = tuple(Reported(protocol, phase, rows, public) for phase in protocol.phases)
-    return Exposure(parts, num_sessions, secure=secure)
+    return Observable(parts, num_sessions, secure=secure)
 
 
 def exposure_of_release(
@@ -145,7 +145,7 @@ def exposure_of_release(
     read: Callable[[Any], Sequence[int]] | None,
     *,
     num_sessions: int,
-) -> Exposure:
+) -> Observable:
     """Return what a trusted server releases to one of these rosters, all parties' rows, in the protocol's one phase.
 
     `read` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
@@ -153,13 +153,13 @@ def exposure_of_release(
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
     part = Released(protocol, phase, tallies)
     if read is None:
-        return Exposure((part,), num_sessions)
+        return Observable((part,), num_sessions)
 
-    def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
         return [read(held.outcome)]
 
     def secure(candidate: int, side: int) -> OutputSampler:
         noise = noise_of("secure")
         return session_sampler(protocol, rosters[candidate], shown, noise, side=side, num_sessions=num_sessions)
 
-    return Exposure((part,), num_sessions, secure=secure)
+    return Observable((part,), num_sessions, secure=secure)

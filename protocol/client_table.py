@@ -1,7 +1,7 @@
 """A seat for each party on a roster: where the server stands with it, and for how many parties it waits.
 
 Each seat holds one conversation, which moves by the server's table alone (`states`). Numbers and seats change together:
-only `Seats` moves a seat where that changes who is waited for.
+only `ClientTable` moves a seat where that changes who is waited for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ from .states import CONVERSATION, Move, Position, State
 _TABLE = CONVERSATION[Side.SERVER]
 
 
-class Seat(Position[State, Move]):
+class ClientState(Position[State, Move]):
     """One party's conversation, as the server has it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Seat(Position[State, Move]):
         self.reason = ""
 
 
-class Seats:
+class ClientTable:
     """The seats of one session.
 
     Attributes:
@@ -48,24 +48,24 @@ class Seats:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self.by_party = {name: Seat(name, place) for place, name in enumerate(names)}
+        self.by_party = {name: ClientState(name, place) for place, name in enumerate(names)}
         self.num_awaited = len(names)
         self.num_joined = 0
         self._is_joining = True
 
-    def __iter__(self) -> Iterator[Seat]:
+    def __iter__(self) -> Iterator[ClientState]:
         return iter(self.by_party.values())
 
-    def at(self, place: int) -> Seat:
+    def at(self, place: int) -> ClientState:
         """Return the seat of the party at this place of the roster; IndexError where there is none."""
         return self.by_party[self._names[place]]
 
-    def clear(self, seat: Seat) -> Seat:
+    def clear(self, seat: ClientState) -> ClientState:
         """Return the seat for another conversation with its party, since this one has come to nothing."""
-        cleared = self.by_party[seat.party] = Seat(seat.party, seat.place)
+        cleared = self.by_party[seat.party] = ClientState(seat.party, seat.place)
         return cleared
 
-    def welcome(self, seat: Seat) -> None:
+    def welcome(self, seat: ClientState) -> None:
         """Let a party in. While the first step is open it is asked at once, though nobody waited for it any longer."""
         seat.move(Move.HELLO)
         seat.move(Move.WELCOME)
@@ -76,7 +76,7 @@ class Seats:
             seat.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def ask(self, seats: Iterable[Seat]) -> None:
+    def ask(self, seats: Iterable[ClientState]) -> None:
         """Open a step: these are asked, and waited for."""
         self._is_joining = False
         self.num_awaited = 0
@@ -84,7 +84,7 @@ class Seats:
             seat.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def take_report(self, seat: Seat, step: int) -> None:
+    def take_report(self, seat: ClientState, step: int) -> None:
         """Take note that a party has reported in a step."""
         seat.move(Move.REPORT)
         seat.num_reports = step + 1
@@ -96,7 +96,7 @@ class Seats:
             if seat.state is State.ASKED:
                 seat.move(Move.CLOSE)
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, seat: ClientState) -> None:
         """Take note that a party has gone."""
         if self._is_joining:
             has_joined = seat.state is State.JOINED
@@ -114,13 +114,13 @@ class Seats:
             seat.move(Move.BREAK)
         return tuple(seat.party for seat in live)
 
-    def awaits(self, seat: Seat) -> bool:
+    def awaits(self, seat: ClientState) -> bool:
         """Return whether a session that is under way waits for a party; `num_awaited` counts them."""
         if self._is_joining:
             return seat.state is State.NEW or seat.is_lost
         return seat.state is State.ASKED
 
-    def able_to(self, move: Move) -> list[Seat]:
+    def able_to(self, move: Move) -> list[ClientState]:
         """Return the seats whose table allows this move, in roster order."""
         return [seat for seat in self if move in seat.moves]
 

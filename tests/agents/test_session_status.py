@@ -10,7 +10,7 @@ import trio.testing
 from peers import INPUTS, NAMES, TRANSPORTS, VOTE, hello, make_client, simulation
 from psephos.agents import CloudServer
 from psephos.agents.driver import Observers
-from psephos.agents.standing import Connections, Standing
+from psephos.agents.session_status import Connections, SessionStatus
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, SessionRules
 from psephos.protocol.states import SessionState
@@ -36,7 +36,7 @@ async def test_whoever_is_there_is_counted_and_named(
     del clock
     server, transport = make_server(), make_transport()
 
-    async def come_to(expected: tuple[int, int]) -> Standing:
+    async def come_to(expected: tuple[int, int]) -> SessionStatus:
         while True:
             standing = server.standing
             assert standing.connections is not None
@@ -69,13 +69,13 @@ async def test_whoever_is_there_is_counted_and_named(
 
 
 async def test_what_watches_and_fails_ends_no_session() -> None:
-    told: list[Standing] = []
+    told: list[SessionStatus] = []
 
-    async def fail_at_once(tell: Callable[[], Standing]) -> None:
+    async def fail_at_once(tell: Callable[[], SessionStatus]) -> None:
         told.append(tell())
         raise MemoryError("too little for a picture")
 
-    async def fail_later(tell: Callable[[], Standing]) -> None:
+    async def fail_later(tell: Callable[[], SessionStatus]) -> None:
         while tell().phase == JOIN:
             await trio.lowlevel.checkpoint()
         async with trio.open_nursery() as nursery:

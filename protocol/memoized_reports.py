@@ -66,7 +66,7 @@ class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seal: str = ""
 
 
-class Kept(msgspec.Struct, kw_only=True):
+class MemoizedReports(msgspec.Struct, kw_only=True):
     """All persons' reports of one phase in one scope, with whoever runs all parties; by their names.
 
     `values` are private. Nothing of this is written.
@@ -83,7 +83,7 @@ class Kept(msgspec.Struct, kw_only=True):
     values: dict[str, tuple[int, ...]] = {}
 
 
-KeptReports: TypeAlias = dict[tuple[str, str], Kept]
+KeptReports: TypeAlias = dict[tuple[str, str], MemoizedReports]
 """What sessions leave to later ones, by the scope's name and the phase's. Sessions add to it; pass it on as it is."""
 
 ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]

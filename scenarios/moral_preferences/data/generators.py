@@ -24,7 +24,7 @@ _NAME_DIGITS: Final = 9  # enough for `MAX_VOTERS`, so that the order of made-up
 _LEAST: Final = 2.0**-54  # in place of 0, whose quantile is no number: half the least step of the uniforms
 
 
-class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SyntheticVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent voters, whose preferences lie around a mean; ConfigurationError where a value is not allowed."""
 
     most: ClassVar[Mapping[str, int]] = {"voters": MAX_VOTERS, "records": 10_000}
@@ -53,7 +53,7 @@ class MadeUpVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Generator:
     """What makes up voters: how they are described, and what makes those from one place to another."""
 
-    options: type[MadeUpVoters]
+    options: type[SyntheticVoters]
     make: Callable[..., Survey]
 
 
@@ -91,7 +91,7 @@ def names_of(word: str, start: int, stop: int) -> list[str]:
     return [f"{word} {number:0{_NAME_DIGITS}d}" for number in range(start + 1, stop + 1)]
 
 
-def made_up_survey(
+def synthetic_survey(
     voters: Sequence[str],
     chosen: FloatArray,
     rejected: FloatArray,
@@ -123,7 +123,7 @@ def made_up_survey(
     )
 
 
-def in_batches(make: Callable[..., Survey], spec: MadeUpVoters, *, batch_voters: int) -> Iterator[Survey]:
+def in_batches(make: Callable[..., Survey], spec: SyntheticVoters, *, batch_voters: int) -> Iterator[Survey]:
     """Yield a generator's voters, at most so many at a time; the last batch may be smaller."""
     if batch_voters < 1:
         raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")

@@ -1,7 +1,8 @@
 """Where a session stands, for people and programs that watch its server: all that any of them is told.
 
-The rule that holds here: what is private is not in a `Standing`. Where some phase hides who takes part, that is who has
-joined or reported, and everything from which it follows: how many connections there are, and how many were refused.
+The rule that holds here: what is private is not in a `SessionStatus`. Where some phase hides who takes part, that is
+who has joined or reported, and everything from which it follows: how many connections there are, and how many were
+refused.
 """
 
 import dataclasses
@@ -27,7 +28,7 @@ class Connections:
 
 
 @dataclasses.dataclass(frozen=True)
-class Standing:
+class SessionStatus:
     """Where a session stands.
 
     Args:
@@ -52,5 +53,5 @@ class Standing:
         return self.state in {SessionState.GATHERING, SessionState.COLLECTING}
 
 
-Companion: TypeAlias = Callable[[Callable[[], Standing]], Awaitable[object]]
+Companion: TypeAlias = Callable[[Callable[[], SessionStatus]], Awaitable[object]]
 """What runs beside a session: it is given what returns where the session stands, and is cancelled at the end."""

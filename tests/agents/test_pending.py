@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 from peers import WITH_LOBBY, hello, make_client, open_session, simulation
-from psephos.agents.lobby import GREETING_SECONDS, Lobby, OneProcess, Places
+from psephos.agents.pending import GREETING_SECONDS, OneProcess, PendingConnections, Places
 from psephos.protocol.messages import MAX_GREETING_BYTES
 from psephos.protocol.rules import SessionRules
 from psephos.transports import Channel, Transport
@@ -51,7 +51,7 @@ def nowhere(refused: Mapping[str, int]) -> None:
 
 
 async def test_the_oldest_of_an_address_gives_way_to_the_next_of_the_same() -> None:
-    lobby = Lobby(Places(in_all=10, of_address=2), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=10, of_address=2), tell=nowhere)
     first, other, second, third = visitors("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2", "10.0.0.1:3")
     for visitor in (first, other, second, third):
         lobby.enter(visitor)
@@ -61,7 +61,7 @@ async def test_the_oldest_of_an_address_gives_way_to_the_next_of_the_same() -> N
 
 
 async def test_the_oldest_of_all_gives_way_where_there_are_too_many() -> None:
-    lobby = Lobby(Places(in_all=3, of_address=2), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=3, of_address=2), tell=nowhere)
     came = visitors(*(f"10.0.0.{host}:1" for host in range(5)))
     for visitor in came:
         lobby.enter(visitor)
@@ -69,7 +69,7 @@ async def test_the_oldest_of_all_gives_way_where_there_are_too_many() -> None:
 
 
 async def test_who_has_left_holds_no_place() -> None:
-    lobby = Lobby(Places(in_all=2, of_address=1), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=2, of_address=1), tell=nowhere)
     first, second = visitors("10.0.0.1:1", "10.0.0.1:2")
     lobby.enter(first)
     lobby.leave(first)
@@ -82,7 +82,7 @@ async def test_who_has_left_holds_no_place() -> None:
 async def test_who_is_recognized_has_a_place_of_its_own_and_as_much_time(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    lobby = Lobby(Places(in_all=2, of_address=2), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=2, of_address=2), tell=nowhere)
     ann, impostor, *others = visitors(*["10.0.0.1:1"] * 6)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lobby.close_silent)
@@ -119,7 +119,7 @@ async def test_who_is_recognized_has_a_place_of_its_own_and_as_much_time(
     ],
 )
 async def test_connections_count_together_by_host_or_by_network_of_ipv6(one: str, other: str, *, is_same: bool) -> None:
-    lobby = Lobby(Places(in_all=9, of_address=1), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=9, of_address=1), tell=nowhere)
     first, second = visitors(one, other)
     lobby.enter(first)
     lobby.enter(second)
@@ -144,7 +144,7 @@ def test_there_is_room_for_a_roster_that_comes_at_once(
 
 
 async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.MockClock) -> None:
-    lobby = Lobby(Places(in_all=9, of_address=9), tell=nowhere)
+    lobby = PendingConnections(Places(in_all=9, of_address=9), tell=nowhere)
     came = visitors("10.0.0.1:1", "10.0.0.1:2")
     closed: list[float] = []
     async with trio.open_nursery() as nursery:
@@ -164,7 +164,7 @@ async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.Mo
 
 
 async def test_places_without_a_number_are_for_whoever_comes(autojump_clock: trio.testing.MockClock) -> None:
-    lobby = Lobby(OneProcess(), tell=nowhere)
+    lobby = PendingConnections(OneProcess(), tell=nowhere)
     came = visitors(*["10.0.0.1:1"] * 500)
     for visitor in came:
         lobby.enter(visitor)

@@ -9,8 +9,8 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES, FairnessJudgements, make_fairness
+from psephos.scenarios.moral_preferences.data.generators import in_batches
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.made_up import in_batches
 from psephos.scenarios.moral_preferences.data.survey import Survey
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences, mean_preferences
 from scipy.special import chdtrc, ndtr

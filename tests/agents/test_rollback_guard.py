@@ -9,7 +9,7 @@ import pytest
 from journal_child import ABOUT, row
 from psephos.agents.journal_file import JournalFile, copy_journal, install_journal, read_own
 from psephos.agents.journal_format import About, Head, lock_file_of, read_journal
-from psephos.agents.witness import HeadFile, Witness
+from psephos.agents.rollback_guard import HeadFile, RollbackGuard
 from psephos.protocol.errors import ConfigurationError, JournalError
 from psephos.scenarios.deployment.journals import HOST_FILE, default_journal, witness_of
 
@@ -22,25 +22,25 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def witness(tmp_path: Path) -> Witness:
-    return Witness(tmp_path / "witness")
+def witness(tmp_path: Path) -> RollbackGuard:
+    return RollbackGuard(tmp_path / "witness")
 
 
-def add(path: Path, count: int, witness: Witness | None) -> None:
+def add(path: Path, count: int, witness: RollbackGuard | None) -> None:
     """Let a process add rows to a journal, made if it is not there."""
     journal, rows = JournalFile.open(path, ABOUT, witness=witness)
     with journal:
         journal.append([row(len(rows) + number) for number in range(count)])
 
 
-def num_rows(path: Path, witness: Witness | None) -> int:
+def num_rows(path: Path, witness: RollbackGuard | None) -> int:
     journal, rows = JournalFile.open(path, ABOUT, witness=witness)
     journal.close()
     assert read_own(path, kind=ABOUT.kind, witness=witness).rows == rows
     return len(rows)
 
 
-def refused(path: Path, witness: Witness) -> str:
+def refused(path: Path, witness: RollbackGuard) -> str:
     """Return why a journal is refused, to its owner and to a reader alike."""
     with pytest.raises(JournalError) as caught:
         JournalFile.open(path, ABOUT, witness=witness)
@@ -59,7 +59,7 @@ def restore_folder(snapshot: Path, folder: Path) -> None:
 @pytest.mark.parametrize("lock", ["older", "zeroed", "gone"])
 @pytest.mark.parametrize("num_since", [1, 3])
 def test_an_older_copy_of_the_whole_folder_is_refused(
-    path: Path, witness: Witness, tmp_path: Path, lock: str, num_since: int
+    path: Path, witness: RollbackGuard, tmp_path: Path, lock: str, num_since: int
 ) -> None:
     add(path, 2, witness)
     snapshot = tmp_path / "snapshot"
@@ -81,7 +81,7 @@ def test_an_older_copy_of_the_whole_folder_is_refused(
             JournalFile.open(path, ABOUT)
 
 
-def test_a_folder_that_is_gone_is_missed_until_somebody_accepts_that(path: Path, witness: Witness) -> None:
+def test_a_folder_that_is_gone_is_missed_until_somebody_accepts_that(path: Path, witness: RollbackGuard) -> None:
     add(path, 3, witness)
     shutil.rmtree(path.parent)
     said = refused(path, witness)
@@ -94,7 +94,7 @@ def test_a_folder_that_is_gone_is_missed_until_somebody_accepts_that(path: Path,
 
 
 def test_of_two_copies_on_one_machine_the_first_to_go_on_is_the_journal(
-    path: Path, witness: Witness, tmp_path: Path
+    path: Path, witness: RollbackGuard, tmp_path: Path
 ) -> None:
     add(path, 2, witness)
     other = tmp_path / "other" / NAME
@@ -106,7 +106,7 @@ def test_of_two_copies_on_one_machine_the_first_to_go_on_is_the_journal(
     assert num_rows(other, witness) == 4
 
 
-def test_a_folder_that_is_moved_goes_on(path: Path, witness: Witness, tmp_path: Path) -> None:
+def test_a_folder_that_is_moved_goes_on(path: Path, witness: RollbackGuard, tmp_path: Path) -> None:
     add(path, 2, witness)
     moved = tmp_path / "moved" / NAME
     path.parent.rename(moved.parent)
@@ -116,7 +116,7 @@ def test_a_folder_that_is_moved_goes_on(path: Path, witness: Witness, tmp_path: 
 
 def test_a_key_knows_a_journal_wherever_it_is_and_one_process_has_it(path: Path, tmp_path: Path) -> None:
     """As that of a server's session: a copy of its folder does not go on beside it, or after it."""
-    witness = Witness(tmp_path / "witness", "session 1")
+    witness = RollbackGuard(tmp_path / "witness", "session 1")
     add(path, 1, witness)
     copy = tmp_path / "copy" / NAME
     shutil.copytree(path.parent, copy.parent)
@@ -128,13 +128,13 @@ def test_a_key_knows_a_journal_wherever_it_is_and_one_process_has_it(path: Path,
     shutil.rmtree(copy.parent)
     shutil.rmtree(path.parent)
     assert refused(path, witness).startswith("is gone, and had 2 records")
-    add(path, 1, Witness(witness.folder, "session 2"))  # another one in the same place
+    add(path, 1, RollbackGuard(witness.folder, "session 2"))  # another one in the same place
 
 
 def test_sessions_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) -> None:
     """Of two servers that ask the same parties, the first rows are equal, and each may be started again."""
     for number, (session, count) in enumerate((("1", 4), ("2", 1), ("1", 1), ("2", 2))):
-        witness = Witness(tmp_path / "witness", f"session {session}")
+        witness = RollbackGuard(tmp_path / "witness", f"session {session}")
         about = About(kind="session", configuration={"session id": session})
         journal, rows = JournalFile.open(tmp_path / session / NAME, about, witness=witness)
         with journal:
@@ -143,7 +143,7 @@ def test_sessions_that_begin_alike_are_not_taken_for_each_other(tmp_path: Path) 
 
 
 def test_a_backup_in_the_place_of_a_lost_journal_counts_from_then_on(
-    path: Path, witness: Witness, tmp_path: Path
+    path: Path, witness: RollbackGuard, tmp_path: Path
 ) -> None:
     add(path, 2, witness)
     backup = tmp_path / "backup"
@@ -159,7 +159,7 @@ def test_a_backup_in_the_place_of_a_lost_journal_counts_from_then_on(
     assert num_rows(path, witness) == 7
 
 
-def test_a_witness_that_tells_nothing_or_less_keeps_nobody_out(path: Path, witness: Witness) -> None:
+def test_a_witness_that_tells_nothing_or_less_keeps_nobody_out(path: Path, witness: RollbackGuard) -> None:
     """As on another machine, or after a kill between a commit and what tells of it."""
     add(path, 2, witness)
     told = witness.file_of(path)
@@ -172,7 +172,7 @@ def test_a_witness_that_tells_nothing_or_less_keeps_nobody_out(path: Path, witne
 
 
 def test_what_is_told_is_never_newer_than_the_journal(
-    path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch
+    path: Path, witness: RollbackGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(path, 1, witness)
     write = HeadFile.write
@@ -189,7 +189,7 @@ def test_what_is_told_is_never_newer_than_the_journal(
 
 
 def test_a_commit_counts_though_nobody_can_tell_of_it(
-    path: Path, witness: Witness, monkeypatch: pytest.MonkeyPatch
+    path: Path, witness: RollbackGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(path, 1, witness)
     journal, _ = JournalFile.open(path, ABOUT, witness=witness)
@@ -207,8 +207,8 @@ def _fail(*_: object, **__: object) -> None:
 def test_a_witness_that_cannot_be_is_named_with_what_helps(path: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(JournalError, match=r"can have no witness in .*/file/witness.*: name another folder"):
-        JournalFile.open(path, ABOUT, witness=Witness(tmp_path / "file" / "witness"))
-    planted = Witness(tmp_path / "witness")
+        JournalFile.open(path, ABOUT, witness=RollbackGuard(tmp_path / "file" / "witness"))
+    planted = RollbackGuard(tmp_path / "witness")
     planted.folder.mkdir()
     planted.file_of(path).symlink_to(tmp_path / "target")
     with pytest.raises(JournalError, match="can have no witness"):
@@ -235,7 +235,9 @@ def test_wherever_a_journal_is_its_witness_is_in_no_folder_that_an_older_copy_ta
     assert not told.is_relative_to(journal.parent)
 
 
-def test_what_is_restored_changes_nothing_that_is_told_of_others(path: Path, witness: Witness, tmp_path: Path) -> None:
+def test_what_is_restored_changes_nothing_that_is_told_of_others(
+    path: Path, witness: RollbackGuard, tmp_path: Path
+) -> None:
     others = [tmp_path / name / NAME for name in ("first", "second")]
     for number, other in enumerate(others):
         journal, _ = JournalFile.open(other, About(kind=ABOUT.kind), witness=witness)
@@ -248,7 +250,7 @@ def test_what_is_restored_changes_nothing_that_is_told_of_others(path: Path, wit
     assert {other: witness.file_of(other).read_bytes() for other in others} == told
 
 
-def test_journals_of_others_do_not_matter(path: Path, witness: Witness, tmp_path: Path) -> None:
+def test_journals_of_others_do_not_matter(path: Path, witness: RollbackGuard, tmp_path: Path) -> None:
     other = tmp_path / "other" / NAME
     journal, _ = JournalFile.open(other, About(kind=ABOUT.kind), witness=witness)
     with journal:

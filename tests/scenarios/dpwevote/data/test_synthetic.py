@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.dpwevote.data.made_up import WeightedVotes, make_partners
+from psephos.scenarios.dpwevote.data.synthetic import WeightedVotes, make_partners
 
 CHOICES: dict[str, Any] = {"candidates": ["first", "second"], "weights": [1, 2.5, 4]}
 

@@ -11,7 +11,7 @@ from ..privacy import PrivacyEvent, PrivacyLoss
 from .phase import MechanismGroups, Phase
 
 
-class LeveledPhase(Phase):
+class PersonalizedPhase(Phase):
     """A phase whose persons have one of several levels of ε: its place is the end of their public rows.
 
     Args:

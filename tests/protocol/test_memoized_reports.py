@@ -25,10 +25,10 @@ from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.dpwevote.finite import OpinionsPhase
 from psephos.protocol.effects import Charged, Closed, Effect, Keep
 from psephos.protocol.errors import JournalError
-from psephos.protocol.kept_reports import has_changed, seal_of
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, RowMechanism
 from psephos.protocol.mechanisms.own_matrix import channel_of
-from psephos.protocol.messages import NIL, Acknowledgement, Charter, Report, Request
+from psephos.protocol.memoized_reports import has_changed, seal_of
+from psephos.protocol.messages import NIL, Acknowledgement, Report, Request, SessionDescriptor
 from psephos.protocol.phases import Phase
 from psephos.protocol.privacy import (
     Budget,
@@ -44,7 +44,7 @@ from psephos.protocol.records import ClientRecord, Drawn, Reserved
 VOTE = make_vote(game="board")
 SCOPE = VOTE.phases[0].kept
 SECRET = b"known to its owner alone"
-CHARTER = Charter("0123456789abcdef" * 2)
+CHARTER = SessionDescriptor("0123456789abcdef" * 2)
 
 
 def kept_report(report: int = 2, **changes: Any) -> dict[str, KeptReport]:

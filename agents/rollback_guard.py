@@ -80,7 +80,7 @@ class HeadFile:
 
 
 @dataclasses.dataclass(frozen=True)
-class Witness:
+class RollbackGuard:
     """Where it is told how far a journal was, outside the journal's folder.
 
     Args:

@@ -22,7 +22,7 @@ _MOST_LIKE = 100_000  # as rows of a scenario
 _CANDIDATE = "proposal"  # what is voted on where a scenario does not say
 
 
-class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SyntheticOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Independent opinions on each candidate by the share of yes.
 
     Raises:
@@ -38,8 +38,8 @@ class MadeUpOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ConfigurationError(field="yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]")
 
 
-class WeightedVotes(MadeUpOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent partners: a weight by shares, beside `MadeUpOpinions`."""
+class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Independent partners: a weight by shares, beside `SyntheticOpinions`."""
 
     count: int  # how many
     weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike
@@ -83,7 +83,7 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
         number > _MOST_LIKE, "--like", f"{number:,} partners", f"for at most {_MOST_LIKE:,}: give a generator instead"
     )
     own = vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
-    uniforms = _uniforms([MadeUpOpinions().seed], num_partners=number, candidates=parameters.candidates)
+    uniforms = _uniforms([SyntheticOpinions().seed], num_partners=number, candidates=parameters.candidates)
     says_yes = uniforms[:, 1:].argsort(axis=0).argsort(axis=0) < round(share * number)
     rows = [
         {"partner": f"partner-{row + 1}", "weight": own[row], **dict(zip(parameters.candidates, votes, strict=True))}
@@ -101,7 +101,7 @@ def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
     return ballot
 
 
-def make_opinions(options: MadeUpOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
+def make_opinions(options: SyntheticOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
     """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1."""
     return _opinions(options, candidates, _uniforms([options.seed], num_partners=num_partners, candidates=candidates))
 
@@ -126,7 +126,7 @@ def _uniforms(seeds: Sequence[int], *, num_partners: int, candidates: Sequence[s
     return philox_tables(keys, start=0, stop=num_partners, slots=slots).reshape(-1, slots)
 
 
-def _opinions(options: MadeUpOpinions, candidates: Sequence[str], uniforms: FloatArray) -> dict[str, Entries]:
+def _opinions(options: SyntheticOpinions, candidates: Sequence[str], uniforms: FloatArray) -> dict[str, Entries]:
     shares = options.yes_shares or (0.5,) * len(candidates)
     _check_number("yes_shares", shares, candidates)
     return {

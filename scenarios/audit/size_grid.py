@@ -29,9 +29,9 @@ from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
 from .exposed_parts import ExposedPart, Released, Reported, draw_releases, noisy_in
 from .machines import (
     SESSION,
-    HeldSession,
-    Holder,
     MakeNoise,
+    RecordedSession,
+    SessionRunner,
     by_arrays,
     by_machines,
     noise_of,
@@ -85,7 +85,7 @@ def of_other_level(party: Member, number: int) -> dict[str, Ends]:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Stage:
+class Configuration:
     """Sessions of some sizes."""
 
     protocol: PhasedProtocol[Any, Any]  # what is run
@@ -95,8 +95,8 @@ class Stage:
     num_sessions: int = 1  # in a row, on one noise source
     # Whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
     is_central: bool = False
-    hold: Holder = by_machines  # with secure noise; by default rightly
-    hold_simulated: Holder = by_arrays  # with simulated noise
+    hold: SessionRunner = by_machines  # with secure noise; by default rightly
+    hold_simulated: SessionRunner = by_arrays  # with simulated noise
     make_noise: MakeNoise | None = None  # makes secure noise; by default rightly
 
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
@@ -200,7 +200,7 @@ class Stage:
             release = functools.partial(draw_releases, self.protocol, self._phase, self._tally(inputs))
             return lambda number, stream: release(number, make_noise()(SESSION, stream, 0))
 
-        def shown(held: HeldSession) -> Sequence[Sequence[int]]:
+        def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
             return [[*(number for report in held.reports for number in report), held.others]]
 
         hold = self.hold if source == "secure" else self.hold_simulated
@@ -233,14 +233,14 @@ class Stage:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Climb:
+class SizeSweep:
     """A family of sessions."""
 
     name: str  # of the family, distinct in its protocol
     sizes: Mapping[str, Sequence[int]]  # what grows → the rungs that it may stand on, rising
     choices: Sequence[str]  # what else takes turns: in words, distinct
     # The choice and the sizes → the stage; a size is none of the others'.
-    make: Callable[[str, Mapping[str, int]], Stage]
+    make: Callable[[str, Mapping[str, int]], Configuration]
     most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
     alphabets: Collection[str] = ()  # sizes that make no report longer, and so are no factors
 
@@ -269,7 +269,7 @@ class Climb:
 class Combination(NamedTuple):
     """What is tried of a climb."""
 
-    climb: Climb
+    climb: SizeSweep
     choice: str
     sizes: Mapping[str, int]
 
@@ -282,7 +282,7 @@ class Combination(NamedTuple):
         )
 
 
-class Ladder(msgspec.Struct, frozen=True):
+class SizeGrid(msgspec.Struct, frozen=True):
     """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each climb.
 
     Other runs have as many combinations as have every rung.
@@ -303,7 +303,7 @@ class Climbed(msgspec.Struct, frozen=True, kw_only=True):
     num_possible: int  # that there are
 
 
-def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:
+def combinations(climb: SizeSweep, ladder: SizeGrid) -> list[Combination]:
     """Return combinations of a climb: in a full run every rung and choice is in one, and a quick run has one."""
     random = np.random.default_rng([ladder.rotation, *climb.name.encode()])
     arranged = climb.arranged(random)
@@ -316,7 +316,7 @@ def combinations(climb: Climb, ladder: Ladder) -> list[Combination]:
     return list({each.name: each for each in made}.values())
 
 
-def climbed(climbs: Sequence[Climb], ladder: Ladder) -> Iterator[Case]:
+def climbed(climbs: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Case]:
     """Yield the cases of climbs. See `combinations`."""
     for climb in climbs:
         for place, made in enumerate(combinations(climb, ladder)):
@@ -325,7 +325,7 @@ def climbed(climbs: Sequence[Climb], ladder: Ladder) -> Iterator[Case]:
             yield stage.case(made.name, seed=_SEEDS * ladder.rotation + place, share=share)
 
 
-def tried_of(group: str, climbs: Sequence[Climb], ladder: Ladder) -> Iterator[Climbed]:
+def tried_of(group: str, climbs: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Climbed]:
     """Yield for each climb of a protocol what a run tries of it."""
     for climb in climbs:
         made = combinations(climb, ladder)
