@@ -10,7 +10,7 @@ import msgspec
 
 from ..protocol.errors import refuse
 from ..protocol.masking import Primitives
-from ..protocol.messages import NO_CHARTER, SessionDescriptor
+from ..protocol.messages import NO_DESCRIPTOR, SessionDescriptor
 from ..protocol.phases import PhasedProtocol
 from ..protocol.randomness import SimulatedNoise
 from ..protocol.roster import Roster
@@ -25,7 +25,7 @@ class Simulation(SessionMode):
     Args:
         noise: addressed noise for that session.
         record_views: keep what each party sees, private inputs included.
-        charter: what makes the session this one; without an id it has one that follows from seed, session and round.
+        descriptor: what makes the session this one; without an id it has one that follows from seed, session and round.
 
     Raises:
         TypeError: the noise is of another type.
@@ -42,9 +42,9 @@ class Simulation(SessionMode):
         if type(self.noise) is not SimulatedNoise:
             raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
         refuse(self.noise.session != self.session, "noise", self.noise.session, f"of session {self.session!r}")
-        if not self.charter.id:
-            own = msgspec.structs.replace(self.charter, id=self.noise.session_id)
-            object.__setattr__(self, "charter", own)
+        if not self.descriptor.id:
+            own = msgspec.structs.replace(self.descriptor, id=self.noise.session_id)
+            object.__setattr__(self, "descriptor", own)
         super().__post_init__()
 
     @property
@@ -58,15 +58,15 @@ class Deployment(SessionMode):
     """A session with real voters: secure noise, and no views.
 
     Args:
-        charter: what makes the session this one; `draw_session_id` draws its id, which all sides have to know. Without
-            one, nothing but the keys of a channel tells two sessions of one name apart.
+        descriptor: what makes the session this one; `draw_session_id` draws its id, which all sides have to know.
+            Without one, nothing but the keys of a channel tells two sessions of one name apart.
 
     Raises:
         TypeError: the noise is of another type, whatever it says of itself.
     """
 
     noise: SecureNoise
-    charter: SessionDescriptor = NO_CHARTER
+    descriptor: SessionDescriptor = NO_DESCRIPTOR
 
     def __post_init__(self) -> None:
         # The annotation says so already; this is for callers that no type checker reads.
@@ -111,8 +111,8 @@ def with_keys(
         return roster, mode, ()
     signers, keys = _masking().draw_signature_keys(mode.noise, protocol=protocol.name, number=len(roster))
     roster = Roster(roster.names, roster.public, fingerprints=roster.fingerprints, keys=keys)
-    charter = msgspec.structs.replace(mode.charter, roster=roster.digest)
-    return roster, dataclasses.replace(mode, charter=charter), signers
+    descriptor = msgspec.structs.replace(mode.descriptor, roster=roster.digest)
+    return roster, dataclasses.replace(mode, descriptor=descriptor), signers
 
 
 Mode: TypeAlias = Simulation | Deployment

@@ -92,7 +92,7 @@ class Server:
         self._session = mode.session
         self._skips_waiting = isinstance(places, OneProcess)
         self._hides_participation = protocol.hides_participation
-        self._lobby = PendingConnections(places or Places.for_roster(len(roster)), tell=self._log_refusals)
+        self._pending = PendingConnections(places or Places.for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
         self._roster = roster
         self._began_at = math.nan  # in Unix time, where trio's is 0
@@ -128,9 +128,10 @@ class Server:
     def refused(self) -> Mapping[str, int]:
         """How many connections were turned away, by reason.
 
-        `lobby.REASONS`; and of a handshake what the transport has against it, such as that the certificate has expired.
+        `pending.REASONS`; and of a handshake what the transport has against it, such as that the certificate has
+        expired.
         """
-        return dict(self._lobby.refused)
+        return dict(self._pending.refused)
 
     @property
     def progress(self) -> tuple[str, int | None, int | None]:
@@ -138,13 +139,13 @@ class Server:
         return self._machine.progress
 
     @property
-    def standing(self) -> SessionStatus:
+    def session_status(self) -> SessionStatus:
         """Where the session stands, without what is private."""
         trio_deadlines: Mapping[str, float] = {} if self._driver is None else self._driver.deadlines
         phase = self._machine.progress[0]
         connections = None
         if not self._hides_participation:
-            num_greeting = len(self._lobby)
+            num_greeting = len(self._pending)
             connections = Connections(num_greeting + self._readers, num_greeting, self.refused)
         return SessionStatus(
             state=self._machine.state,
@@ -197,7 +198,7 @@ class Server:
                     nursery.start_soon(self._run_beside, companion)
                 nursery.start_soon(self._accept, listener, driver, nursery)
                 nursery.start_soon(self._read_mail, driver, nursery)
-                nursery.start_soon(self._lobby.close_silent)
+                nursery.start_soon(self._pending.close_silent)
                 try:
                     await driver.wait_until_ended()
                 except KeyboardInterrupt:
@@ -215,7 +216,7 @@ class Server:
                     if self._hides_participation and not self._skips_waiting:
                         await trio.sleep_forever()  # as long as if somebody did not hang up
                 nursery.cancel_scope.cancel()
-        self._log_refusals(self._lobby.refused)
+        self._log_refusals(self._pending.refused)
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
         # After a restart nobody knows who has heard it before.
@@ -223,7 +224,7 @@ class Server:
 
     async def _run_beside(self, companion: Companion) -> None:
         try:
-            await companion(lambda: self.standing)
+            await companion(lambda: self.session_status)
         except Exception as error:  # noqa: BLE001  whatever it is, the session is not about it
             if self._told.log is not None:
                 fields = {"session": self._session, "party": self.role, "error": type(error).__name__}
@@ -237,11 +238,11 @@ class Server:
                 if type(channel) is CarriedChannel:  # of which its connection has a bounded number
                     channel.limit_payloads(MAX_GREETING_BYTES)
                 else:
-                    self._lobby.enter(channel)
+                    self._pending.enter(channel)
             except trio.ClosedResourceError:
                 return
             except Exception:  # noqa: BLE001  whatever is wrong with one connection, or with memory, others may come
-                self._lobby.turn_away("failed")
+                self._pending.turn_away("failed")
                 await trio.sleep(_PAUSE_SECONDS)
                 continue
             if self._skips_waiting and channel.watch(note):
@@ -312,7 +313,7 @@ class Server:
         carrier = Carrier(channel, most=self._roster.num_seats(channel.peer_fingerprint), heard=payloads)
         while (earlier := self._carriers.get(whose)) is not None:
             if await earlier.answers(_REFUSAL_SECONDS):
-                self._lobby.turn_away("party")
+                self._pending.turn_away("party")
                 with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):
                     await channel.send([REFUSAL])
                     while await channel.receive():  # what is closed with something unread loses what it has sent
@@ -340,12 +341,12 @@ class Server:
             try:
                 greeting = await self._greet(channel, driver, heard)
             finally:
-                self._lobby.leave(channel)
+                self._pending.leave(channel)
             if greeting is None:
                 return
             hello, payloads = greeting
             if type(channel) is CarriedChannel:
-                self._lobby.leave(channel.connection)
+                self._pending.leave(channel.connection)
             party = hello.party
             is_sound = self._begin(channel, hello, payloads, driver)
             outbox = driver.outboxes[party]
@@ -403,13 +404,13 @@ class Server:
                 await self._carry(channel, payloads[1:], driver)
                 return None
             is_own = self._roster.fingerprints is not None and not isinstance(channel, CarriedChannel)
-            if is_own and (seats := self._roster.num_seats(channel.peer_fingerprint)) > 1:
-                reason = f"{seats} parties have this certificate, and share one connection (psephos join --parties)"
+            if is_own and (clients := self._roster.num_seats(channel.peer_fingerprint)) > 1:
+                reason = f"{clients} parties have this certificate, and share one connection (psephos join --parties)"
                 raise RemoteProtocolError(reason, sender=channel.peer, role="server")  # noqa: TRY301  told below
             message = _greeting_in(payloads[0], peer=channel.peer)
             if type(message) is Inquiry:
                 terms = self._machine.answer(message, fingerprint=channel.peer_fingerprint)
-                self._lobby.recognize(channel, message.party)
+                self._pending.recognize(channel, message.party)
                 await channel.send([encode(terms)])
                 payloads = payloads[1:] or await _hear(channel)
                 message = _greeting_in(payloads[0], peer=channel.peer)
@@ -423,7 +424,7 @@ class Server:
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
         except Exception:  # noqa: BLE001  whatever it is, it is this connection's
-            self._lobby.turn_away("failed")
+            self._pending.turn_away("failed")
         else:
             return message, payloads
         return None
@@ -432,15 +433,15 @@ class Server:
         """Tell a connection that it is refused: a party why, and everybody else by one and the same sentence."""
         match error:
             case HandshakeError():
-                self._lobby.turn_away(str(error))
+                self._pending.turn_away(str(error))
                 return  # the transport has told it what there is to tell
             case StrangerError():
-                self._lobby.turn_away("stranger")
+                self._pending.turn_away("stranger")
             case MalformedMessageError():
-                self._lobby.turn_away("malformed")
+                self._pending.turn_away("malformed")
                 error = StrangerError(str(error))
             case _:
-                self._lobby.turn_away("party")
+                self._pending.turn_away("party")
         with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):  # it may have gone, or be evicted
             await channel.send([encode(Abort.because(error))])
 

@@ -252,8 +252,8 @@ def flower() -> Answer:
             for message in messages:
                 place = message.metadata.dst_node_id - 1
                 message.content = copy.deepcopy(message.content)  # between machines it is another object
-                stage = message.content.config_records[constants.RECORD_KEY_CONFIGS][constants.Key.STAGE]
-                if stage != constants.Configuration.COLLECT_MASKED_VECTORS or place >= self.leaving:
+                configuration = message.content.config_records[constants.RECORD_KEY_CONFIGS][constants.Key.STAGE]
+                if configuration != constants.Configuration.COLLECT_MASKED_VECTORS or place >= self.leaving:
                     said, seconds = _timed(lambda: mod(message, self.contexts[place], self.fit), process_time)  # noqa: B023  it is run at once
                     answers.append(said)
                     self.seconds += seconds

@@ -76,7 +76,7 @@ def _party_of(name: str, seconds: float) -> _Party:
         public=inputs.public,
         session="scaling",
         kind=SessionKind.DEPLOYMENT,
-        charter=SessionDescriptor("0" * 32, "0" * 64, 1 << 31),
+        descriptor=SessionDescriptor("0" * 32, "0" * 64, 1 << 31),
     )
     said = expected.of(result.tallies, result.outcome, result.own_outcomes)
     up, down = (sum(sizes) / _SMALL for sizes in zip(*((each.bytes_up, each.bytes_down) for each in said), strict=True))

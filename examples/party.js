@@ -88,10 +88,10 @@ async function * framesOf(socket) {
   }
 }
 
-function digestOf(words, { version, parameters, charter, requests, release }) { // of what everybody was told
+function digestOf(words, { version, parameters, descriptor, requests, release }) { // of what everybody was told
   const hash = crypto.createHash('sha256')
   for (const word of words) hash.update(big(Buffer.byteLength(word), 8)).update(word)
-  hash.update(pack([WELCOME, version, { raw: parameters }, [], charter]))
+  hash.update(pack([WELCOME, version, { raw: parameters }, [], descriptor]))
   requests.forEach((payload, step) => hash.update(pack([REQUEST, step, { raw: payload }])))
   return hash.update(pack([RELEASE, { raw: release }, null, false])).digest('hex')
 }
@@ -170,7 +170,7 @@ async function converse(socket, { own, steps, journal, budget }) { // returns wh
   const given = steps.map((_, step) => journal.find(step)).filter(Boolean)
   const last = steps.map((_, step) => journal.find(`${step}.receipt`)).findLast(Boolean)
   const shown = last ? [ACKNOWLEDGEMENT, last.step, Buffer.from(last.receipt, 'hex')] : null
-  const [words, charter] = [[own.session, own.protocol, own.kind], [own.session_id, own.roster, own.expires]]
+  const [words, descriptor] = [[own.session, own.protocol, own.kind], [own.session_id, own.roster, own.expires]]
   const send = (body) => socket.write(framed(body))
   send(pack([HELLO, VERSION, ...words, own.party, own.session_id, [], given.length, shown]))
   let parameters = null
@@ -180,7 +180,7 @@ async function converse(socket, { own, steps, journal, budget }) { // returns wh
     const [[first, second, third], request] = [fields.map((field) => field.value), body.toString('hex')]
     if (tag === ABORT) refuse(`the server has ended it: ${first}`, socket.end())
     if (tag === WELCOME && !parameters) {
-      const agreed = [VERSION, own.parameters, own.public, charter]
+      const agreed = [VERSION, own.parameters, own.public, descriptor]
       if (!isDeepStrictEqual(fields.map((field) => field.value), agreed)) refuse('these are not the terms agreed to')
       const losses = steps.flatMap(({ values, epsilon }) => values.map(() => epsilon))
       journal.reserve({ terms: [...words, own.party, own.parameters, own.public], losses }, budget)
@@ -195,7 +195,7 @@ async function converse(socket, { own, steps, journal, budget }) { // returns wh
       journal.keep(`${first}.receipt`, { step: first, receipt: second.toString('hex') })
     } else if (tag === RELEASE && parameters && given.length && !second && (third || given.length === steps.length)) {
       const requests = given.map((each) => new Reader(Buffer.from(each.request, 'hex')).message()[2].raw)
-      const told = { version: VERSION, parameters, charter, requests, release: fields[0].raw }
+      const told = { version: VERSION, parameters, descriptor, requests, release: fields[0].raw }
       const digest = requests.length === steps.length ? digestOf(words, told) : null
       const left = journal.keep('left', { release: told.release.toString('hex'), digest, is_late: third === true })
       socket.end(framed(pack([ACKNOWLEDGEMENT, steps.length, Buffer.alloc(0)])))

@@ -49,20 +49,22 @@ class Admission:
     __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_terms", "public", "welcome")
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> None:
-        session, kind, charter = mode.session, mode.kind, mode.charter
+        session, kind, descriptor = mode.session, mode.kind, mode.descriptor
         self._protocol = protocol
         self._roster = roster
         self._chosen: dict[int, tuple[int, ...]] = {}
         self.public = roster.public.copy() if protocol.num_chosen else roster.public
-        self._expected = (protocol.name, session, kind.value, charter.id)
+        self._expected = (protocol.name, session, kind.value, descriptor.id)
         parameters = protocol.encoded_parameters
-        self.welcome = Welcome.of(protocol, charter=charter)
+        self.welcome = Welcome.of(protocol, descriptor=descriptor)
         last = len(roster) - 1
-        self._terms = Terms(PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, last, charter=charter)
-        check_sizes(protocol, roster.public, terms=self._terms, charter=charter)
+        self._terms = Terms(
+            PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, last, descriptor=descriptor
+        )
+        check_sizes(protocol, roster.public, terms=self._terms, descriptor=descriptor)
         longest = max(map(str.encode, roster.names), key=len).decode()
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
-        hello = Hello.of(protocol, longest, session=session, kind=kind, charter=charter, chosen=widest)
+        hello = Hello.of(protocol, longest, session=session, kind=kind, descriptor=descriptor, chosen=widest)
         hello = msgspec.structs.replace(
             hello, num_reports=_MOST, shown=Acknowledgement(_MOST, bytes(MAX_RECEIPT_BYTES))
         )
@@ -171,11 +173,11 @@ def check_sizes(
     public: IntArray,
     *,
     terms: Terms | None = None,
-    charter: SessionDescriptor = _WIDEST_CHARTER,
+    descriptor: SessionDescriptor = _WIDEST_CHARTER,
 ) -> None:
     """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message."""
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
-    encode(Welcome.of(protocol, public=widest, charter=charter))
+    encode(Welcome.of(protocol, public=widest, descriptor=descriptor))
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
     if (largest := protocol.largest_outcome(len(public))) is not None:

@@ -28,20 +28,20 @@ class Agreement:
         ConfigurationError: what the party chooses is missing or not allowed.
     """
 
-    __slots__ = ("_party", "_protocol", "charter", "chosen")
+    __slots__ = ("_party", "_protocol", "chosen", "descriptor")
 
-    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, charter: SessionDescriptor) -> None:
+    def __init__(self, protocol: PhasedProtocol[Any, Any], party: Party, descriptor: SessionDescriptor) -> None:
         self._protocol = protocol
         self._party = party
-        self.charter = charter
+        self.descriptor = descriptor
         self.chosen = self._choice() if protocol.num_chosen else ()
 
     def check(self, welcome: Welcome) -> tuple[int, ...]:
         """Return the party's public row, if the server welcomes it to the session that it agreed to.
 
         Raises:
-            RemoteProtocolError: version, parameters, charter or public row is another one, or does not fit the party's
-                own row.
+            RemoteProtocolError: version, parameters, descriptor or public row is another one, or does not fit the
+                party's own row.
         """
         if reason := self._difference(welcome):
             raise RemoteProtocolError(reason, sender=SERVER, role="client")
@@ -54,8 +54,8 @@ class Agreement:
         if welcome.parameters != self._protocol.encoded_parameters:
             differing = self._other_parameters(welcome.parameters)
             return f"{SERVER}'s parameters are not those agreed to: {differing}"
-        if self.charter != welcome.charter and not self.charter.agrees_with(welcome.charter):
-            differing = self._other_charter(welcome.charter)
+        if self.descriptor != welcome.descriptor and not self.descriptor.agrees_with(welcome.descriptor):
+            differing = self._other_charter(welcome.descriptor)
             return f"{SERVER}'s session is another one than was agreed to: {differing}"
         if self._party.public is not None and welcome.public != self._party.public:
             return f"{SERVER}'s public row for {self._party.name} is not the one agreed to"
@@ -77,10 +77,10 @@ class Agreement:
         self._protocol.check_public(self._party.public)
         return self._party.public[-number:]
 
-    def _other_charter(self, charter: SessionDescriptor) -> str:
-        """Say where the server's charter is another one."""
-        given = msgspec.structs.asdict(charter)
-        agreed = {name: value for name, value in msgspec.structs.asdict(self.charter).items() if value}
+    def _other_charter(self, descriptor: SessionDescriptor) -> str:
+        """Say where the server's descriptor is another one."""
+        given = msgspec.structs.asdict(descriptor)
+        agreed = {name: value for name, value in msgspec.structs.asdict(self.descriptor).items() if value}
         differing = [name for name, value in agreed.items() if given[name] != value]
         return "; ".join(f"{name} is {quote(given[name])}, agreed {quote(agreed[name])}" for name in differing)
 

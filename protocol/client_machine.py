@@ -119,7 +119,7 @@ class ClientMachine:
         self._party = party
         self._mode = mode
         self._public = party.public
-        self._agreement = Agreement(protocol, party, mode.charter)
+        self._agreement = Agreement(protocol, party, mode.descriptor)
         kind = mode.kind
         if view is not None:
             check_view(view, kind)
@@ -140,7 +140,7 @@ class ClientMachine:
         self._has_reserved = False  # on record, by an earlier conversation
         self._heard: SessionEnded | None = None
         if records is not None:
-            require(mode.charter.id, "charter", mode.charter, "with an id where records are kept")
+            require(mode.descriptor.id, "descriptor", mode.descriptor, "with an id where records are kept")
             chosen = self._agreement.chosen
             past = replay_client(records, protocol, party=party.name, session=mode.session, chosen=chosen)
             self._answers.given.extend(past.answered)
@@ -209,7 +209,7 @@ class ClientMachine:
             self._party.name,
             session=self._mode.session,
             kind=self._mode.kind,
-            charter=self._mode.charter,
+            descriptor=self._mode.descriptor,
             chosen=self._agreement.chosen,
         )
         if self._answers.given or self._acknowledged:
@@ -314,7 +314,7 @@ class ClientMachine:
             party=self._party.name,
             session=self._mode.session,
             protocol=self._protocol.name,
-            expires=self._mode.charter.expires,
+            expires=self._mode.descriptor.expires,
             entries=entries,
             chosen=self._agreement.chosen,
             terms=self._protocol.terms,

@@ -1,7 +1,7 @@
-"""A seat for each party on a roster: where the server stands with it, and for how many parties it waits.
+"""A state for each party on a roster: where the server stands with it, and for how many parties it waits.
 
-Each seat holds one conversation, which moves by the server's table alone (`states`). Numbers and seats change together:
-only `ClientTable` moves a seat where that changes who is waited for.
+Each client state holds one conversation, which moves by the server's table alone (`states`). Numbers and states change
+together: only `ClientTable` moves one where that changes who is waited for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,10 +36,10 @@ class ClientState(Position[State, Move]):
 
 
 class ClientTable:
-    """The seats of one session.
+    """The states of one session's clients.
 
     Attributes:
-        by_party: the seats, in roster order.
+        by_party: the states, in roster order.
         num_awaited: how many parties can still report in the open step, or join before the first.
         num_joined: how many have joined, before the first step.
     """
@@ -60,70 +60,70 @@ class ClientTable:
         """Return the seat of the party at this place of the roster; IndexError where there is none."""
         return self.by_party[self._names[place]]
 
-    def clear(self, seat: ClientState) -> ClientState:
+    def clear(self, client: ClientState) -> ClientState:
         """Return the seat for another conversation with its party, since this one has come to nothing."""
-        cleared = self.by_party[seat.party] = ClientState(seat.party, seat.place)
+        cleared = self.by_party[client.party] = ClientState(client.party, client.place)
         return cleared
 
-    def welcome(self, seat: ClientState) -> None:
+    def welcome(self, client: ClientState) -> None:
         """Let a party in. While the first step is open it is asked at once, though nobody waited for it any longer."""
-        seat.move(Move.HELLO)
-        seat.move(Move.WELCOME)
+        client.move(Move.HELLO)
+        client.move(Move.WELCOME)
         if self._is_joining:
             self.num_awaited -= 1
             self.num_joined += 1
         else:
-            seat.move(Move.REQUEST)
+            client.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def ask(self, seats: Iterable[ClientState]) -> None:
+    def ask(self, clients: Iterable[ClientState]) -> None:
         """Open a step: these are asked, and waited for."""
         self._is_joining = False
         self.num_awaited = 0
-        for seat in seats:
-            seat.move(Move.REQUEST)
+        for client in clients:
+            client.move(Move.REQUEST)
             self.num_awaited += 1
 
-    def take_report(self, seat: ClientState, step: int) -> None:
+    def take_report(self, client: ClientState, step: int) -> None:
         """Take note that a party has reported in a step."""
-        seat.move(Move.REPORT)
-        seat.num_reports = step + 1
+        client.move(Move.REPORT)
+        client.num_reports = step + 1
         self.num_awaited -= 1
 
     def close(self) -> None:
         """Ask nobody in the open step any longer."""
-        for seat in self:
-            if seat.state is State.ASKED:
-                seat.move(Move.CLOSE)
+        for client in self:
+            if client.state is State.ASKED:
+                client.move(Move.CLOSE)
 
-    def leave(self, seat: ClientState) -> None:
+    def leave(self, client: ClientState) -> None:
         """Take note that a party has gone."""
         if self._is_joining:
-            has_joined = seat.state is State.JOINED
+            has_joined = client.state is State.JOINED
             self.num_joined -= has_joined
             # Whose connection was lost is waited for again until the deadline; who leaves on purpose is not.
-            self.num_awaited += has_joined if seat.is_lost else has_joined - 1
+            self.num_awaited += has_joined if client.is_lost else has_joined - 1
         else:
-            self.num_awaited -= seat.state is State.ASKED
-        seat.move(Move.BREAK)
+            self.num_awaited -= client.state is State.ASKED
+        client.move(Move.BREAK)
 
     def break_all(self) -> tuple[str, ...]:
         """End all conversations, and return with whom there was one."""
-        live = [seat for seat in self if seat.state is not State.NEW and seat.moves]
-        for seat in live:
-            seat.move(Move.BREAK)
-        return tuple(seat.party for seat in live)
+        live = [client for client in self if client.state is not State.NEW and client.moves]
+        for client in live:
+            client.move(Move.BREAK)
+        return tuple(client.party for client in live)
 
-    def awaits(self, seat: ClientState) -> bool:
+    def awaits(self, client: ClientState) -> bool:
         """Return whether a session that is under way waits for a party; `num_awaited` counts them."""
         if self._is_joining:
-            return seat.state is State.NEW or seat.is_lost
-        return seat.state is State.ASKED
+            return client.state is State.NEW or client.is_lost
+        return client.state is State.ASKED
 
     def able_to(self, move: Move) -> list[ClientState]:
         """Return the seats whose table allows this move, in roster order."""
-        return [seat for seat in self if move in seat.moves]
+        return [client for client in self if move in client.moves]
 
     def places_in(self, state: State) -> set[int]:
         """Return the places of the parties with whom the server stands there."""
-        return {seat.place for seat in self if seat.state is state}
+        return {client.place for client in self if client.state is state}

@@ -1,7 +1,7 @@
 """Masked phases in a session: what their steps carry in requests and reports, on either side.
 
-The rules that hold here: all parties hold the same roster of keys, whose digest is in the charter that each agreed to;
-a server shows the roster with its first question, and a party that finds another one leaves. Of a party that keeps
+The rules that hold here: all parties hold the same roster of keys, whose digest is in the descriptor that each agreed
+to; a server shows the roster with its first question, and a party that finds another one leaves. Of a party that keeps
 records the root of its secrets is among them before its public keys leave, sealed by a key that is not: after a restart
 it says the same bytes, or nothing. So masks never cover two values.
 """
@@ -78,9 +78,9 @@ def masking_rules(
 
     Parameters are part of what is signed: of parties that a server told other ones, none gets to the masked row.
     """
-    agreed = [protocol.name, bytes(protocol.encoded_parameters), mode.session, mode.charter.roster]
+    agreed = [protocol.name, bytes(protocol.encoded_parameters), mode.session, mode.descriptor.roster]
     return MaskingRules(
-        session=mode.charter.id,
+        session=mode.descriptor.id,
         phase=phase.name,
         names=signing.names,
         keys=signing.keys,
@@ -93,7 +93,7 @@ def masking_rules(
 
 
 def _primitives(phase: MaskedPhase, mode: SessionMode) -> Primitives:
-    require(mode.charter.id, "session id", "", f"given: phase {phase.name!r} is masked, for one session alone")
+    require(mode.descriptor.id, "session id", "", f"given: phase {phase.name!r} is masked, for one session alone")
     if (primitives := mode.primitives) is None:
         allowed = f"a mode of agents: phase {phase.name!r} is masked, by cryptography"
         raise ConfigurationError(field="mode", value=type(mode).__name__, allowed=allowed)
@@ -112,7 +112,7 @@ class ServerMasking:
         own: likewise for single parties, by place.
 
     Raises:
-        ConfigurationError: the roster has no keys of signatures, is not the charter's, or does not fit the phase.
+        ConfigurationError: the roster has no keys of signatures, is not the descriptor's, or does not fit the phase.
         ValueError: it does not fit into a message.
     """
 
@@ -130,12 +130,12 @@ class ServerMasking:
             allowed = f"one whose parties all have enrolled, with keys of signatures: phase {phase.name!r} is masked"
             raise ConfigurationError(field="roster", value="without keys of signatures", allowed=allowed)
         allowed = f"{roster.digest!r}, the digest of a roster with keys, as all parties of a masked phase agree to it"
-        require(mode.charter.roster == roster.digest, "charter.roster", mode.charter.roster, allowed)
+        require(mode.descriptor.roster == roster.digest, "descriptor.roster", mode.descriptor.roster, allowed)
         phase.check_parties(len(roster))
         self._phase, seed = phase, b""
         if phase.is_sparse:  # after a restart the same
             root = secret or mode.noise.entropy(protocol=protocol.name, phase=f"circle of {phase.name}", place=0)
-            seed = primitives.derive(root, f"circle of {mode.charter.id}".encode(), KEY_BYTES)
+            seed = primitives.derive(root, f"circle of {mode.descriptor.id}".encode(), KEY_BYTES)
             signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
         self._rules = masking_rules(protocol, phase, signing, mode, seed=seed)
         self._server = MaskingServer(self._rules, primitives)
@@ -219,7 +219,7 @@ class PartyMasking:
         self._primitives = _primitives(phase, mode)
         self._protocol, self._phase, self._party, self._mode = protocol, phase, party, mode
         about = f"phase {phase.name!r} is masked, among parties who know each other's keys"
-        require(mode.charter.roster, "charter.roster", "", f"agreed to beforehand: {about}")
+        require(mode.descriptor.roster, "descriptor.roster", "", f"agreed to beforehand: {about}")
         if party.sign is None:
             allowed = f"enrolled (psephos enroll), with a key of signatures: {about}"
             raise ConfigurationError(field="party", value=party.name, allowed=allowed)
@@ -298,7 +298,7 @@ class PartyMasking:
             ValueError: the seal does not open.
         """
         party, place = self._party, self._party.place
-        if signing.digest != self._mode.charter.roster or signing.names[place : place + 1] != (party.name,):
+        if signing.digest != self._mode.descriptor.roster or signing.names[place : place + 1] != (party.name,):
             raise self._fault(f"{SERVER}'s roster of keys is not the one agreed to")
         try:
             self._phase.check_parties(len(signing.names))

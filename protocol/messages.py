@@ -99,11 +99,11 @@ class SessionDescriptor(msgspec.Struct, frozen=True, array_like=True, gc=False, 
     expires: Count = 0
 
     def agrees_with(self, other: "SessionDescriptor") -> bool:
-        """Return whether another charter says the same wherever this one says anything."""
+        """Return whether another descriptor says the same wherever this one says anything."""
         return all(getattr(other, field) == ours for field in self.__struct_fields__ if (ours := getattr(self, field)))
 
 
-NO_CHARTER: Final = SessionDescriptor()
+NO_DESCRIPTOR: Final = SessionDescriptor()
 """Of whoever agreed to nothing beforehand."""
 
 
@@ -157,11 +157,11 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
         *,
         session: str,
         kind: SessionKind,
-        charter: SessionDescriptor = NO_CHARTER,
+        descriptor: SessionDescriptor = NO_DESCRIPTOR,
         chosen: tuple[int, ...] = (),
     ) -> "Hello":
         """Return what a party says that means to join a session of a protocol."""
-        return cls(PROTOCOL_VERSION, session, protocol.name, kind._value_, party, charter.id, chosen)
+        return cls(PROTOCOL_VERSION, session, protocol.name, kind._value_, party, descriptor.id, chosen)
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
@@ -173,14 +173,14 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
     version: int
     parameters: msgspec.Raw
     public: tuple[int, ...] = ()
-    charter: SessionDescriptor = NO_CHARTER
+    descriptor: SessionDescriptor = NO_DESCRIPTOR
 
     @classmethod
     def of(
-        cls, protocol: Described, *, public: Iterable[int] = (), charter: SessionDescriptor = NO_CHARTER
+        cls, protocol: Described, *, public: Iterable[int] = (), descriptor: SessionDescriptor = NO_DESCRIPTOR
     ) -> "Welcome":
         """Return what a party with this public row is told."""
-        return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), charter)
+        return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), descriptor)
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, tag=_REQUEST, gc=False, forbid_unknown_fields=True):
@@ -282,7 +282,7 @@ class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbi
     parameters: msgspec.Raw
     place: Count
     public: tuple[int, ...] = ()
-    charter: SessionDescriptor = NO_CHARTER
+    descriptor: SessionDescriptor = NO_DESCRIPTOR
 
 
 Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inquiry | Terms | Acknowledgement

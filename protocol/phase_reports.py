@@ -82,12 +82,12 @@ class PhaseReports:
         "_protocol",
         "_public",
         "_reads_rows",
+        "clients",
         "closed",
         "names",
         "payloads",
         "position",
         "request",
-        "seats",
         "step",
         "tallies",
         "transcript",
@@ -113,7 +113,7 @@ class PhaseReports:
         self._reads_rows = [type(step.phase).check_report is not Phase.check_report for step in protocol.steps]
         self.transcript = transcript
         self.position = Position(SESSION, SessionState.IDLE)
-        self.seats = ClientTable(names)
+        self.clients = ClientTable(names)
         self.step = -1
         self._open = protocol.steps[0]  # or it is the next to open
         self.request = Request(0, NIL)
@@ -129,7 +129,7 @@ class PhaseReports:
     @property
     def num_received(self) -> int:
         """How many have reported in the open step, or have joined before the first."""
-        return self.seats.num_joined if self.step < 0 else len(self.payloads[self.step])
+        return self.clients.num_joined if self.step < 0 else len(self.payloads[self.step])
 
     @property
     def num_wanted(self) -> int:
@@ -141,12 +141,12 @@ class PhaseReports:
     @property
     def present(self) -> set[int]:
         """The places of those who have reported in the open step, or have joined before the first."""
-        return self.seats.places_in(State.JOINED) if self.step < 0 else set(self.payloads[self.step])
+        return self.clients.places_in(State.JOINED) if self.step < 0 else set(self.payloads[self.step])
 
     @property
     def num_told(self) -> int:
         """How many parties were there to be told the outcome, so far."""
-        return len([seat for seat in self.seats if seat.state is State.FINISHED and not seat.is_lost])
+        return len([client for client in self.clients if client.state is State.FINISHED and not client.is_lost])
 
     @property
     def attendance(self) -> Attendance | None:
@@ -154,13 +154,13 @@ class PhaseReports:
         if self._protocol.hides_participation:
             return None
         names = names_of(self._protocol)
-        counts = [self.seats.num_joined, *map(len, self.payloads), *([0] * len(names))]
+        counts = [self.clients.num_joined, *map(len, self.payloads), *([0] * len(names))]
         present = self.present
         return Attendance(
             num_received=dict(zip(names, counts, strict=False)),
-            present=tuple(seat.party for seat in self.seats if seat.place in present),
-            awaited=tuple(seat.party for seat in self.seats if self.is_under_way and self.seats.awaits(seat)),
-            reasons={seat.party: seat.reason for seat in self.seats if seat.reason},
+            present=tuple(client.party for client in self.clients if client.place in present),
+            awaited=tuple(client.party for client in self.clients if self.is_under_way and self.clients.awaits(client)),
+            reasons={client.party: client.reason for client in self.clients if client.reason},
         )
 
     @property
@@ -185,8 +185,8 @@ class PhaseReports:
     @property
     def to_be_asked(self) -> list[ClientState]:
         """Of whom the next step asks something, in roster order."""
-        able = self.seats.able_to(Move.REQUEST)
-        return able if self._masking is None else [seat for seat in able if seat.place in self._masking.asked]
+        able = self.clients.able_to(Move.REQUEST)
+        return able if self._masking is None else [client for client in able if client.place in self._masking.asked]
 
     def open_step(self, asked: Collection[ClientState]) -> None:
         """Open the next step, of these who are asked, with what the step before it published."""
@@ -194,7 +194,7 @@ class PhaseReports:
         self.payloads += [{} for _ in range(self.step, self.next_step)]
         self.step = self.next_step
         self._open = self._protocol.steps[self.step]
-        self.seats.ask(asked)
+        self.clients.ask(asked)
         self.request = Request(self.step, self._payload)
         self._own = {} if self._masking is None else self._masking.own
         if not self._open.is_in_dispute:
@@ -209,14 +209,14 @@ class PhaseReports:
         if self._masking is not None:
             self._masking.note_named()
 
-    def requests_to(self, seats: Collection[ClientState]) -> list[tuple[Request, Collection[ClientState]]]:
+    def requests_to(self, clients: Collection[ClientState]) -> list[tuple[Request, Collection[ClientState]]]:
         """Return what these are asked in the open step: all the same, but where something is for one alone."""
         if not self._own:
-            return [(self.request, seats)]
+            return [(self.request, clients)]
         payload = self.request.payload
-        return [(Request(self.step, payload, self._own.get(seat.place, NIL)), [seat]) for seat in seats]
+        return [(Request(self.step, payload, self._own.get(client.place, NIL)), [client]) for client in clients]
 
-    def read(self, seat: ClientState, payload: msgspec.Raw) -> Any:
+    def read(self, client: ClientState, payload: msgspec.Raw) -> Any:
         """Return what a message of this seat's party answers in the open step.
 
         Raises:
@@ -226,26 +226,26 @@ class PhaseReports:
         try:
             values = self._open.codec.decode(payload)
         except UNREADABLE as error:
-            raise self._undeclared(seat, str(error)) from None
+            raise self._undeclared(client, str(error)) from None
         if self._reads_rows[self.step]:
             try:
-                self._open.phase.check_report(values, tuple(self._public[seat.place].tolist()))
+                self._open.phase.check_report(values, tuple(self._public[client.place].tolist()))
             except ValueError as error:
-                raise self._undeclared(seat, str(error)) from None
+                raise self._undeclared(client, str(error)) from None
             except Exception as error:
-                raise self._undeclared(seat, reason_of(error, is_private=self._protocol.keeps_words)) from error
+                raise self._undeclared(client, reason_of(error, is_private=self._protocol.keeps_words)) from error
         if self._masking is not None:
-            self._masking.receive(seat.place, values)
+            self._masking.receive(client.place, values)
         return values
 
-    def _undeclared(self, seat: ClientState, reason: str) -> MalformedMessageError:
-        problem = f"{seat.party}'s report in phase {self._open.name!r} is not what the phase declares"
-        return MalformedMessageError(f"{problem}: {reason}", sender=seat.party)
+    def _undeclared(self, client: ClientState, reason: str) -> MalformedMessageError:
+        problem = f"{client.party}'s report in phase {self._open.name!r} is not what the phase declares"
+        return MalformedMessageError(f"{problem}: {reason}", sender=client.party)
 
-    def count(self, seat: ClientState, payload: bytes) -> None:
+    def count(self, client: ClientState, payload: bytes) -> None:
         """Count a report in the open step: its payload as it came, in which something was read."""
-        self.seats.take_report(seat, self.step)
-        self.payloads[self.step][seat.place] = payload
+        self.clients.take_report(client, self.step)
+        self.payloads[self.step][client.place] = payload
 
     def settle(self, places: Sequence[int], drawn: Tally | None = None) -> msgspec.Struct | None:
         """Tally the open step's phase, ask nobody in it any longer, and return what it publishes.
@@ -259,7 +259,7 @@ class PhaseReports:
             QuorumError, RemoteProtocolError: of a masked phase, nothing opens.
         """
         phase = self._open.phase
-        self.seats.close()
+        self.clients.close()
         tally = self._tally(phase, places) if self._masking is None else self._unmasked(phase, self._masking)
         if tally is None:
             return None  # the phase goes on
@@ -275,13 +275,13 @@ class PhaseReports:
         """End the session with its result, which those are told who are there to hear it."""
         self.position.move(SessionMove.RELEASE)
         self.transcript.add(release)
-        for seat in hearing:
-            seat.move(Move.RELEASE)
+        for client in hearing:
+            client.move(Move.RELEASE)
 
     def abort(self) -> tuple[str, ...]:
         """End the session without a result, and return the parties that are to be told."""
         self.position.move(SessionMove.ABORT)
-        return self.seats.break_all()
+        return self.clients.break_all()
 
     def _unmasked(self, phase: Phase, masking: ServerMasking) -> Tally | None:
         """Close a step of a masked phase; return the tally after the last, of all whose rows were added up."""

@@ -137,24 +137,24 @@ def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
     if record.step != phase_reports.next_step:
         raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
     phase_reports.note_named()
-    asked = [phase_reports.seats.at(place) for place in record.places]
-    for seat in phase_reports.seats:
-        seat.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open
-    for seat in asked:
-        if seat.state is State.NEW:
-            seat.move(Move.HELLO)
-            seat.move(Move.WELCOME)
-    for seat in phase_reports.to_be_asked:  # in a dispute some alone, and all others stay
-        if seat.place not in record.places:  # it had left since it reported, and no later step is its own
-            phase_reports.seats.leave(seat)
+    asked = [phase_reports.clients.at(place) for place in record.places]
+    for client in phase_reports.clients:
+        client.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open
+    for client in asked:
+        if client.state is State.NEW:
+            client.move(Move.HELLO)
+            client.move(Move.WELCOME)
+    for client in phase_reports.to_be_asked:  # in a dispute some alone, and all others stay
+        if client.place not in record.places:  # it had left since it reported, and no later step is its own
+            phase_reports.clients.leave(client)
     phase_reports.open_step(asked)
 
 
 def _recount(record: Accepted, phase_reports: PhaseReports) -> None:
-    seat = phase_reports.seats.at(record.place)
-    if not phase_reports.step and seat.state is State.NEW:  # let in while the first step was open
-        phase_reports.seats.welcome(seat)
-    if record.step != phase_reports.step or seat.state is not State.ASKED:
-        raise ValueError(f"{seat.party} reports in phase {record.step}, in state {seat.state.value!r}")
-    phase_reports.read(seat, msgspec.Raw(record.report))
-    phase_reports.count(seat, record.report)
+    client = phase_reports.clients.at(record.place)
+    if not phase_reports.step and client.state is State.NEW:  # let in while the first step was open
+        phase_reports.clients.welcome(client)
+    if record.step != phase_reports.step or client.state is not State.ASKED:
+        raise ValueError(f"{client.party} reports in phase {record.step}, in state {client.state.value!r}")
+    phase_reports.read(client, msgspec.Raw(record.report))
+    phase_reports.count(client, record.report)

@@ -114,10 +114,10 @@ class Roster:
 
     def num_seats(self, fingerprint: str) -> int:
         """Return how many parties may come by a certificate; all may where the roster has none."""
-        return len(self) if self.fingerprints is None else self._seats[fingerprint]
+        return len(self) if self.fingerprints is None else self._clients[fingerprint]
 
     @functools.cached_property
-    def _seats(self) -> collections.Counter[str]:
+    def _clients(self) -> collections.Counter[str]:
         return collections.Counter(self.fingerprints)
 
     def fingerprint_of(self, party: str) -> str:

@@ -109,7 +109,7 @@ class ServerMachine:
         self._view = view
         self._is_durable = records is not None
         self._records = records or ()
-        self._receipt_of = functools.partial(receipt_of, secret, session_id=mode.charter.id)
+        self._receipt_of = functools.partial(receipt_of, secret, session_id=mode.descriptor.id)
         self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
@@ -125,7 +125,7 @@ class ServerMachine:
             transcript=transcript,
             masking=None if masked is None else ServerMasking(protocol, masked, roster, mode, secret=secret),
         )
-        self._seats = self._phase_reports.seats
+        self._clients = self._phase_reports.clients
         self._checked: Hello | None = None
         self._is_outdated = False
         self._untold: set[str] = set()
@@ -150,7 +150,7 @@ class ServerMachine:
         wait = self._flow.wait
         if wait.is_hidden:
             return wait.name, None, None
-        return wait.name, self._phase_reports.num_received, self._seats.num_awaited
+        return wait.name, self._phase_reports.num_received, self._clients.num_awaited
 
     @property
     def attendance(self) -> Attendance | None:
@@ -163,7 +163,7 @@ class ServerMachine:
 
         For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
         """
-        return self._flow.wait.name if not self._seats.num_awaited and self._phase_reports.is_under_way else None
+        return self._flow.wait.name if not self._clients.num_awaited and self._phase_reports.is_under_way else None
 
     @property
     def kept(self) -> ReceivedReports:
@@ -188,11 +188,13 @@ class ServerMachine:
         """
         if self._untold:
             return True
-        return self._is_durable and any(seat.state is State.FINISHED and not seat.has_heard for seat in self._seats)
+        return self._is_durable and any(
+            client.state is State.FINISHED and not client.has_heard for client in self._clients
+        )
 
     def state_of(self, party: str) -> State:
         """Return where the conversation with `party` stands."""
-        return self._seats.by_party[party].state
+        return self._clients.by_party[party].state
 
     def start(self) -> list[Effect]:
         """Begin to wait for the roster.
@@ -243,41 +245,41 @@ class ServerMachine:
         if self._is_outdated:
             self._untold.discard(hello.party)
             raise RemoteProtocolError(_OUTDATED, sender=hello.party, role="server", message_type="Hello")
-        seat, session = self._seats.by_party[hello.party], self._phase_reports.position.state
+        client, session = self._clients.by_party[hello.party], self._phase_reports.position.state
         reason = ""
-        if self._is_durable and hello.num_reports < seat.num_reports:
-            known = f"{seat.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
+        if self._is_durable and hello.num_reports < client.num_reports:
+            known = f"{client.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
             reason = f"{hello.party!r} came with an older copy of its journal, or with none: {known}. Nothing was drawn"
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         # Who has answered nothing, and comes after that, would take a release for a lie.
-        is_late = seat.state in {State.LATE, State.FINISHED} and not hello.num_reports
-        if not is_late and seat.state in _TO_BE_TAKEN_UP and self._takes_back(seat):
+        is_late = client.state in {State.LATE, State.FINISHED} and not hello.num_reports
+        if not is_late and client.state in _TO_BE_TAKEN_UP and self._takes_back(client):
             return
-        if seat.num_reports and not self._is_durable:
+        if client.num_reports and not self._is_durable:
             reason = f"{hello.party!r} has reported; its first report stands, and nothing is drawn again"
-        elif seat.state is not State.NEW and not seat.is_lost:
+        elif client.state is not State.NEW and not client.is_lost:
             reason = f"{hello.party!r} has joined before"
-        elif session is not SessionState.GATHERING and not (seat.is_lost and self._phase_reports.step == 0):
+        elif session is not SessionState.GATHERING and not (client.is_lost and self._phase_reports.step == 0):
             reason = f"session {self._session!r} no longer admits anybody"
         elif not SESSION[session]:
             reason = f"session {self._session!r} has ended"
         if reason:
-            state = self.state.value if seat.state is State.NEW else seat.state.value
+            state = self.state.value if client.state is State.NEW else client.state.value
             raise UnexpectedMessageError(reason, sender=hello.party, role="server", state=state, message_type="Hello")
 
-    def _takes_back(self, seat: ClientState) -> bool:
+    def _takes_back(self, client: ClientState) -> bool:
         """Return whether a party may take its conversation up where it stands."""
         has_certificate = bool(self._roster.fingerprints)
-        may_return = self._is_durable and seat.state in _TO_BE_TAKEN_UP and (seat.is_lost or has_certificate)
+        may_return = self._is_durable and client.state in _TO_BE_TAKEN_UP and (client.is_lost or has_certificate)
         return may_return and self.state is not SessionState.ABORTED
 
-    def _shows_older_copy(self, seat: ClientState, shown: Acknowledgement) -> bool:
+    def _shows_older_copy(self, client: ClientState, shown: Acknowledgement) -> bool:
         """Return whether this side has acknowledged a report that its records do not have."""
-        receipt = self._receipt_of(party=seat.party, step=shown.step)
-        is_missing = seat.num_reports <= shown.step < len(self._protocol.steps)
+        receipt = self._receipt_of(party=client.party, step=shown.step)
+        is_missing = client.num_reports <= shown.step < len(self._protocol.steps)
         return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
 
-    def _end_as_outdated(self, seat: ClientState, phase: str) -> list[Effect]:
+    def _end_as_outdated(self, client: ClientState, phase: str) -> list[Effect]:
         """End the session since its records are an older copy, and tell all parties, also those that come later."""
         self._is_outdated = True
         reason = (
@@ -285,11 +287,11 @@ class ServerMachine:
             "there is none in it. Noise would be drawn a second time: put the newest copy back"
         )
         told = SessionAborted(reason=_OUTDATED, by="server")
-        seat.is_lost = False
-        if seat.state is State.NEW:
-            seat.move(Move.HELLO)
+        client.is_lost = False
+        if client.state is State.NEW:
+            client.move(Move.HELLO)
         effects = self._flow.end(JournalError(reason), told=told)
-        self._untold = {each.party for each in self._seats if each.state is State.NEW or each.is_lost}
+        self._untold = {each.party for each in self._clients if each.state is State.NEW or each.is_lost}
         return effects
 
     def _admits(self, hello: Hello) -> bool:
@@ -304,67 +306,70 @@ class ServerMachine:
 
         Never raises for what a client can cause; its faults come back as `Drop`.
         """
-        seat = self._seats.by_party[sender]
-        moves = seat.moves
-        if type(message) is Hello and message.shown is not None and self._shows_older_copy(seat, message.shown):
-            return self._end_as_outdated(seat, self._protocol.steps[message.shown.step].name)
+        client = self._clients.by_party[sender]
+        moves = client.moves
+        if type(message) is Hello and message.shown is not None and self._shows_older_copy(client, message.shown):
+            return self._end_as_outdated(client, self._protocol.steps[message.shown.step].name)
         comes_back = (
-            type(message) is Hello and seat.state is not State.NEW and message.party == sender and self._admits(message)
+            type(message) is Hello
+            and client.state is not State.NEW
+            and message.party == sender
+            and self._admits(message)
         )
         if not moves and not comes_back:
             # Anything else was on its way when the conversation ended. Who leaves by an Abort does not come back.
             is_last = message == Acknowledgement(len(self._protocol.steps)) or type(message) is Abort
-            seat.has_heard |= seat.state is State.FINISHED and is_last
+            client.has_heard |= client.state is State.FINISHED and is_last
             return []
         if self._view is not None:
             self._view.record(Happening.RECEIVED, sender, message)
         match message:
             case Report():
                 if Move.REPORT not in moves:
-                    return self._drop(seat, self._unexpected(seat, message))
-                return self._on_report(seat, message)
+                    return self._drop(client, self._unexpected(client, message))
+                return self._on_report(client, message)
             case Hello() if comes_back:
-                effects = self._attended(seat, Presence.RETURNED)
-                if self._takes_back(seat):
-                    return effects + self._take_up(seat)
-                return effects + self._on_hello(self._seats.clear(seat), message)
+                effects = self._attended(client, Presence.RETURNED)
+                if self._takes_back(client):
+                    return effects + self._take_up(client)
+                return effects + self._on_hello(self._clients.clear(client), message)
             case Hello():
                 try:
                     self.admit(message, fingerprint=self._roster.fingerprint_of(sender))
                 except RemoteProtocolError as error:
-                    return self._drop(seat, error)
+                    return self._drop(client, error)
                 if message.party != sender:
-                    return self._drop(seat, self._unexpected(seat, message))
-                return self._attended(seat, Presence.JOINED) + self._on_hello(seat, message)
+                    return self._drop(client, self._unexpected(client, message))
+                return self._attended(client, Presence.JOINED) + self._on_hello(client, message)
             case Abort():
-                return self._on_abort(seat, message)
+                return self._on_abort(client, message)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
-                return self._drop(seat, self._unexpected(seat, message))
+                return self._drop(client, self._unexpected(client, message))
 
     def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
         """Take the last messages of clients that leave together: what follows from that follows once all have gone."""
         for sender, message in leaving:
-            seat = self._seats.by_party[sender]
-            if not seat.moves:
+            client = self._clients.by_party[sender]
+            if not client.moves:
                 self.receive(sender, message)
                 continue
             if self._view is not None:
                 self._view.record(Happening.RECEIVED, sender, message)
-            self._seats.leave(seat)
+            self._clients.leave(client)
         return self._flow.close_if_complete()
 
     def receive_loss(self, sender: str) -> list[Effect]:
         """Take note that a client's connection is gone; what it reported stands."""
-        seat = self._seats.by_party[sender]
-        if not seat.moves:
+        client = self._clients.by_party[sender]
+        if not client.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
-        seat.is_lost = True
-        effects = self._attended(seat, Presence.LOST)
+        client.is_lost = True
+        effects = self._attended(client, Presence.LOST)
         if self._is_durable and self._phase_reports.step >= 0:
             return effects  # it may come back
-        return effects + self._on_departure(seat)
+        return effects + self._on_departure(client)
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
         """Take note that a client has said nothing for so long, which its driver does not allow."""
@@ -372,12 +377,12 @@ class ServerMachine:
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
         """Take note that a client sent bytes that are no message, or does not read what it is sent."""
-        seat = self._seats.by_party[sender]
-        if not seat.moves:
+        client = self._clients.by_party[sender]
+        if not client.moves:
             return []
         if self._view is not None:
             self._view.record(Happening.FAULT, sender, reason=str(error))
-        return self._drop(seat, error)
+        return self._drop(client, error)
 
     def receive_timeout(self, phase: str) -> list[Effect]:
         """Take note that a step's deadline has passed, by the step's name; nothing if it has closed before."""
@@ -393,95 +398,97 @@ class ServerMachine:
             return []
         return self._flow.end(SessionAborted(reason=reason, by="server"))
 
-    def _on_hello(self, seat: ClientState, hello: Hello) -> list[Effect]:
-        self._seats.welcome(seat)
-        seat.is_lost = False
-        is_new = self._admission.choose(seat.place, hello.chosen)
-        effects: list[Effect] = [Keep(Chosen(seat.place, hello.chosen))] if is_new and self._is_durable else []
-        effects.append(send((seat.party,), self._admission.welcome_of(seat.place), view=self._view))
+    def _on_hello(self, client: ClientState, hello: Hello) -> list[Effect]:
+        self._clients.welcome(client)
+        client.is_lost = False
+        is_new = self._admission.choose(client.place, hello.chosen)
+        effects: list[Effect] = [Keep(Chosen(client.place, hello.chosen))] if is_new and self._is_durable else []
+        effects.append(send((client.party,), self._admission.welcome_of(client.place), view=self._view))
         if self._kept:
-            effects += self._tell_of_kept(seat)
-        if seat.state is State.ASKED:
-            effects += self._flow.ask([seat])
-        elif not self._seats.num_awaited:
+            effects += self._tell_of_kept(client)
+        if client.state is State.ASKED:
+            effects += self._flow.ask([client])
+        elif not self._clients.num_awaited:
             effects += self._flow.close_if_complete()
         return effects
 
-    def _take_up(self, seat: ClientState) -> list[Effect]:
+    def _take_up(self, client: ClientState) -> list[Effect]:
         """Go on with a conversation over another connection: say what the party may have missed."""
-        seat.is_lost = False
-        effects: list[Effect] = [self._send(seat, self._admission.welcome_of(seat.place))]
-        effects += self._acknowledge(seat) if seat.num_reports else self._tell_of_kept(seat)
-        if seat.state is State.ASKED:
-            effects += self._flow.ask([seat])
-        elif seat.state is State.FINISHED and (releases := self._flow.releases) is not None:
-            effects.append(self._send(seat, releases.to(seat.party)))
+        client.is_lost = False
+        effects: list[Effect] = [self._send(client, self._admission.welcome_of(client.place))]
+        effects += self._acknowledge(client) if client.num_reports else self._tell_of_kept(client)
+        if client.state is State.ASKED:
+            effects += self._flow.ask([client])
+        elif client.state is State.FINISHED and (releases := self._flow.releases) is not None:
+            effects.append(self._send(client, releases.to(client.party)))
         return effects
 
-    def _tell_of_kept(self, seat: ClientState) -> list[Effect]:
+    def _tell_of_kept(self, client: ClientState) -> list[Effect]:
         if not self._kept:
             return []
         return [
-            self._send(seat, Acknowledgement(number))
+            self._send(client, Acknowledgement(number))
             for number, step in enumerate(self._protocol.steps)
-            if seat.party in self._kept.get(step.phase.name, {})
+            if client.party in self._kept.get(step.phase.name, {})
         ]
 
-    def _acknowledge(self, seat: ClientState) -> list[Effect]:
-        if not self._is_durable or not seat.num_reports:
+    def _acknowledge(self, client: ClientState) -> list[Effect]:
+        if not self._is_durable or not client.num_reports:
             return []
-        step = seat.num_reports - 1
-        return [self._send(seat, Acknowledgement(step, self._receipt_of(party=seat.party, step=step)))]
+        step = client.num_reports - 1
+        return [self._send(client, Acknowledgement(step, self._receipt_of(party=client.party, step=step)))]
 
-    def _on_report(self, seat: ClientState, message: Report) -> list[Effect]:
-        if seat.state is State.LATE:
+    def _on_report(self, client: ClientState, message: Report) -> list[Effect]:
+        if client.state is State.LATE:
             return []
         phase_reports = self._phase_reports
         payload = bytes(message.payload)
-        if 0 <= message.step == seat.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
-            if payload == phase_reports.payloads[message.step][seat.place]:
-                return self._acknowledge(seat)
+        if 0 <= message.step == client.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
+            if payload == phase_reports.payloads[message.step][client.place]:
+                return self._acknowledge(client)
             name = self._protocol.steps[message.step].name
-            return self._drop(seat, conflicting_report(sender=seat.party, phase=name, state=seat.state))
-        if seat.state is not State.ASKED or message.step != phase_reports.step:
-            return self._drop(seat, self._unexpected(seat, message))
+            return self._drop(client, conflicting_report(sender=client.party, phase=name, state=client.state))
+        if client.state is not State.ASKED or message.step != phase_reports.step:
+            return self._drop(client, self._unexpected(client, message))
         try:
-            values = phase_reports.read(seat, message.payload)
+            values = phase_reports.read(client, message.payload)
         except RemoteProtocolError as error:
-            error.role, error.state, error.message_type = "server", seat.state.value, "Report"
-            return self._drop(seat, error)
+            error.role, error.state, error.message_type = "server", client.state.value, "Report"
+            return self._drop(client, error)
         phase = self._protocol.steps[message.step].phase
-        if self._kept and self._kept.get(phase.name, {}).get(seat.party, values) != values:
-            sender, scope = seat.party, phase.kept
-            return self._drop(seat, conflicting_report(sender=sender, phase=phase.name, state=seat.state, scope=scope))
-        phase_reports.count(seat, payload)
+        if self._kept and self._kept.get(phase.name, {}).get(client.party, values) != values:
+            sender, scope = client.party, phase.kept
+            return self._drop(
+                client, conflicting_report(sender=sender, phase=phase.name, state=client.state, scope=scope)
+            )
+        phase_reports.count(client, payload)
         effects: list[Effect] = []
         if self._is_durable:
-            effects = [Keep(Accepted(message.step, seat.place, payload)), *self._acknowledge(seat)]
-        return effects if self._seats.num_awaited else effects + self._flow.close_if_complete()
+            effects = [Keep(Accepted(message.step, client.place, payload)), *self._acknowledge(client)]
+        return effects if self._clients.num_awaited else effects + self._flow.close_if_complete()
 
-    def _on_abort(self, seat: ClientState, message: Abort) -> list[Effect]:
-        error = message.error_from(seat.party)
+    def _on_abort(self, client: ClientState, message: Abort) -> list[Effect]:
+        error = message.error_from(client.party)
         self._flow.note_drop(error)
-        seat.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
-        return [*self._attended(seat, Presence.LEFT), *self._on_departure(seat)]
+        client.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
+        return [*self._attended(client, Presence.LEFT), *self._on_departure(client)]
 
-    def _attended(self, seat: ClientState, presence: Presence) -> list[Effect]:
-        return [] if self._hides_participation else [Attended(seat.party, presence, seat.reason)]
+    def _attended(self, client: ClientState, presence: Presence) -> list[Effect]:
+        return [] if self._hides_participation else [Attended(client.party, presence, client.reason)]
 
-    def _on_departure(self, seat: ClientState) -> list[Effect]:
-        self._seats.leave(seat)
+    def _on_departure(self, client: ClientState) -> list[Effect]:
+        self._clients.leave(client)
         return self._flow.close_if_complete()
 
-    def _drop(self, seat: ClientState, error: RemoteProtocolError) -> list[Effect]:
+    def _drop(self, client: ClientState, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
         self._flow.note_drop(error)
-        effects: list[Effect] = [self._send(seat, Abort.because(error)), Drop(seat.party, error)]
-        return effects + self._on_departure(seat)
+        effects: list[Effect] = [self._send(client, Abort.because(error)), Drop(client.party, error)]
+        return effects + self._on_departure(client)
 
-    def _send(self, seat: ClientState, message: Message) -> Send:
-        return send((seat.party,), message, view=self._view)
+    def _send(self, client: ClientState, message: Message) -> Send:
+        return send((client.party,), message, view=self._view)
 
-    def _unexpected(self, seat: ClientState, message: Message) -> UnexpectedMessageError:
+    def _unexpected(self, client: ClientState, message: Message) -> UnexpectedMessageError:
         phase = self._flow.wait.name
-        return unexpected_message(message, sender=seat.party, side=Side.SERVER, state=seat.state, phase=phase)
+        return unexpected_message(message, sender=client.party, side=Side.SERVER, state=client.state, phase=phase)

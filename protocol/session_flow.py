@@ -71,13 +71,13 @@ class Releases(msgspec.Struct, frozen=True):
         try:
             to_all = Release(encode_payload(outcome))
             encode(to_all)
-            for seat in hearing:
-                if seat.state is State.LATE:
-                    to_some[seat.party] = msgspec.structs.replace(to_all, is_late=True)
-                if seat.place in own_outcomes:
-                    told = own = own_outcomes[seat.place]
-                    more = to_some.get(seat.party, to_all)
-                    to_some[seat.party] = msgspec.structs.replace(more, own=encode_payload(own))
+            for client in hearing:
+                if client.state is State.LATE:
+                    to_some[client.party] = msgspec.structs.replace(to_all, is_late=True)
+                if client.place in own_outcomes:
+                    told = own = own_outcomes[client.place]
+                    more = to_some.get(client.party, to_all)
+                    to_some[client.party] = msgspec.structs.replace(more, own=encode_payload(own))
             if to_some:
                 encode(max(to_some.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
         except (TypeError, ValueError) as error:
@@ -144,14 +144,14 @@ class SessionFlow:
 
         Where it is private who reports, only its deadline closes it: earlier would tell that all have.
         """
-        phase_reports, seats = self._phase_reports, self._phase_reports.seats
+        phase_reports, clients = self._phase_reports, self._phase_reports.clients
         if not phase_reports.is_under_way or self.wait.is_hidden:
             return []
-        if not seats.num_awaited:
+        if not clients.num_awaited:
             return self.close()
-        if phase_reports.num_received + seats.num_awaited >= self.wait.quorum:
+        if phase_reports.num_received + clients.num_awaited >= self.wait.quorum:
             return []
-        still_asked = set[int]() if phase_reports.step < 0 else seats.places_in(State.ASKED)
+        still_asked = set[int]() if phase_reports.step < 0 else clients.places_in(State.ASKED)
         return self._abort(phase_reports.num_received, phase_reports.present | still_asked)
 
     def close(self) -> list[Effect]:
@@ -184,12 +184,12 @@ class SessionFlow:
         effects: list[Effect] = []
         for named in self._phase_reports.take_named():
             effects.append(named)
-            seat = self._phase_reports.seats.by_party[named.party]
-            if seat.moves:
+            client = self._phase_reports.clients.by_party[named.party]
+            if client.moves:
                 error = RemoteProtocolError(f"{named.party!r} has {named.deed}", sender=named.party, role="server")
                 self.note_drop(error)
                 effects += [self._send([named.party], Abort.because(error)), Drop(named.party, error)]
-                self._phase_reports.seats.leave(seat)
+                self._phase_reports.clients.leave(client)
         return effects
 
     def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
@@ -200,7 +200,7 @@ class SessionFlow:
         phase_reports, before = self._phase_reports, self.wait
         asked = phase_reports.to_be_asked
         phase_reports.open_step(asked)
-        wait, places = self.wait, tuple([seat.place for seat in asked])
+        wait, places = self.wait, tuple([client.place for client in asked])
         if len(asked) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
             return self._abort(0, set(places))
         # Whoever is asked has reported in the step before.
@@ -212,14 +212,14 @@ class SessionFlow:
             *self.ask(asked),
         ]
 
-    def ask(self, seats: Collection[ClientState]) -> list[Effect]:
+    def ask(self, clients: Collection[ClientState]) -> list[Effect]:
         """Ask these parties what the open step asks."""
-        asked = self._phase_reports.requests_to(seats)
-        return [self._send([seat.party for seat in some], request) for request, some in asked]
+        asked = self._phase_reports.requests_to(clients)
+        return [self._send([client.party for client in some], request) for request, some in asked]
 
     def _release(self) -> list[Effect]:
         phase_reports = self._phase_reports
-        hearing = phase_reports.seats.able_to(Move.RELEASE)
+        hearing = phase_reports.clients.able_to(Move.RELEASE)
         try:
             outcome: msgspec.Struct = checked_outcome(self._protocol, phase_reports.tallies)
             own_outcomes = checked_own_outcomes(self._protocol, phase_reports.tallies)
@@ -239,7 +239,7 @@ class SessionFlow:
             None if self._protocol.hides_participation else phase_reports.num_told,
         )
         to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
-        others = [seat.party for seat in hearing if seat.party not in releases.to_some]
+        others = [client.party for client in hearing if client.party not in releases.to_some]
         return [self._send(others, releases.to_all), *to_some, Finish(result)]
 
     def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .masking import Primitives
 from .memoized_reports import KeptReport
-from .messages import NO_CHARTER, SessionDescriptor
+from .messages import NO_DESCRIPTOR, SessionDescriptor
 from .privacy import Ledger
 from .randomness import NoiseSource
 from .roles import SessionKind, check_party_name
@@ -24,7 +24,7 @@ class SessionMode:
     Args:
         noise: of a client for its reports, of a server for the noise that a protocol leaves to it. Its kind is the
             session's: a peer of the other kind is refused.
-        charter: what makes the session this one, as far as it was agreed to beforehand.
+        descriptor: what makes the session this one, as far as it was agreed to beforehand.
 
     Attributes:
         kind: where the randomness of all sides comes from.
@@ -32,7 +32,7 @@ class SessionMode:
 
     session: str
     noise: NoiseSource
-    charter: SessionDescriptor = dataclasses.field(default=NO_CHARTER, kw_only=True)
+    descriptor: SessionDescriptor = dataclasses.field(default=NO_DESCRIPTOR, kw_only=True)
     kind: SessionKind = dataclasses.field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -109,14 +109,14 @@ class ExpectedTraffic:
         public: IntArray,
         session: str,
         kind: SessionKind,
-        charter: SessionDescriptor,
+        descriptor: SessionDescriptor,
     ) -> None:
         self._protocol = protocol
         self._number = len(names)
-        hello = len(encode(Hello.of(protocol, "", session=session, kind=kind, charter=charter)))
+        hello = len(encode(Hello.of(protocol, "", session=session, kind=kind, descriptor=descriptor)))
         lengths = np.array([len(name.encode()) for name in names], dtype=np.int64)
         of_names = int(lengths.sum()) + int(np.searchsorted(_LONGER_TEXTS, lengths, side="right").sum())
-        welcome = len(encode(Welcome.of(protocol, charter=charter)))
+        welcome = len(encode(Welcome.of(protocol, descriptor=descriptor)))
         width = public.shape[1]
         header = sum(more for least, more in _LONGER_ARRAYS if width >= least)
         self._join = [

@@ -5,7 +5,7 @@ Each client sees a session that is right by itself, so that no check of its own 
 what it means to tell all, digests what was told. People who compare the digests (by telephone, on a notice board,
 anywhere but through that server) see whether they took part in one session or in several.
 
-What is digested: version, session, protocol, kind, parameters and charter (id, roster, expiry); step and payload of
+What is digested: version, session, protocol, kind, parameters and descriptor (id, roster, expiry); step and payload of
 each request, in order; the release. Not what is for one client alone: its public row, and what is `own` of a request
 or of the release.
 """
@@ -67,8 +67,8 @@ def _words_of(*words: str) -> tuple[str, ...]:
 def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Release:
     """Return what of a message everybody is told."""
     match message:
-        case Welcome(parameters=parameters, charter=charter):
-            return Welcome(PROTOCOL_VERSION, parameters, charter=charter)
+        case Welcome(parameters=parameters, descriptor=descriptor):
+            return Welcome(PROTOCOL_VERSION, parameters, descriptor=descriptor)
         case Request(step, payload):
             return Request(step, payload)
         case Release(payload=payload):

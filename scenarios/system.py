@@ -44,7 +44,7 @@ class System:
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
         poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
-        asking: what asking again is said to cost: a scene → sentences.
+        asking: what asking again is said to cost: a context → sentences.
         forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
         plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
@@ -54,7 +54,7 @@ class System:
             estimates.
         mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
         session_cases: makes cases of whole sessions; likewise.
-        climbs: makes families of whole sessions of every size (`audit.size_grid.SizeSweep`).
+        sweeps: makes families of whole sessions of every size (`audit.size_grid.SizeSweep`).
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
@@ -78,7 +78,7 @@ class System:
     measures: str = ""
     mechanism_cases: str = ""
     session_cases: str = ""
-    climbs: str = ""
+    sweeps: str = ""
     claims: str = ""
     reproduction: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])

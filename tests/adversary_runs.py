@@ -36,19 +36,19 @@ class Played:
     """What a run left.
 
     Args:
-        lessons: of its adversaries, in their order.
+        attack_reports: of its adversaries, in their order.
         folder: with its files.
         failure: why it came to no end; None where it did.
     """
 
-    lessons: Sequence[AttackReport]
+    attack_reports: Sequence[AttackReport]
     folder: Path
     failure: PsephosError | None = None
 
 
 @pytest.fixture
-def stage() -> Callable[..., Local]:
-    """Puts adversaries' tables on a small session: `stage(protocol, *tables, transport=…, settings=…, parties=…)`.
+def configuration() -> Callable[..., Local]:
+    """Put adversaries' tables on a small session: `configuration(protocol, *tables, transport=…, settings=…, …)`.
 
     `parties` is a setting in the place of the four parties.
     """
@@ -69,17 +69,17 @@ def stage() -> Callable[..., Local]:
 
 
 @pytest.fixture
-def play(tmp_path: Path, stage: Callable[..., Local]) -> Callable[..., Played]:
+def play(tmp_path: Path, configuration: Callable[..., Local]) -> Callable[..., Played]:
     """Runs such a session, also one that fails: `play(protocol, *tables, …)`."""
 
     def played(*words: Any, pictures: bool = False, **options: Any) -> Played:
         folder = RunFolder(tmp_path / f"run-{len(list(tmp_path.iterdir()))}")
         told: list[AttackReport] = []
-        resolved = stage(*words, **options)
+        resolved = configuration(*words, **options)
         try:
             finished = run_in_folder(resolved, folder, pictures=pictures, on_failure=told.extend)
         except PsephosError as error:
             return Played(told, folder.path, error)
-        return Played(finished.lessons, folder.path)
+        return Played(finished.attack_reports, folder.path)
 
     return played

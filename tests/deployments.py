@@ -32,7 +32,7 @@ from psephos.protocol import SessionKind, SessionResult
 from psephos.protocol.effects import Effect
 from psephos.protocol.errors import PsephosError
 from psephos.protocol.messages import (
-    NO_CHARTER,
+    NO_DESCRIPTOR,
     PROTOCOL_VERSION,
     Abort,
     Hello,
@@ -146,7 +146,7 @@ class Peer:
 
     def hello(self, party: str, **fields: Any) -> None:
         """Send the Hello of a partner of `write_vote`'s simulation, or one that differs in some fields."""
-        own = make_mode(fields.get("session", "vote"), seed=SEED).charter.id
+        own = make_mode(fields.get("session", "vote"), seed=SEED).descriptor.id
         usual = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", party, own)
         self.send(msgspec.structs.replace(usual, **fields))
 
@@ -240,10 +240,10 @@ class Serving:
     def __init__(self, side: Served, *, seed: int | None, folder: Path | None = None) -> None:
         self.side = side
         self.transport = "tcp" if folder is None else "tls"
-        self._charter, self._keys = NO_CHARTER, None
+        self._descriptor, self._keys = NO_DESCRIPTOR, None
         if folder is not None:
             opening, self._keys = read_opening(folder, fingerprints=side.fingerprints or ())
-            self._charter = opening.charter
+            self._descriptor = opening.descriptor
         self.address = ""
         self.effects: list[Effect] = []
         self.events: list[dict[str, Any]] = []
@@ -272,7 +272,7 @@ class Serving:
                     address=address,
                     transport=self.transport,
                     keys=self._keys,
-                    charter=self._charter,
+                    descriptor=self._descriptor,
                     mode=mode,
                 ),
                 told=Observers(log=self, listener=self.effects.append),
@@ -295,10 +295,10 @@ class Serving:
     def wait_for(self, phase: str, *, num_received: int) -> SessionStatus:
         """Wait until a phase has so many reports, and return where the session then stands."""
         gives_up = time.monotonic() + PATIENCE
-        while (standing := self._standing()) is None or not _has(standing, phase, num_received):
-            assert time.monotonic() < gives_up, standing
+        while (session_status := self._standing()) is None or not _has(session_status, phase, num_received):
+            assert time.monotonic() < gives_up, session_status
             threading.Event().wait(0.005)
-        return standing
+        return session_status
 
     def _standing(self) -> SessionStatus | None:
         return None if self._tell is None else trio.from_thread.run_sync(self._tell, trio_token=self._token)
@@ -360,10 +360,10 @@ class Serving:
         self._pool.shutdown()
 
 
-def _has(standing: SessionStatus, phase: str, num_received: int) -> bool:
+def _has(session_status: SessionStatus, phase: str, num_received: int) -> bool:
     """Return whether a phase is open and has so many reports."""
-    received = None if standing.attendance is None else standing.attendance.num_received
-    return standing.phase == phase and received is not None and received[phase] == num_received
+    received = None if session_status.attendance is None else session_status.attendance.num_received
+    return session_status.phase == phase and received is not None and received[phase] == num_received
 
 
 @contextlib.contextmanager

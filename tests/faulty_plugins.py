@@ -112,10 +112,10 @@ class Silent(Deviation):
 class Sleeper(Role, frozen=True, kw_only=True):
     name = "sleeper"
 
-    def deviations(self, scene):
+    def deviations(self, context):
         return {name: Silent() for name in self.members}
 
-    def learn(self, scene, happened):
+    def learn(self, context, happened):
         return AttackReport(role=self.name, who="somebody", trust="nobody", sentences=("It slept.",))
 '''
 ENTRY_POINTS: Final = """

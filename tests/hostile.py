@@ -102,7 +102,7 @@ def client_hello(*, version: int = 0x0304, suite: int = 0) -> bytes:
 
 def _hello() -> bytes:
     """Return what the hostile party says first."""
-    own = make_mode(SESSION, seed=SEED).charter.id
+    own = make_mode(SESSION, seed=SEED).descriptor.id
     return encode_frames([encode(Hello(PROTOCOL_VERSION, SESSION, "dpwevote", "simulation", PARTY, own))])
 
 

@@ -32,7 +32,7 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.effects import Effect, Finish
 from psephos.protocol.mechanisms import RowMechanism
 from psephos.protocol.messages import (
-    NO_CHARTER,
+    NO_DESCRIPTOR,
     PROTOCOL_VERSION,
     Abort,
     Release,
@@ -145,12 +145,12 @@ def make_client(
     view: View | None = None,
     party: str = "p0",
     row: Sequence[int] = ROW,
-    charter: SessionDescriptor = NO_CHARTER,
+    descriptor: SessionDescriptor = NO_DESCRIPTOR,
 ) -> ClientMachine:
     return ClientMachine(
         protocol,
         Party(party, 0, row, ledger=ledger),
-        SessionMode(SESSION_NAME, noise or SimulatedNoise(1, session=SESSION_NAME), charter=charter),
+        SessionMode(SESSION_NAME, noise or SimulatedNoise(1, session=SESSION_NAME), descriptor=descriptor),
         view=view,
     )
 

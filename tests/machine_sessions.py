@@ -27,7 +27,7 @@ from psephos.protocol import (
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.effects import Effect
 from psephos.protocol.mechanisms import RowMechanism
-from psephos.protocol.messages import NO_CHARTER, SessionDescriptor
+from psephos.protocol.messages import NO_DESCRIPTOR, SessionDescriptor
 from psephos.protocol.population import draw_for_release, draw_reports, released_tally, tally_batch
 from psephos.protocol.privacy import Budget, Ledger
 from psephos.protocol.randomness import NoiseSource
@@ -82,7 +82,7 @@ class Session:
         rules: deadlines and quorums.
         budget: each party's.
         fingerprints: of each party's certificate, for a roster that has them.
-        charter: what makes the session this one.
+        descriptor: what makes the session this one.
         clients_know: whether each client knows its public row, or takes the server's.
     """
 
@@ -96,14 +96,14 @@ class Session:
         rules: SessionRules | None = None,
         budget: Budget | None = None,
         fingerprints: Sequence[str] | None = None,
-        charter: SessionDescriptor = NO_CHARTER,
+        descriptor: SessionDescriptor = NO_DESCRIPTOR,
         clients_know: bool = True,
     ) -> None:
         self.protocol = protocol
         self.inputs = inputs
         self.names = tuple(names) if names is not None else make_names(len(inputs))
         self.roster = Roster(self.names, inputs.public, fingerprints=fingerprints)
-        self.charter = charter
+        self.descriptor = descriptor
         self.rules = rules or DEFAULT_RULES
         self.budget = budget
         self.seed = seed
@@ -116,7 +116,7 @@ class Session:
         return SimulatedNoise(self.seed, session=SESSION_NAME)
 
     def mode(self, noise: NoiseSource | None = None) -> SessionMode:
-        return SessionMode(SESSION_NAME, noise or self.noise, charter=self.charter)
+        return SessionMode(SESSION_NAME, noise or self.noise, descriptor=self.descriptor)
 
     def party(self, name: str, *, ledger: Ledger | None = None) -> Party:
         place = self.names.index(name)

@@ -124,10 +124,10 @@ class MaskedSession(Session):
         address = {"protocol": protocol.name, "phase": "keys of signatures"}
         self.private_keys = [noise.entropy(**address, place=place) for place in range(number)]
         self.roster = Roster(self.names, inputs.public, keys=keys, fingerprints=self.roster.fingerprints)
-        self.charter = SessionDescriptor(SESSION_ID, self.roster.digest)
+        self.descriptor = SessionDescriptor(SESSION_ID, self.roster.digest)
 
     def mode(self, noise: NoiseSource | None = None) -> SessionMode:
-        return MaskedMode(super().mode(noise).session, noise or self.noise, charter=self.charter)
+        return MaskedMode(super().mode(noise).session, noise or self.noise, descriptor=self.descriptor)
 
     def party(self, name: str, *, ledger: Ledger | None = None) -> Party:
         plain = super().party(name, ledger=ledger)

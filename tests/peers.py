@@ -66,13 +66,13 @@ def make_client(name: str, mode: Mode, *, protocol: DPWeVote = VOTE, **options: 
 
 def hello(party: str, *, session: str = "council", kind: str = "simulation", session_id: str | None = None) -> bytes:
     """Return a Hello, by default of the session's own id; a deployment's here has none."""
-    own = simulation().charter.id if kind == "simulation" else ""
+    own = simulation().descriptor.id if kind == "simulation" else ""
     return encode(Hello(PROTOCOL_VERSION, session, "dpwevote", kind, party, own if session_id is None else session_id))
 
 
 def welcome(version: int = PROTOCOL_VERSION, parameters: msgspec.Raw = VOTE.encoded_parameters) -> Welcome:
     """Return what a server of the simulation welcomes everybody with."""
-    return Welcome(version, parameters, charter=simulation().charter)
+    return Welcome(version, parameters, descriptor=simulation().descriptor)
 
 
 def inquiry(party: str) -> bytes:

@@ -53,10 +53,8 @@ def voted_in(finished: FinishedSeries, members: Sequence[str] = ("server",)) -> 
     votes: list[Voted] = []
     for each in finished.held:
         assert each.finished is not None
-        assert each.finished.happened is not None
-        scene, happened = each.finished.happened
+        assert each.finished.trace is not None
+        context, trace = each.finished.trace
         number, paid, repeated = each.vote.number, each.paid, each.repeated
-        votes.append(
-            Voted(number=number, members=members, scene=scene, happened=happened, paid=paid, repeated=repeated)
-        )
+        votes.append(Voted(number=number, members=members, context=context, trace=trace, paid=paid, repeated=repeated))
     return votes

@@ -110,7 +110,7 @@ async def open_session(folder: Path, *, vote: DPWeVote, quorum: float) -> AsyncG
     inputs = vote.encode(table)
     drawn = draw_session(vote, Roster(NAMES, inputs.public), session="council", kind=SessionKind.DEPLOYMENT)
     write_session(folder, drawn)
-    mode = Deployment("council", SecureNoise(), drawn.opening.charter)
+    mode = Deployment("council", SecureNoise(), drawn.opening.descriptor)
     identities = [Identity.of(invitation.key) for invitation in drawn.invitations]
     transport = TLSTransport(drawn.server, peers=[identity.certificate for identity in identities])
     with SessionJournal.open(folder / "journal.sqlite", configuration={}) as journal:
@@ -300,8 +300,8 @@ const { readFileSync } = require('node:fs')
 const digest = ({ session, protocol, kind, messages }) => {
   const [welcome, ...told] = messages.map((message) => new party.Reader(Buffer.from(message, 'hex')).message())
   const requests = told.slice(0, -1).map((request) => request[2].raw)
-  const [[, , { raw: parameters }, , { value: charter }], [, { raw: release }]] = [welcome, told.at(-1)]
-  return party.digestOf([session, protocol, kind], { version: 10, parameters, charter, requests, release })
+  const [[, , { raw: parameters }, , { value: descriptor }], [, { raw: release }]] = [welcome, told.at(-1)]
+  return party.digestOf([session, protocol, kind], { version: 10, parameters, descriptor, requests, release })
 }
 const cases = JSON.parse(readFileSync(process.argv[1], 'utf8'))
 console.log(JSON.stringify(cases.filter((each) => each.digest).map(digest)))"""

@@ -32,7 +32,7 @@ _OFFLINE: Final = {
 }
 
 
-def stages() -> list[list[tuple[str, str]]]:
+def configurations() -> list[list[tuple[str, str]]]:
     """Return the instructions of each stage, with what they say."""
     text = re.sub(r"^#[^\n]*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE).replace("\\\n", " ")
     found: list[list[tuple[str, str]]] = []
@@ -59,8 +59,13 @@ def test_the_lint_of_dockerfiles_finds_nothing() -> None:
 
 
 def test_the_image_runs_as_nobody_in_particular_and_holds_no_tree() -> None:
-    build, final = stages()
-    bases = {said.split()[0] for stage in (build, final) for instruction, said in stage if instruction == "FROM"}
+    build, final = configurations()
+    bases = {
+        said.split()[0]
+        for configuration in (build, final)
+        for instruction, said in configuration
+        if instruction == "FROM"
+    }
     assert bases == {"${BASE}"}
     assert "*@sha256:*" in next(said for instruction, said in build if instruction == "RUN")
     assert re.search(r'BASE="\$\(docker .*RepoDigests.* python:3\.\d+-slim-\w+\)"', (DOCS / "hosting.md").read_text())
@@ -71,12 +76,14 @@ def test_the_image_runs_as_nobody_in_particular_and_holds_no_tree() -> None:
     assert 1_000 <= int(user.split(":")[0]) < 60_000
     assert [said.split()[0] for instruction, said in final if instruction == "COPY"] == ["--from=build"]
     assert dict(final)["ENTRYPOINT"] == '["psephos"]'
-    assert {instruction for stage in (build, final) for instruction, _ in stage}.isdisjoint({"ADD", "SHELL", "ONBUILD"})
+    assert {instruction for configuration in (build, final) for instruction, _ in configuration}.isdisjoint(
+        {"ADD", "SHELL", "ONBUILD"}
+    )
 
 
 def test_what_is_sent_to_the_builder_is_what_it_copies() -> None:
     sent = {line[1:] for line in IGNORED.read_text(encoding="utf-8").splitlines() if line.startswith("!")}
-    build, _ = stages()
+    build, _ = configurations()
     copied = {name for instruction, said in build if instruction == "COPY" for name in said.split()[:-1]}
     assert {name for name in sent if not any(fnmatch.fnmatch(name, pattern) for pattern in copied)} == set()
     assert {pattern for pattern in copied if not any(fnmatch.fnmatch(name, pattern) for name in sent)} == set()
@@ -149,7 +156,7 @@ def test_the_images_steps_leave_a_psephos_that_works_in_any_folder(tmp_path: Pat
     noted = tools / "useradd"
     noted.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(tmp_path / "useradd"))}\n', encoding="utf-8")
     noted.chmod(0o755)
-    build, final = stages()
+    build, final = configurations()
     *builds, trim = build
     take_steps(builds, first, copied_from=None, tools=tools)
     (packages,) = first.glob("opt/psephos/lib/python*/site-packages")
@@ -179,7 +186,7 @@ def test_the_images_steps_leave_a_psephos_that_works_in_any_folder(tmp_path: Pat
 def test_the_container_is_told_words_that_psephos_takes(tmp_path: Path) -> None:
     (block,) = [block for block in blocks_of(DOCS / "hosting.md", "sh") if "docker run" in block]
     words = shlex.split(block.replace("\\\n", " ").partition("docker run")[2])
-    assert dict(stages()[1])["EXPOSE"] in words[words.index("--publish") + 1].split(":")
+    assert dict(configurations()[1])["EXPOSE"] in words[words.index("--publish") + 1].split(":")
     check_psephos(words[words.index("psephos") + 1 :], tmp_path)
 
 
@@ -217,7 +224,7 @@ def test_pipx_installs_the_wheel_and_it_runs_from_another_folder(tmp_path: Path)
     tree, index, elsewhere = (tmp_path / name for name in ("tree", "index", "elsewhere"))
     for folder in (tree, index, elsewhere):
         folder.mkdir()
-    take_steps(stages()[0][1:-1], tree, copied_from=None, tools=tmp_path)  # what is copied for the image
+    take_steps(configurations()[0][1:-1], tree, copied_from=None, tools=tmp_path)  # what is copied for the image
     write_empty_wheels(index)
     environment = {**os.environ, **_OFFLINE, "PIP_FIND_LINKS": str(index), "PIPX_HOME": str(tmp_path / "pipx")}
     environment["PIPX_BIN_DIR"] = str(tmp_path / "bin")

@@ -113,7 +113,7 @@ ORDER = (
     "rules",
     "traffic",
     "admission",
-    "seats",
+    "client_table",
     "phase_reports",
     "session_flow",
     "replay",

@@ -125,8 +125,8 @@ def test_a_stuffer_stuffs_a_vote_by_coins(package: Package) -> None:
     text = scenario.replace("approval-vote", "coin-vote") + stuffer
     (package.folder / "coins.toml").write_text(text, encoding="utf-8")
     package.run("psephos run coins.toml --no-pictures --out coins")
-    (lesson,) = read_json(package.folder / "coins" / "adversaries.json")
-    assert re.fullmatch(r"water has -?\d+ approvals, and truly \d+\.", lesson["sentences"][0])
+    (attack_report,) = read_json(package.folder / "coins" / "adversaries.json")
+    assert re.fullmatch(r"water has -?\d+ approvals, and truly \d+\.", attack_report["sentences"][0])
 
 
 @pytest.mark.full("an audit of nine seconds")

@@ -139,9 +139,9 @@ def test_its_function_makes_the_digests_of_transcripts(tmp_path: Path, monkeypat
             msgspec.msgpack.decode(bytes.fromhex(each), type=list[msgspec.Raw]) for each in case["messages"]
         ]
         words = [case["session"], case["protocol"], case["kind"]]
-        charter = msgspec.msgpack.decode(welcome[4])
+        descriptor = msgspec.msgpack.decode(welcome[4])
         asked = [bytes(request[2]) for request in requests]
-        told = digest_of(words, PROTOCOL_VERSION, bytes(welcome[2]), charter, asked, bytes(release[1]))
+        told = digest_of(words, PROTOCOL_VERSION, bytes(welcome[2]), descriptor, asked, bytes(release[1]))
         assert told == case["digest"], case["about"]
         compared += 1
     assert compared > 10

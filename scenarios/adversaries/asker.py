@@ -66,66 +66,66 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "asker"
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""
         refuse(self.members != (SERVER,), "members", list(self.members), "['server']: clients ask nothing")
         check_between("times", self.times, 1, _MOST_TIMES)
         check_between("votes", self.votes, 1, _MOST_VOTES)
         refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
-        self._targets(scene)
-        attack, secret = self.attack(scene)
+        self._targets(context)
+        attack, secret = self.attack(context)
         attack.candidates(secret)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return the server's: each request several times."""
-        del scene
+        del context
         return {SERVER: Asker(self.times)}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what repetition taught, in one session and over several."""
-        targets = self._targets(scene)
-        attack, secret = self.attack(scene)
-        public, who = scene.inputs.public, scene.coalition((SERVER,))
+        targets = self._targets(context)
+        attack, secret = self.attack(context)
+        public, who = context.inputs.public, context.coalition((SERVER,))
         tried = [
-            _try(scene, targets, secret, votes, attack.loss_of_votes(secret, public, targets, who, votes=votes))
+            _try(context, targets, secret, votes, attack.loss_of_votes(secret, public, targets, who, votes=votes))
             for votes in range(1, self.votes + 1)
         ]
-        allowed = self._votes_answered(scene)
-        answers = count_answers(happened.views)
+        allowed = self._votes_answered(context)
+        answers = count_answers(trace.views)
         caveat = attack.session_caveat(secret, votes=self.votes)
         # Where sessions cost the targets more or less, the budgets of some last longer than of whoever pays most.
-        are_alike = len({price for price, *_ in self._prices(scene)}) == 1
+        are_alike = len({price for price, *_ in self._prices(context)}) == 1
         rows = self._rows(tried, allowed if are_alike else 0)
-        anew = part_of(type(scene.protocol), "asking", AskedAnew)
-        rows += [] if anew is None else self._rows_of_ways(scene, anew)
-        return self.lesson(
-            who="the " + scene.protocol.server_role.replace("-", " "),
+        anew = part_of(type(context.protocol), "asking", AskedAnew)
+        rows += [] if anew is None else self._rows_of_ways(context, anew)
+        return self.attack_report(
+            who="the " + context.protocol.server_role.replace("-", " "),
             trust=_TRUST,
             sentences=(
-                *_say_repeated(scene, happened, answers, times=self.times),
-                *self._say_votes(tried, allowed, scene, secret, are_alike=are_alike),
+                *_say_repeated(context, trace, answers, times=self.times),
+                *self._say_votes(tried, allowed, context, secret, are_alike=are_alike),
                 *([caveat] if caveat else []),
-                *(() if anew is None else anew.say(scene.protocol)),
+                *(() if anew is None else anew.say(context.protocol)),
             ),
             rows=rows,
         )
 
-    def _targets(self, scene: AttackContext) -> IntArray:
+    def _targets(self, context: AttackContext) -> IntArray:
         if self.target:
-            return np.array([scene.place_of(self.target, field="target")], dtype=np.int64)
-        return np.arange(len(scene.names), dtype=np.int64)
+            return np.array([context.place_of(self.target, field="target")], dtype=np.int64)
+        return np.arange(len(context.names), dtype=np.int64)
 
-    def _votes_answered(self, scene: AttackContext) -> int:
+    def _votes_answered(self, context: AttackContext) -> int:
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
-        budget = scene.budget_of(self.budget)
-        _, dearest, own = max(self._prices(scene), key=lambda each: each[0])
-        again = [loss for phase in scene.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
+        budget = context.budget_of(self.budget)
+        _, dearest, own = max(self._prices(context), key=lambda each: each[0])
+        again = [loss for phase in context.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
         return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
 
-    def _prices(self, scene: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
+    def _prices(self, context: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
         """Return what a session costs each target, with its losses and its public row."""
-        public: list[list[int]] = scene.inputs.public[self._targets(scene)].tolist()
-        losses = [(scene.protocol.losses_of(own), own) for own in public]
+        public: list[list[int]] = context.inputs.public[self._targets(context)].tolist()
+        losses = [(context.protocol.losses_of(own), own) for own in public]
         return [(total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven, own, row) for own, row in losses]
 
     def _rows(self, tried: Sequence["_Tried"], allowed: int) -> list[Row]:
@@ -141,11 +141,11 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         return rows
 
     def _say_votes(
-        self, tried: Sequence["_Tried"], allowed: int, scene: AttackContext, secret: str, *, are_alike: bool
+        self, tried: Sequence["_Tried"], allowed: int, context: AttackContext, secret: str, *, are_alike: bool
     ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
         bound = round_up(last.bound, decimals=3)
-        kept = [f"phase {phase.name!r} ({phase.kept})" for phase in scene.protocol.phases if phase.kept is not None]
+        kept = [f"phase {phase.name!r} ({phase.kept})" for phase in context.protocol.phases if phase.kept is not None]
         but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
         yield (
             f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "
@@ -169,14 +169,14 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
         else:
             yield "A ledger with this budget refuses the first session already."
 
-    def _rows_of_ways(self, scene: AttackContext, anew: AskedAnew) -> list[Row]:
+    def _rows_of_ways(self, context: AttackContext, anew: AskedAnew) -> list[Row]:
         """Return a line for each way in which the protocol can ask for a value that several questions need."""
         rows: list[Row] = []
-        for way, protocol in anew.ways(scene.protocol):
-            other = dataclasses.replace(scene, protocol=protocol)
+        for way, protocol in anew.ways(context.protocol):
+            other = dataclasses.replace(context, protocol=protocol)
             asked = [loss for loss in protocol.losses if loss.unit == anew.unit]
             epsilon = total_of(asked, relation=NeighboringRelation.REPLACE_ONE).proven
-            rows.append(_row(way, _try(other, self._targets(scene), anew.unit, 1, epsilon)))
+            rows.append(_row(way, _try(other, self._targets(context), anew.unit, 1, epsilon)))
         return rows
 
 
@@ -246,9 +246,9 @@ class _Tried(NamedTuple):
     bound: float
 
 
-def _try(scene: AttackContext, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
-    attack = find_attack(scene.protocol).against(scene.inputs)
-    found = try_coalition(scene, scene.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
+def _try(context: AttackContext, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
+    attack = find_attack(context.protocol).against(context.inputs)
+    found = try_coalition(context, context.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
     return _Tried(found, epsilon, success_bound(epsilon, [1 / len(attack.candidates(secret).labels)]))
 
 
@@ -262,14 +262,14 @@ def _row(way: str, tried: _Tried) -> Row:
     }
 
 
-def _say_repeated(scene: AttackContext, happened: SessionTrace, answers: AnswerCount, *, times: int) -> Iterator[str]:
-    role = scene.protocol.client_role
-    if happened.failure is not None:
-        yield f"The session came to no end: {happened.failure}"
+def _say_repeated(context: AttackContext, trace: SessionTrace, answers: AnswerCount, *, times: int) -> Iterator[str]:
+    role = context.protocol.client_role
+    if trace.failure is not None:
+        yield f"The session came to no end: {trace.failure}"
     if not answers.requests:
         yield f"No {role}'s view was recorded."
         return
-    charged = len(happened.entries)
+    charged = len(trace.entries)
     yield (
         f"In this session it sent each request {1 + times:,} times. {answers.reports:,} answers to "
         f"{answers.requests:,} requests left the {role}s, of which {answers.distinct:,} were new: one for each "

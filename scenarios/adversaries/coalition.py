@@ -53,60 +53,60 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "coalition"
 
-    def check(self, scene: AttackContext) -> None:
-        coalition = scene.coalition(self.members)
+    def check(self, context: AttackContext) -> None:
+        coalition = context.coalition(self.members)
         require(self.members, "members", "nobody", "at least one party")
         check_at_least("votes", self.votes, 1)
-        targets = self._targets(scene, coalition)
-        num_honest = len(scene.names) - len(coalition.members)
-        attack, secret = self.attack(scene)
+        targets = self._targets(context, coalition)
+        num_honest = len(context.names) - len(coalition.members)
+        attack, secret = self.attack(context)
         if self.votes > 1 and num_honest > 1 and not (coalition.has_server or attack.joins_sessions):
             allowed = "1, unless the coalition has the server or all parties but one: the others' inputs stay the same"
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
-        seen = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
-        keeps = any(phase.kept is not None for phase in scene.protocol.phases)
+        seen = seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
+        keeps = any(phase.kept is not None for phase in context.protocol.phases)
         attack.posteriors([seen, seen] if keeps and self.votes > 1 else [seen], targets[:1], secret=secret)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return the posteriors of the targets, and how good such posteriors are."""
-        coalition = scene.coalition(self.members)
-        targets = self._targets(scene, coalition)
-        attack, secret = self.attack(scene)
+        coalition = context.coalition(self.members)
+        targets = self._targets(context, coalition)
+        attack, secret = self.attack(context)
         prior = self._prior(attack, secret)
-        sessions = [happened.seen(scene, coalition)]
+        sessions = [trace.seen(context, coalition)]
         earlier: dict[str, IntArray] = {}
-        seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition, earlier=earlier)
-        for phase, reports, told in zip(scene.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
+        seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition, earlier=earlier)
+        for phase, reports, told in zip(context.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
             if phase.kept is not None:  # as they were in the session that was held
                 earlier[phase.name] = np.where(told[:, None], reports, earlier[phase.name])
         sessions += [
             seen_by_arrays(
-                scene.protocol, scene.inputs, noise=scene.noise(rerun=rerun), coalition=coalition, earlier=earlier
+                context.protocol, context.inputs, noise=context.noise(rerun=rerun), coalition=coalition, earlier=earlier
             )
             for rerun in range(1, self.votes)
         ]
         posteriors = attack.posteriors(sessions, targets, secret=secret, prior=prior)
-        owners = attack.owners(secret, scene.inputs.public, targets)
-        tried = try_coalition(scene, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
+        owners = attack.owners(secret, context.inputs.public, targets)
+        tried = try_coalition(context, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
         is_average = attack.draws_from_prior(secret, prior=prior)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        epsilon = attack.loss_of_votes(secret, scene.inputs.public, targets, coalition, votes=self.votes)
+        epsilon = attack.loss_of_votes(secret, context.inputs.public, targets, coalition, votes=self.votes)
         greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
         is_exact = attack.is_exact(secret, coalition, votes=self.votes)
         is_refuted = is_exact and greatest > epsilon + _ROUNDING
         bound = _said_of_bound(greatest, epsilon, is_exact=is_exact)
-        told = self.lesson(
-            who=_who(self.members, scene),
-            trust=_trust(scene, coalition),
+        told = self.attack_report(
+            who=_who(self.members, context),
+            trust=_trust(context, coalition),
             sentences=(
                 *_sentences(
                     tried, posteriors, bound, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average
                 ),
                 *([caveat] if caveat else []),
             ),
-            rows=_rows(scene, attack, posteriors, owners, secret=secret),
+            rows=_rows(context, attack, posteriors, owners, secret=secret),
         )
         return msgspec.structs.replace(told, refutes_ledger=is_refuted)
 
@@ -115,18 +115,18 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         if SERVER not in self.members:
             return None
         first = votes[0]
-        who = f"{_who(first.members, first.scene)}, over the series"
-        trust = _trust(first.scene, first.scene.coalition(first.members))
+        who = f"{_who(first.members, first.context)}, over the series"
+        trust = _trust(first.context, first.context.coalition(first.members))
         beliefs = beliefs_over(self.attack, votes, target=self.target)
-        _, secret = self.attack(first.scene)
+        _, secret = self.attack(first.context)
         return lesson_over(self.name, secret, beliefs, votes, who=who, trust=trust)
 
-    def _targets(self, scene: AttackContext, coalition: Coalition) -> IntArray:
+    def _targets(self, context: AttackContext, coalition: Coalition) -> IntArray:
         if self.target:
-            return np.array([scene.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
-        others = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
+            return np.array([context.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
+        others = np.setdiff1d(np.arange(len(context.names)), coalition.members)
         allowed = "fewer: no party is left about whom anything could be learnt"
-        require(len(others), "members", f"all {len(scene.names)}", allowed)
+        require(len(others), "members", f"all {len(context.names)}", allowed)
         return others.astype(np.int64)
 
     def _prior(self, attack: Attack, secret: str) -> FloatArray | None:
@@ -143,25 +143,25 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         return check_prior(given, num_labels=len(labels))
 
 
-def _who(members: Sequence[str], scene: AttackContext) -> str:
+def _who(members: Sequence[str], context: AttackContext) -> str:
     number = len([name for name in members if name != SERVER])
-    clients = scene.some_parties(number) if number else ""
-    server = "the " + scene.protocol.server_role.replace("-", " ") if SERVER in members else ""
+    clients = context.some_parties(number) if number else ""
+    server = "the " + context.protocol.server_role.replace("-", " ") if SERVER in members else ""
     return f"{server} and {clients}" if server and clients else server or clients
 
 
-def _trust(scene: AttackContext, coalition: Coalition) -> str:
-    others = len(scene.names) - len(coalition.members)
+def _trust(context: AttackContext, coalition: Coalition) -> str:
+    others = len(context.names) - len(coalition.members)
     sees = "every report" if coalition.has_server else "its own reports and what is published"
-    if coalition.has_server and scene.protocol.trusts_server:
+    if coalition.has_server and context.protocol.trusts_server:
         sees = "every value as it is, since this protocol trusts its server"
-    if (masked := scene.protocol.masked_phase) is not None:
+    if (masked := context.protocol.masked_phase) is not None:
         sees = "one noisy sum, takes its own rows and shares of noise off, knows at worst all values but the target's"
         if masked.is_sparse and coalition.has_server:
             sees = f"(but for 2⁻⁴⁰ a session, where nobody colludes or leaves for a place on the circle) {sees}"
     return (
         f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. "
-        f"{others:,} of {len(scene.names):,} {scene.protocol.client_role}s are honest."
+        f"{others:,} of {len(context.names):,} {context.protocol.client_role}s are honest."
     )
 
 
@@ -200,20 +200,22 @@ def _sentences(
     return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
 
 
-def _rows(scene: AttackContext, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str) -> list[Row]:
+def _rows(
+    context: AttackContext, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str
+) -> list[Row]:
     """Return what is believed of each target; of the first ones, where they are many."""
-    truths = attack.truths(secret, scene.inputs)
+    truths = attack.truths(secret, context.inputs)
     rows: list[Row] = []
     places: list[int] = owners[:_MOST_TOLD].tolist()
     for number, place in enumerate(places):
         guess = int(posteriors.guesses[number])
         row: dict[str, str | int | float] = {
-            "target": scene.names[place],
+            "target": context.names[place],
             "guess": posteriors.labels[guess],
             "probability": float(posteriors.probabilities[number, guess]),
         }
         # Of several secrets of a target the table would need to say which.
-        if scene.may_show_truth and len(truths) == len(scene.names):
+        if context.may_show_truth and len(truths) == len(context.names):
             true = int(truths[place])
             row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]
         rows.append(row)

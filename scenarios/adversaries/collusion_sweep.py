@@ -46,11 +46,11 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         "its bound is one for all sizes, and here it grows with them; 'coalition' has each"
     )
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         self.check_left_out(allowed="sizes say it")
         refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)
-        for _, case_scene, attack, secret in self._each(scene):
+        for _, case_scene, attack, secret in self._each(context):
             attack.check_secret(secret)
             most = len(case_scene.names) - 1
             for size in self.sizes:
@@ -58,13 +58,13 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                     allowed = f"in [0, {most}]: all parties but the target"
                     raise ConfigurationError(field="sizes", value=size, allowed=allowed)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return success and advantage of each coalition."""
         # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
-        for place, (title, case, attack, secret) in enumerate(self._each(scene)):
-            happened.on_step(place, number)
+        for place, (title, case, attack, secret) in enumerate(self._each(context)):
+            trace.on_step(place, number)
             epsilon, found = self._sweep(case, attack, secret)
             losses = {
                 has_server: attack.loss(secret, case.inputs.public, _TARGET, Coalition((), has_server=has_server))
@@ -82,53 +82,53 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         )
 
     def _sweep(
-        self, scene: AttackContext, attack: Attack, secret: str
+        self, context: AttackContext, attack: Attack, secret: str
     ) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
         """Return the case's ε and, by whether the server is in and how many others, how well the coalition does."""
         found: dict[tuple[bool, int], Evaluation] = {}
-        sizes = self.sizes or _sizes(len(scene.names) - 1)
+        sizes = self.sizes or _sizes(len(context.names) - 1)
         for has_server in (False, True):
             if has_server and attack.infers_from_reports_alone:
                 # Reports are independent: whoever else colludes changes nothing, so that one try says all.
-                evaluation = try_coalition(scene, Coalition((), has_server=True), attack, _TARGET, secret=secret)
+                evaluation = try_coalition(context, Coalition((), has_server=True), attack, _TARGET, secret=secret)
                 found |= {(True, size): evaluation for size in sizes}
                 continue
             for size in sizes:
                 coalition = Coalition(tuple(range(1, size + 1)), has_server=has_server)
                 try:
                     found[has_server, size] = try_coalition(
-                        scene, coalition, attack, _TARGET, secret=secret, num_targets=self.trials
+                        context, coalition, attack, _TARGET, secret=secret, num_targets=self.trials
                     )
                 except ConfigurationError:
-                    if has_server or size == len(scene.names) - 1:
+                    if has_server or size == len(context.names) - 1:
                         raise
                     # What so few learn from the tallies is not computed; the table has no line for it.
-        parameters = scene.protocol.parameters
+        parameters = context.protocol.parameters
         epsilon: float = not getattr(parameters, "epsilons", ()) and getattr(parameters, "epsilon", 0.0)
         if not epsilon:  # there is none of all: the target's own
-            epsilon = attack.loss(secret, scene.inputs.public, _TARGET, Coalition((), has_server=False))
+            epsilon = attack.loss(secret, context.inputs.public, _TARGET, Coalition((), has_server=False))
         return epsilon, found
 
-    def _each(self, scene: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
+    def _each(self, context: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
         """Yield each case for each ε: its title, what is run, the attack and the secret."""
         for case in self.cases or (CollusionCase(),):
             for epsilon in self.epsilons or (None,):
-                found = scene if not case.scenario and not case.settings and epsilon is None else None
+                found = context if not case.scenario and not case.settings and epsilon is None else None
                 settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
-                of_case = found or _resolved(scene, case, settings)
+                of_case = found or _resolved(context, case, settings)
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
                 title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value} model"
                 yield title, of_case, attack, case.secret or attack.default_secret
 
 
-def _resolved(scene: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
-    """Return another scenario's scene, at this one's seed."""
+def _resolved(context: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
+    """Return another scenario's context, at this one's seed."""
     from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
     from ..running.resolution import resolve  # noqa: PLC0415  the same
 
     require(case.scenario, "cases", "no scenario", "the name of a scenario, since settings and ε are set for it")
     loaded = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
-    return resolve(loaded).scene(seed=scene.seed)
+    return resolve(loaded).context(seed=context.seed)
 
 
 def _sizes(most: int) -> tuple[int, ...]:

@@ -20,20 +20,20 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "equivocator"
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         self.check_server_alone()
         require(self.misled, "misled", "nobody", "at least one party")
-        scene.coalition(self.misled, field="misled")
+        context.coalition(self.misled, field="misled")
         allowed = "some parties, not all: a server that tells everybody the same does not equivocate"
-        refuse(len(set(self.misled)) >= len(scene.names), "misled", "everybody", allowed)
+        refuse(len(set(self.misled)) >= len(context.names), "misled", "everybody", allowed)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        del scene
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        del context
         return {SERVER: Equivocator(self.misled, release=_other)}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who believes what, and whether comparing transcripts shows it."""
-        digests = {view.party: _digest(scene, view) for view in happened.views if view.side is Side.CLIENT}
+        digests = {view.party: _digest(context, view) for view in trace.views if view.side is Side.CLIENT}
         known = {name: digest for name, digest in digests.items() if digest is not None}
         distinct = list(dict.fromkeys(known.values()))
         rows: list[Row] = [
@@ -45,8 +45,8 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
             for digest in distinct
         ]
         came = "whoever compares two that differ has caught the server." if len(distinct) > 1 else "nobody was misled."
-        return self.lesson(
-            who=f"a server that tells {len(self.misled)} of {len(scene.names)} parties another outcome",
+        return self.attack_report(
+            who=f"a server that tells {len(self.misled)} of {len(context.names)} parties another outcome",
             trust="The server deviates in what it tells; each party sees a session that is right by itself.",
             sentences=(
                 f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: {came}",
@@ -57,13 +57,13 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         )
 
 
-def _digest(scene: AttackContext, view: View) -> str | None:
+def _digest(context: AttackContext, view: View) -> str | None:
     """Return what a party's transcript digests to, from its view."""
     transcript = Transcript(
         session=view.session,
-        protocol=scene.protocol.name,
+        protocol=context.protocol.name,
         kind=view.kind.value,
-        num_steps=scene.protocol.num_public_steps,
+        num_steps=context.protocol.num_public_steps,
     )
     for observation in view.observations:
         message = observation.message

@@ -20,23 +20,23 @@ class LeaverRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "leaver"
 
-    def check(self, scene: AttackContext) -> None:
-        self.check_parties_alone(scene)
-        names = [step.name for step in scene.protocol.steps if not step.is_in_dispute]
+    def check(self, context: AttackContext) -> None:
+        self.check_parties_alone(context)
+        names = [step.name for step in context.protocol.steps if not step.is_in_dispute]
         refuse(self.phase and self.phase not in names, "phase", self.phase, one_of(names, self.phase))
         has_limit = self.above is not None or self.below is not None
         allowed = "given with above or below, and only then"
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        return dict.fromkeys(self.members, Leaver(self._place(scene), self._leaves_if))
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        return dict.fromkeys(self.members, Leaver(self._place(context), self._leaves_if))
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return whether the vote went on without them, and what the leavers paid."""
-        place = self._place(scene)
-        phase = scene.protocol.steps[place].name
-        left = [name for name in self.members if name in happened.endings or happened.failure is not None]
-        failure = happened.failure
+        place = self._place(context)
+        phase = context.protocol.steps[place].name
+        left = [name for name in self.members if name in trace.endings or trace.failure is not None]
+        failure = trace.failure
         if isinstance(failure, QuorumError):
             came = (
                 f"The quorum held: phase {failure.phase!r} had {failure.received} of {failure.required} reports, the "
@@ -45,10 +45,10 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             )
         elif left:
             came = (
-                f"The vote went on without {len(left)} of {len(scene.names)}: their reports of earlier phases stand, "
+                f"The vote went on without {len(left)} of {len(context.names)}: their reports of earlier phases stand, "
                 "and they count as missing from there on."
             )
-            if scene.protocol.hides_participation:
+            if context.protocol.hides_participation:
                 came += " Who takes part is private, so that nothing that is published says that they left."
         else:
             came = "What was published did not make them leave."
@@ -56,23 +56,23 @@ class LeaverRole(Role, frozen=True, kw_only=True):
             {
                 "party": name,
                 "left": "yes" if name in left else "no",
-                "phases paid": len({entry.phase for entry in happened.entries if entry.person == name}),
+                "phases paid": len({entry.phase for entry in trace.entries if entry.person == name}),
                 "ε paid": total_of(
-                    (entry for entry in happened.entries if entry.person == name),
+                    (entry for entry in trace.entries if entry.person == name),
                     relation=NeighboringRelation.REPLACE_ONE,
                 ).proven,
             }
             for name in self.members
         ]
-        return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that may leave before phase {phase!r}",
+        return self.attack_report(
+            who=f"{context.some_parties(len(self.members))} that may leave before phase {phase!r}",
             trust="Leavers see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),
         )
 
-    def _place(self, scene: AttackContext) -> int:
-        places = {step.name: place for place, step in enumerate(scene.protocol.steps) if not step.is_in_dispute}
+    def _place(self, context: AttackContext) -> int:
+        places = {step.name: place for place, step in enumerate(context.protocol.steps) if not step.is_in_dispute}
         return places[self.phase] if self.phase else max(places.values())
 
     def _leaves_if(self, outcome: object) -> bool:

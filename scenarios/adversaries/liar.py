@@ -19,41 +19,41 @@ class LiarRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "liar"
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         self.check_server_alone()
-        own = msgspec.msgpack.decode(scene.protocol.encoded_parameters, type=dict[str, Any])
+        own = msgspec.msgpack.decode(context.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
         for name, value in self.parameters.items():
             refuse(name not in own, "parameters", name, one_of(own, name))
             refuse(own[name] == value, f"parameters.{name}", value, "another value than agreed")
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        del scene
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        del context
         return {SERVER: Liar(self._named)}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
-        number = len(scene.names)
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
+        number = len(context.names)
         reports = sum(
             observation.happening is Happening.SENT and type(observation.message).__name__ == "Report"
-            for view in happened.views
+            for view in trace.views
             for observation in view.observations
         )
-        told = {view.party: reason_of_abort(view) for view in happened.views}
+        told = {view.party: reason_of_abort(view) for view in trace.views}
         reasons = [reason for reason in told.values() if reason]
         rows: list[Row] = [
             {"what happened": "welcomed with false parameters", "parties": number},
             {"what happened": "refused, and said where they differ", "parties": len(reasons)},
             {"what happened": "reported all the same", "parties": reports},
-            {"what happened": "charged", "parties": len({entry.person for entry in happened.entries})},
+            {"what happened": "charged", "parties": len({entry.person for entry in trace.entries})},
         ]
         named = ", ".join(f"{name} = {value!r}" for name, value in self.parameters.items())
-        return self.lesson(
+        return self.attack_report(
             who=f"a server that names {named}",
             trust="The server deviates in the parameters that it names; its clients hold those that they agreed to.",
             sentences=(
                 (
                     f"{len(reasons)} of {number} parties refused before anything was drawn or charged: "
-                    f"{len(happened.entries)} losses are in the ledgers, and {reports} reports left."
+                    f"{len(trace.entries)} losses are in the ledgers, and {reports} reports left."
                 ),
                 *(reasons[:1] and (f"The first said: {reasons[0]}.",)),
                 "A client that takes the server's terms as they come has only its budget, and its own eyes.",

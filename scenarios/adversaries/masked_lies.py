@@ -44,10 +44,10 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "unmasker"
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         self.check_server_alone()
-        masked_step(scene, MaskingMove.CONFIRM)
-        phase = scene.protocol.masked_phase
+        masked_step(context, MaskingMove.CONFIRM)
+        phase = context.protocol.masked_phase
         assert phase is not None  # noqa: S101  it has this step
         allowed = (
             f"at most {LEAST_FOR_CIRCLE - 1:,}: where more have to take part, a server that lies is not held against"
@@ -55,21 +55,21 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         refuse(phase.is_sparse, "threshold", phase.threshold, allowed)
         require(self.dropped and SERVER not in self.dropped, "dropped", list(self.dropped), "parties, at least one")
         for field, names in (("dropped", self.dropped), ("misled", self.misled)):
-            scene.coalition(names, field=field)
+            context.coalition(names, field=field)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        places = {name: place for place, name in enumerate(scene.names)}
-        return {SERVER: Unmasker(places, self.dropped, self.misled, masked_step(scene, MaskingMove.CONFIRM))}
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        places = {name: place for place, name in enumerate(context.names)}
+        return {SERVER: Unmasker(places, self.dropped, self.misled, masked_step(context, MaskingMove.CONFIRM))}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who found out, and what was told of those who are said to have left."""
-        phase = scene.protocol.masked_phase
+        phase = context.protocol.masked_phase
         assert phase is not None  # noqa: S101  `check` has seen to it
-        heard = [_Heard.of(scene, view) for view in happened.views if view.side is Side.CLIENT]
-        lost = {name: scene.names.index(name) for name in self.dropped}
+        heard = [_Heard.of(context, view) for view in trace.views if view.side is Side.CLIENT]
+        lost = {name: context.names.index(name) for name in self.dropped}
         misled = [each for each in heard if each.survivors and {*lost.values()} - {*each.survivors}]
         found = [each for each in misled if each.reason]
-        told = [f"{len(misled)} of {len(scene.names)} parties were told so; {len(found)} found out and left."]
+        told = [f"{len(misled)} of {len(context.names)} parties were told so; {len(found)} found out and left."]
         told += [f"The first, {each.party}, did in step {each.step!r}, and said: {each.reason}." for each in found[:1]]
         for name, place in [*lost.items()][:_MOST_TOLD]:
             is_own = [each.shares[place] for each in heard if place in each.shares]
@@ -79,10 +79,10 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
                 f"The row of {name}: {own} shares of its own mask were told and {keys} of its keys, and "
                 f"{phase.threshold} of both open it. {'It was opened.' if is_open else 'It was not opened.'}"
             )
-        return self.lesson(
-            who=f"a server that says of {scene.some_parties(len(lost))} whose rows came that they left",
+        return self.attack_report(
+            who=f"a server that says of {context.some_parties(len(lost))} whose rows came that they left",
             trust="The server deviates in whom it says to have survived. Parties check that, and signatures on it.",
-            sentences=(*told, *_ending(happened)),
+            sentences=(*told, *_ending(trace)),
             rows=[{"party": each.party, "found out in": each.step, "said": each.reason} for each in found[:_MOST_TOLD]],
         )
 
@@ -94,32 +94,32 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "wrong-shares"
 
-    def check(self, scene: AttackContext) -> None:
-        self.check_parties_alone(scene)
-        masked_step(scene, MaskingMove(self.step))
+    def check(self, context: AttackContext) -> None:
+        self.check_parties_alone(context)
+        masked_step(context, MaskingMove(self.step))
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         from ...agents.masking import draw_signature_keys  # noqa: PLC0415  most runs mask nothing
 
-        signers, _ = draw_signature_keys(scene.noise(), protocol=scene.protocol.name, number=len(scene.names))
-        places = {name: scene.names.index(name) for name in self.members}
+        signers, _ = draw_signature_keys(context.noise(), protocol=context.protocol.name, number=len(context.names))
+        places = {name: context.names.index(name) for name in self.members}
         lie: Lie = "box" if self.step == "shares" else "share"
-        mode = SessionMode(scene.session, scene.noise())
-        return {name: MaskedLiar(scene.protocol, mode, place, signers[place], lie) for name, place in places.items()}
+        mode = SessionMode(context.session, context.noise())
+        return {name: MaskedLiar(context.protocol, mode, place, signers[place], lie) for name, place in places.items()}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who was found out, how the session ended, and who left."""
-        views = {view.party: view for view in happened.views if view.side is Side.CLIENT}
+        views = {view.party: view for view in trace.views if view.side is Side.CLIENT}
         said = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
         told = {name: reason_of_abort(views[name], Happening.RECEIVED) for name in self.members if name in views}
         left = {name: reason for name, reason in said.items() if reason}
         found = {name: reason for name, reason in told.items() if reason.startswith(repr(name))}
         rows: list[Row] = [{"party": name, "left since": reason} for name, reason in {**found, **left}.items()]
-        return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that sign wrong shares",
+        return self.attack_report(
+            who=f"{context.some_parties(len(self.members))} that sign wrong shares",
             trust="Members deviate in their shares. They learn nothing by it, and what they have signed names them.",
             sentences=(
-                *_ending(happened),
+                *_ending(trace),
                 f"Found out: {len(found)} of {len(self.members)}. Honest parties that left: {len(left)}.",
                 *(f"The first was told: {reason}." for reason in [*found.values()][:1]),
             ),
@@ -145,7 +145,7 @@ class MaskedLiar(Deviation):
 
     def incoming(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Welcome):
-            self._mode = SessionMode(self._mode.session, self._mode.noise, charter=message.charter)
+            self._mode = SessionMode(self._mode.session, self._mode.noise, descriptor=message.descriptor)
         elif isinstance(message, Request):
             self._hear(message)
         return Passage(inward=(message,))
@@ -197,13 +197,13 @@ class MaskedLiar(Deviation):
         return said
 
 
-def _ending(happened: SessionTrace) -> tuple[str, str]:
+def _ending(trace: SessionTrace) -> tuple[str, str]:
     """Say how the session ended, and what was charged."""
-    number = max((tally.num_reports for tally in happened.tallies), default=0)
+    number = max((tally.num_reports for tally in trace.tallies), default=0)
     came = f"The session went on: the noisy sum of {number} rows was released, and nothing else."
-    if happened.failure is not None:
-        came = f"The session came to no end, and nothing was released: {happened.failure}"
-    return came, f"{len(happened.entries)} losses are in the ledgers, and stay there."
+    if trace.failure is not None:
+        came = f"The session came to no end, and nothing was released: {trace.failure}"
+    return came, f"{len(trace.entries)} losses are in the ledgers, and stay there."
 
 
 class _Heard(NamedTuple):
@@ -216,8 +216,8 @@ class _Heard(NamedTuple):
     reason: str
 
     @classmethod
-    def of(cls, scene: AttackContext, view: View) -> "_Heard":
-        steps, survivors, shares, last = scene.protocol.steps, tuple[int, ...](), dict[int, bool](), ""
+    def of(cls, context: AttackContext, view: View) -> "_Heard":
+        steps, survivors, shares, last = context.protocol.steps, tuple[int, ...](), dict[int, bool](), ""
         for message in (each.message for each in view.observations):
             if isinstance(message, Request):
                 last = steps[message.step].name

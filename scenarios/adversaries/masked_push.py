@@ -19,13 +19,15 @@ class MaskedPush:
     """Poisoners of a masked session, of whom each adds a false value k times; nothing but the modulus bounds k."""
 
     def __init__(self, phase: MaskedPhase, pushed: Pushed) -> None:
-        self._phase, self._pushed, scene = phase, pushed, pushed.scene
+        self._phase, self._pushed, context = phase, pushed, pushed.context
         poisoning, places = pushed.poisoning, pushed.places
-        here, there = (each.wished_rows(scene.inputs, places) for each in (poisoning, poisoning.turned()))
+        here, there = (each.wished_rows(context.inputs, places) for each in (poisoning, poisoning.turned()))
         self._span = (here - there)[:, phase.columns]
-        self._drawn = draw_reports(phase, scene.inputs, noise=scene.noise(), protocol=scene.protocol.name, start=0)
-        self._base = self._drawn[places] + (here - scene.inputs.private[places])[:, phase.columns]
-        self.most = _UNWRAPPED // (len(scene.names) * max(int(np.abs(self._span).max()), 1))
+        self._drawn = draw_reports(
+            phase, context.inputs, noise=context.noise(), protocol=context.protocol.name, start=0
+        )
+        self._base = self._drawn[places] + (here - context.inputs.private[places])[:, phase.columns]
+        self.most = _UNWRAPPED // (len(context.names) * max(int(np.abs(self._span).max()), 1))
 
     def reports(self, times: int) -> IntArray:
         """Return everybody's rows with their shares, a false value being added so many times."""
@@ -43,7 +45,7 @@ class MaskedPush:
     @functools.cached_property
     def rows(self) -> list[Row]:
         """What is decided, for each of these."""
-        noise = (len(self._pushed.scene.names) * self._phase.share.noise_variance) ** 0.5
+        noise = (len(self._pushed.context.names) * self._phase.share.noise_variance) ** 0.5
         shift = float(np.abs(self._span.sum(axis=0)).max()) / noise
         decided = self._pushed.poisoning.decided
         return [

@@ -37,17 +37,17 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "masked rows are uniform and of one size, as `psephos audit` tests"
     watches_traffic: ClassVar[bool] = True
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         self.check_left_out(allowed="it is no party")
-        self.attack(scene)
+        self.attack(context)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what was seen on the wire, and what sizes tell and would tell."""
-        attack, secret = self.attack(scene)
-        upstream = _sizes_by_connection(happened.traffic)
+        attack, secret = self.attack(context)
+        upstream = _sizes_by_connection(trace.traffic)
         rows: list[Row] = []
-        for phase in scene.protocol.phases:
-            as_sent, as_needed = _told_by_sizes(scene, phase, attack, secret)
+        for phase in context.protocol.phases:
+            as_sent, as_needed = _told_by_sizes(context, phase, attack, secret)
             rows.append(
                 {
                     "phase": phase.name,
@@ -59,10 +59,10 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
                 }
             )
         compact = [float(row["bits if compact"]) for row in rows]
-        return self.lesson(
+        return self.attack_report(
             who="somebody between the parties and their server",
             trust="The observer reads no content, as if all were encrypted, and changes nothing.",
-            sentences=_sentences(scene, upstream, max(compact, default=0.0), secret=secret),
+            sentences=_sentences(context, upstream, max(compact, default=0.0), secret=secret),
             rows=rows,
         )
 
@@ -76,13 +76,13 @@ def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
     return sizes
 
 
-def _told_by_sizes(scene: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
+def _told_by_sizes(context: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
     """Return what the size of a phase's report tells, as it is sent, and if numbers took as few bytes as they need.
 
     Exact where reports can be listed, and else of many that are drawn.
     """
-    candidates = _candidates(scene, attack, secret)
-    reports, law = _reports_of(scene, phase, candidates.rows[:, phase.columns])
+    candidates = _candidates(context, attack, secret)
+    reports, law = _reports_of(context, phase, candidates.rows[:, phase.columns])
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
     sizes_as_sent = np.array([len(phase.codec.encode(report)) for report in reports.tolist()], dtype=np.int64)
     as_sent, as_needed = (
@@ -92,18 +92,18 @@ def _told_by_sizes(scene: AttackContext, phase: Phase, attack: Attack, secret: s
     return as_sent, as_needed
 
 
-def _candidates(scene: AttackContext, attack: Attack, secret: str) -> Candidates:
+def _candidates(context: AttackContext, attack: Attack, secret: str) -> Candidates:
     """Return what a row may be; where that cannot be listed as whole rows, which of the roster's it is."""
     with contextlib.suppress(ConfigurationError):
         candidates = attack.candidates(secret)
-        if candidates.rows.shape[1] == scene.inputs.private.shape[1]:  # else a secret is a part of a row
+        if candidates.rows.shape[1] == context.inputs.private.shape[1]:  # else a secret is a part of a row
             return candidates
-    rows = np.unique(scene.inputs.private, axis=0)[:_MOST_ROWS]
+    rows = np.unique(context.inputs.private, axis=0)[:_MOST_ROWS]
     places = np.arange(len(rows), dtype=np.int64)
     return Candidates(rows, places, tuple(f"row {number}" for number in range(1, len(rows) + 1)))
 
 
-def _reports_of(scene: AttackContext, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
+def _reports_of(context: AttackContext, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
     """Return reports and P[report | candidate]: all there are, or many draws of each candidate."""
     mechanism = phase.mechanism
     low, high = mechanism.report_range
@@ -112,7 +112,7 @@ def _reports_of(scene: AttackContext, phase: Phase, values: IntArray) -> tuple[I
         reports = np.array(list(listed), dtype=np.int64)
         with contextlib.suppress(NotImplementedError):
             return reports, np.exp(mechanism.log_likelihoods(reports, values)).T
-    noise, slots = scene.noise(), mechanism.slots_of(phase.num_values)
+    noise, slots = context.noise(), mechanism.slots_of(phase.num_values)
     drawn: list[IntArray] = []
     law = np.zeros((len(values), len(values) * _DRAWS))
     for place, row in enumerate(values):
@@ -131,8 +131,8 @@ def _by_size(law: FloatArray, sizes: IntArray) -> FloatArray:
     return merged
 
 
-def _sentences(scene: AttackContext, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
-    names = {len(name.encode()) for name in scene.names}
+def _sentences(context: AttackContext, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
+    names = {len(name.encode()) for name in context.names}
     sizes = sorted(set(upstream.values()))
     told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
     if len(sizes) == 1:

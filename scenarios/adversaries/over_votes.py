@@ -62,18 +62,18 @@ def beliefs_over(
     labels: tuple[str, ...] = ()
     is_row_kept = _keeps_rows(votes, target)
     for voted in votes:
-        scene = voted.scene
-        attack, secret = attack_on(scene)
+        context = voted.context
+        attack, secret = attack_on(context)
         if not is_row_kept and any(secret not in _columns_of(each) for each in votes):
             return []
-        coalition = scene.coalition(voted.members)
+        coalition = context.coalition(voted.members)
         candidates = attack.candidates(secret)
         if found and candidates.labels != labels:
             return []
         labels = candidates.labels
         names = _targets_in(voted, target)
-        places = np.array([scene.names.index(name) for name in names], dtype=np.int64)
-        true: list[int] = attack.truths(secret, scene.inputs)[places].tolist()
+        places = np.array([context.names.index(name) for name in names], dtype=np.int64)
+        true: list[int] = attack.truths(secret, context.inputs)[places].tolist()
         if any(truths.setdefault(name, place) != place for name, place in zip(names, true, strict=True)):
             return []
         if names:
@@ -142,7 +142,7 @@ def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
         f"After {len(votes):,} votes the likeliest {secret} of {name} is {likeliest!r}, with probability "
         f"{belief.surest:.4f}, and before with {1 / len(belief.labels):.4f}"
     )
-    may_show_truth = all(voted.scene.may_show_truth for voted in votes)
+    may_show_truth = all(voted.context.may_show_truth for voted in votes)
     return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
 
 
@@ -159,7 +159,7 @@ def _row(belief: Belief, prior: FloatArray) -> Row:
 
 def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Row:
     (name,) = belief.names
-    is_there = any(voted.number == belief.number and name in voted.scene.names for voted in votes)
+    is_there = any(voted.number == belief.number and name in voted.context.names for voted in votes)
     return {
         "after vote": belief.number,
         "target": "voted" if is_there else "away",
@@ -170,25 +170,25 @@ def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Ro
 
 
 def _columns_of(voted: Voted) -> list[str]:
-    return [column.name for column in voted.scene.protocol.columns() if column.private]
+    return [column.name for column in voted.context.protocol.columns() if column.private]
 
 
 def _targets_in(voted: Voted, target: str) -> list[str]:
     """Return of whom something is inferred in a vote."""
-    return [name for name in voted.scene.names if name not in voted.members and target in {"", name}]
+    return [name for name in voted.context.names if name not in voted.members and target in {"", name}]
 
 
 def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
     """Return whether every target holds the same in all of its votes."""
     held: dict[str, tuple[int, ...]] = {}
     for voted in votes:
-        rows: list[list[int]] = voted.scene.inputs.private.tolist()
+        rows: list[list[int]] = voted.context.inputs.private.tolist()
         if _columns_of(voted) != _columns_of(votes[0]):
             return False
         targets = {*_targets_in(voted, target)}
         if any(
             name in targets and held.setdefault(name, tuple(row)) != tuple(row)
-            for name, row in zip(voted.scene.names, rows, strict=True)
+            for name, row in zip(voted.context.names, rows, strict=True)
         ):
             return False
     return True
@@ -196,9 +196,9 @@ def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
 
 def _without_repeated(voted: Voted, coalition: Coalition) -> CoalitionView:
     """Return what was seen in a vote for the first time."""
-    seen = voted.happened.seen(voted.scene, coalition)
+    seen = voted.trace.seen(voted.context, coalition)
     told = [
-        known & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.scene.names])
+        known & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.context.names])
         for phase, known in zip(seen.protocol.phases, seen.told, strict=True)
     ]
     return dataclasses.replace(seen, told=tuple(told))
@@ -206,13 +206,13 @@ def _without_repeated(voted: Voted, coalition: Coalition) -> CoalitionView:
 
 def _epsilon(voted: Voted, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
     """Return what a vote proves to have been lost of a secret: of the new reports of its unit, or else of all."""
-    scene = voted.scene
-    name, public = scene.names[place], scene.inputs.public[place].tolist()
-    whole = attack.loss(secret, scene.inputs.public, np.array([place]), coalition)
+    context = voted.context
+    name, public = context.names[place], context.inputs.public[place].tolist()
+    whole = attack.loss(secret, context.inputs.public, np.array([place]), coalition)
     if math.isinf(whole):
         return whole
     replaced = NeighboringRelation.REPLACE_ONE
-    of_unit = [(phase.name, loss) for phase in scene.protocol.phases for loss in phase.losses_of(public)]
+    of_unit = [(phase.name, loss) for phase in context.protocol.phases for loss in phase.losses_of(public)]
     of_unit = [(phase, loss) for phase, loss in of_unit if loss.unit == secret]
     if of_unit and whole <= total_of([loss for _, loss in of_unit], relation=replaced).proven:
         fresh = [loss for phase, loss in of_unit if name not in voted.repeated.get(phase, ())]

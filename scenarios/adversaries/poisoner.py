@@ -45,41 +45,41 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "poisoner"
 
-    def check(self, scene: AttackContext) -> None:
+    def check(self, context: AttackContext) -> None:
         require(self.members, "members", "nobody", "at least one party")
         refuse(SERVER in self.members, "members", SERVER, "parties that report: a server sends no report")
-        coalition = scene.coalition(self.members)
+        coalition = context.coalition(self.members)
         require(0 < self.most_share <= 1, "most_share", self.most_share, "in (0, 1]")
-        if not has_poisoning(scene.protocol):
-            self._check_extremes(scene)
+        if not has_poisoning(context.protocol):
+            self._check_extremes(context)
             return
-        is_random = scene.protocol.masked_phase is not None and self.strategy == "random"
+        is_random = context.protocol.masked_phase is not None and self.strategy == "random"
         refuse(is_random, "strategy", self.strategy, "another: a masked row looks like any other")
-        poisoning = self.pushed(scene).poisoning
-        public = scene.inputs.public[list(coalition.members)].tolist()
+        poisoning = self.pushed(context).poisoning
+        public = context.inputs.public[list(coalition.members)].tolist()
         allowed = f"parties whose reports count for {poisoning.pushed}"
         require(any(map(poisoning.is_concerned, public)), "members", f"{len(public)} others", allowed)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return each member's: the reports that its strategy chooses."""
-        if not has_poisoning(scene.protocol):
-            places = self._places(scene)
-            return poisoners(scene, places, self._extremes(scene).reports(places))
-        if (masked := scene.protocol.masked_phase) is not None:
-            push = MaskedPush(masked, self.pushed(scene))
-            return poisoners(scene, self._places(scene), [push.reports(self._times(push))])
-        return self.deviations_by(scene, self.strategy)
+        if not has_poisoning(context.protocol):
+            places = self._places(context)
+            return poisoners(context, places, self._extremes(context).reports(places))
+        if (masked := context.protocol.masked_phase) is not None:
+            push = MaskedPush(masked, self.pushed(context))
+            return poisoners(context, self._places(context), [push.reports(self._times(push))])
+        return self.deviations_by(context, self.strategy)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return by how much the outcome moved, and by how much it could have."""
-        if not has_poisoning(scene.protocol):
-            return self._learn_extremes(scene, happened)
-        pushed = self.pushed(scene)
-        if (masked := scene.protocol.masked_phase) is not None:
+        if not has_poisoning(context.protocol):
+            return self._learn_extremes(context, trace)
+        pushed = self.pushed(context)
+        if (masked := context.protocol.masked_phase) is not None:
             push = MaskedPush(masked, pushed)
-            came = [] if happened.failure is None else [f"The session itself came to no end: {happened.failure}"]
-            told = [*push.sentences(self._times(push)), *came, _undetected(scene)]
-            return self.lesson(scene.some_parties(len(self.members)), _TRUST, told, push.rows)
+            came = [] if trace.failure is None else [f"The session itself came to no end: {trace.failure}"]
+            told = [*push.sentences(self._times(push)), *came, _undetected(context)]
+            return self.attack_report(context.some_parties(len(self.members)), _TRUST, told, push.rows)
         places, error = pushed.places, pushed.honest_error
         honest = pushed.honest_reports()
         before = pushed.estimate(honest)
@@ -99,18 +99,18 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             )
         sweep = _Sweep(pushed, self.most_share)
         decided = pushed.poisoning.decided(pushed.outcome(honest))
-        return self.lesson(
-            who=scene.some_parties(len(places)),
+        return self.attack_report(
+            who=context.some_parties(len(places)),
             trust=_TRUST,
             sentences=(
-                *self._sentences(happened, pushed, rows, before=before, decided=decided),
+                *self._sentences(trace, pushed, rows, before=before, decided=decided),
                 *sweep.sentences(),
             ),
             rows=rows,
         )
 
     def _sentences(
-        self, happened: SessionTrace, pushed: Pushed, rows: Sequence[Row], *, before: float, decided: str
+        self, trace: SessionTrace, pushed: Pushed, rows: Sequence[Row], *, before: float, decided: str
     ) -> Iterator[str]:
         poisoning, places = pushed.poisoning, pushed.places
         own = rows[STRATEGIES.index(self.strategy)]
@@ -122,14 +122,14 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             f"(standard error {pushed.honest_error:.3g}), and {decided}; with their {own['reports']} "
             f"{own['estimate']:.4g}, and {own['decision']}."
         )
-        if happened.failure is not None:
-            yield f"The session itself came to no end: {happened.failure}"
+        if trace.failure is not None:
+            yield f"The session itself came to no end: {trace.failure}"
         yield (
             f"That is a shift of {own['shift']:.4g}, {abs(float(own['in standard errors'])):.1f} standard errors. "
             f"{len(places):,} poisoners can shift it by {bound:.4g} at most, whatever they report "
             f"(proven: the greatest contribution less the least, of each of them)."
         )
-        role, gain = pushed.scene.protocol.client_role, most / pushed.truthful_range(places)
+        role, gain = pushed.context.protocol.client_role, most / pushed.truthful_range(places)
         if gain > 1 + _ROUNDING:
             yield (
                 f"One of them weighs as much as {gain:,.2f} {role}s who lie about a value but randomize it honestly. "
@@ -139,42 +139,42 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
             yield (
                 f"None of them weighs more than a {role} who lies about a value, and no {role} can be kept from that."
             )
-        yield _undetected(pushed.scene)
+        yield _undetected(pushed.context)
 
     def _times(self, push: MaskedPush) -> int:
         return 1 if self.strategy == "input" else push.most
 
-    def _places(self, scene: AttackContext) -> IntArray:
-        return np.array(scene.coalition(self.members).members, dtype=np.int64)
+    def _places(self, context: AttackContext) -> IntArray:
+        return np.array(context.coalition(self.members).members, dtype=np.int64)
 
-    def _extremes(self, scene: AttackContext) -> ExtremeReports:
+    def _extremes(self, context: AttackContext) -> ExtremeReports:
         """Return what extreme reports do to an estimate of a protocol of which nothing more is known."""
         sign = 1 if self.direction == "up" else -1
-        return ExtremeReports(scene.protocol, scene.inputs, scene.noise(), self.aim, sign)
+        return ExtremeReports(context.protocol, context.inputs, context.noise(), self.aim, sign)
 
-    def _check_extremes(self, scene: AttackContext) -> None:
+    def _check_extremes(self, context: AttackContext) -> None:
         if self.strategy != STRATEGIES[0]:
-            allowed = f"{STRATEGIES[0]!r}: of protocol {scene.protocol.name!r} no other is known"
+            allowed = f"{STRATEGIES[0]!r}: of protocol {context.protocol.name!r} no other is known"
             raise ConfigurationError(field="strategy", value=self.strategy, allowed=allowed)
-        self._extremes(scene)
+        self._extremes(context)
 
-    def _learn_extremes(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
-        extremes, places = self._extremes(scene), self._places(scene)
+    def _learn_extremes(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
+        extremes, places = self._extremes(context), self._places(context)
         rows = extreme_rows(extremes, places)
-        return self.lesson(
-            who=scene.some_parties(len(places)),
+        return self.attack_report(
+            who=context.some_parties(len(places)),
             trust=_TRUST,
             sentences=(
-                *say_extremes(extremes, places, rows, happened, direction=self.direction),
-                _undetected(scene),
+                *say_extremes(extremes, places, rows, trace, direction=self.direction),
+                _undetected(context),
             ),
             rows=rows,
         )
 
 
-def _undetected(scene: AttackContext) -> str:
-    role = scene.protocol.client_role
-    if scene.protocol.masked_phase is not None:
+def _undetected(context: AttackContext) -> str:
+    role = context.protocol.client_role
+    if context.protocol.masked_phase is not None:
         return (
             "Nobody sees a row, so that nothing checks its numbers: one poisoner moves a sum by any residue modulo "
             "2^64, unnoticed, and a release says of its certainty what holds where nobody does. Range proofs, or two "
@@ -192,7 +192,7 @@ class _Sweep:
 
     def __init__(self, pushed: Pushed, most_share: float) -> None:
         self._pushed = pushed
-        self._num_parties = len(pushed.scene.names)
+        self._num_parties = len(pushed.context.names)
         order = pushed.order()
         most = min(max(1, round(most_share * self._num_parties)), len(order))
         self.numbers = sorted({round(most * step / (_SHARES - 1)) for step in range(_SHARES)})
@@ -241,7 +241,7 @@ def extreme_rows(extremes: ExtremeReports, places: IntArray) -> list[Row]:
 
 
 def say_extremes(
-    extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], happened: SessionTrace, *, direction: str
+    extremes: ExtremeReports, places: IntArray, rows: Sequence[Row], trace: SessionTrace, *, direction: str
 ) -> Iterator[str]:
     """Say by how much the estimate moved that they push "up" or "down", and what that is worth."""
     if not rows:
@@ -253,8 +253,8 @@ def say_extremes(
         f"They push the estimate {extremes.aimed!r} {direction}. Without them it is {own['without them']:.4g} "
         f"(standard error {own['standard error']:.3g}), with their reports {own['with them']:.4g}."
     )
-    if happened.failure is not None:
-        yield f"The session itself came to no end: {happened.failure}"
+    if trace.failure is not None:
+        yield f"The session itself came to no end: {trace.failure}"
     yield (
         f"That is a shift of {own['shift']:.4g}, {in_errors:.1f} standard errors, from what they had drawn; between "
         f"pushed down and up their reports move it by {extremes.spread(places):.4g}."

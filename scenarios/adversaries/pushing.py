@@ -1,4 +1,4 @@
-"""What some parties of a scene can do to an estimate by their reports: measured, and bounded.
+"""What some parties of a context can do to an estimate by their reports: measured, and bounded.
 
 Shifts are taken between two sessions of one seed, in which everybody else reports the same.
 """
@@ -31,28 +31,28 @@ class PushingRole(Role, frozen=True, kw_only=True):
     aim: str = ""
     direction: Literal["up", "down"] = "up"  # whether they push it up or down
 
-    def pushed(self, scene: AttackContext) -> "Pushed":
+    def pushed(self, context: AttackContext) -> "Pushed":
         """Return what the members can do to the estimate; ConfigurationError as `find_poisoning`."""
-        poisoning = find_poisoning(scene.protocol, self.aim, sign=1 if self.direction == "up" else -1)
-        return Pushed(scene, poisoning, np.array(scene.coalition(self.members).members, dtype=np.int64))
+        poisoning = find_poisoning(context.protocol, self.aim, sign=1 if self.direction == "up" else -1)
+        return Pushed(context, poisoning, np.array(context.coalition(self.members).members, dtype=np.int64))
 
-    def deviations_by(self, scene: AttackContext, strategy: StrategyName) -> Mapping[str, Deviation]:
+    def deviations_by(self, context: AttackContext, strategy: StrategyName) -> Mapping[str, Deviation]:
         """Return for each member the reports that it puts in the place of those that it drew."""
-        pushed = self.pushed(scene)
-        return poisoners(scene, pushed.places, pushed.reports(pushed.places, strategy))
+        pushed = self.pushed(context)
+        return poisoners(context, pushed.places, pushed.reports(pushed.places, strategy))
 
 
-def poisoners(scene: AttackContext, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
+def poisoners(context: AttackContext, places: IntArray, reports: Sequence[IntArray]) -> Mapping[str, Deviation]:
     """Return what puts for each of some parties these reports, everybody's by phase, in place of those it drew."""
     own: list[int] = places.tolist()
-    if (phase := scene.protocol.masked_phase) is not None:
-        drawn = draw_reports(phase, scene.inputs, noise=scene.noise(), protocol=scene.protocol.name, start=0)
-        number = masked_step(scene, MaskingMove.MASKED)
-        shifted = functools.partial(_shifted, scene.protocol.steps[number].codec)
+    if (phase := context.protocol.masked_phase) is not None:
+        drawn = draw_reports(phase, context.inputs, noise=context.noise(), protocol=context.protocol.name, start=0)
+        number = masked_step(context, MaskingMove.MASKED)
+        shifted = functools.partial(_shifted, context.protocol.steps[number].codec)
         added = reports[0] - drawn
-        return {scene.names[place]: Changer(number, functools.partial(shifted, added[place])) for place in own}
+        return {context.names[place]: Changer(number, functools.partial(shifted, added[place])) for place in own}
     return {
-        scene.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
+        context.names[place]: Poisoner({number: of_phase[place].tolist() for number, of_phase in enumerate(reports)})
         for place in own
     }
 
@@ -65,36 +65,36 @@ def _shifted(codec: Codec, added: IntArray, told: msgspec.Raw) -> msgspec.Raw:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pushed:
-    """What the parties at some places of a scene can do to an estimate."""
+    """What the parties at some places of a context can do to an estimate."""
 
-    scene: AttackContext
+    context: AttackContext
     poisoning: Poisoning
     places: IntArray
 
     @functools.cached_property
     def honest_error(self) -> float:
         """The standard deviation of the estimate over honest votes of the same parties, each with fresh noise."""
-        if all(phase.model.bounds_release for phase in self.scene.protocol.phases):
+        if all(phase.model.bounds_release for phase in self.context.protocol.phases):
             return self.poisoning.error_of_release(self.outcome(self.honest_reports()))
         estimates = [self.estimate(self.honest_reports(rerun=rerun)) for rerun in range(1, _HONEST_VOTES + 1)]
         return float(np.std(estimates, ddof=1))
 
     def honest_reports(self, *, rerun: int = 0) -> list[IntArray]:
         """Return everybody's reports of the session, or of a later vote, in which nobody poisons."""
-        return reports_of(self.poisoning, self.scene.inputs, noise=self.scene.noise(rerun=rerun))
+        return reports_of(self.poisoning, self.context.inputs, noise=self.context.noise(rerun=rerun))
 
     def reports(self, places: IntArray, strategy: StrategyName, *, rerun: int = 0) -> list[IntArray]:
         """Return everybody's reports of the session, or a later vote, in which these poison. See `reports_of`."""
-        noise = self.scene.noise(rerun=rerun)
-        return reports_of(self.poisoning, self.scene.inputs, noise=noise, poisoners=places, strategy=strategy)
+        noise = self.context.noise(rerun=rerun)
+        return reports_of(self.poisoning, self.context.inputs, noise=noise, poisoners=places, strategy=strategy)
 
     def outcome(self, reports: Sequence[IntArray]) -> msgspec.Struct:
         """Return what the session releases to which these reports come."""
-        return outcome_of(self.scene.protocol, reports, self.scene.inputs.public, noise=self.scene.noise())
+        return outcome_of(self.context.protocol, reports, self.context.inputs.public, noise=self.context.noise())
 
     def estimate(self, reports: Sequence[IntArray]) -> float:
         """Return what is pushed, as these reports have it; a fixed quota, which nobody moves, is left out."""
-        inputs = self.scene.inputs
+        inputs = self.context.inputs
         told = self.poisoning.contributions(reports, inputs.public, num_parties=len(inputs))
         return math.fsum(told.tolist())
 
@@ -104,8 +104,8 @@ class Pushed:
 
     def truthful_range(self, places: IntArray) -> float:
         """Return the most by which parties move its expectation by their values."""
-        public: list[list[int]] = self.scene.inputs.public[places].tolist()
-        return math.fsum(self.poisoning.truthful_range(row, num_parties=len(self.scene.names)) for row in public)
+        public: list[list[int]] = self.context.inputs.public[places].tolist()
+        return math.fsum(self.poisoning.truthful_range(row, num_parties=len(self.context.names)) for row in public)
 
     @functools.cached_property
     def spreads(self) -> FloatArray:
@@ -115,24 +115,24 @@ class Pushed:
         def spread(public: tuple[int, ...]) -> float:
             if not self.poisoning.is_concerned(public):
                 return 0.0
-            least, greatest = self.poisoning.extremes(public, num_parties=len(self.scene.names))
+            least, greatest = self.poisoning.extremes(public, num_parties=len(self.context.names))
             return greatest - least
 
-        public: list[list[int]] = self.scene.inputs.public.tolist()
+        public: list[list[int]] = self.context.inputs.public.tolist()
         return np.array([spread(tuple(row)) for row in public])
 
     def order(self) -> IntArray:
         """Return all parties in the order in which they would poison: the members, then others by lot."""
-        public: list[list[int]] = self.scene.inputs.public.tolist()
+        public: list[list[int]] = self.context.inputs.public.tolist()
         members: list[int] = self.places.tolist()
-        others = [place for place in others_by_lot(self.scene, members) if self.poisoning.is_concerned(public[place])]
+        others = [place for place in others_by_lot(self.context, members) if self.poisoning.is_concerned(public[place])]
         return np.array([*members, *others], dtype=np.int64)
 
 
-def others_by_lot(scene: AttackContext, members: Sequence[int]) -> list[int]:
+def others_by_lot(context: AttackContext, members: Sequence[int]) -> list[int]:
     """Return the places of everybody but the members, by lot: the order in which further parties poison."""
-    uniforms = scene.noise().uniforms(
-        protocol="adversary", phase="further poisoners", start=0, stop=len(scene.names), slots=1
+    uniforms = context.noise().uniforms(
+        protocol="adversary", phase="further poisoners", start=0, stop=len(context.names), slots=1
     )
     drawn: list[int] = np.argsort(uniforms[:, 0], kind="stable").tolist()
     return [place for place in drawn if place not in members]

@@ -24,7 +24,7 @@ _MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of t
 
 
 def read_adversaries(
-    tables: Sequence[Mapping[str, Any]], scene: AttackContext, *, has_agents: bool, away: Collection[str] = ()
+    tables: Sequence[Mapping[str, Any]], context: AttackContext, *, has_agents: bool, away: Collection[str] = ()
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
@@ -33,23 +33,23 @@ def read_adversaries(
     (`Role.takes_part`) is not checked against it.
 
     Raises:
-        ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the scene cannot
-            have this adversary; `field` names the table, from 1.
+        ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the context
+            cannot have this adversary; `field` names the table, from 1.
     """
     allowed = "another name, since adversaries know the server by this one"
-    refuse(tables and SERVER in scene.names, f"a {scene.protocol.client_role}", SERVER, allowed)
+    refuse(tables and SERVER in context.names, f"a {context.protocol.client_role}", SERVER, allowed)
     roles: list[Role] = []
     for number, table in enumerate(tables, start=1):
         place = f"adversary {number}"
         given = dict(table)
         refuse(_ROLE not in given, place, sorted(given), "a table with the key 'role'")
         kind: type[Role] = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
-        _check_protocol(kind, scene.protocol.name, field=f"{place}: role")
-        is_refused = scene.protocol.masked_phase is not None and kind.refused_if_masked
+        _check_protocol(kind, context.protocol.name, field=f"{place}: role")
+        is_refused = context.protocol.masked_phase is not None and kind.refused_if_masked
         refuse(is_refused, f"{place}: role", kind.name, f"another in a masked session: {kind.refused_if_masked}")
         if "members" in given:
             members = convert(given["members"], tuple[str, ...], f"{place}: members")
-            everybody = [*scene.names, *away]
+            everybody = [*context.names, *away]
             spelled_out = _spelled_out(members, given.get("target"), everybody, field=f"{place}: members")
             given["members"] = tuple(name for name in spelled_out if name not in away) or spelled_out
         role: Role = convert(given, kind, place)
@@ -58,7 +58,7 @@ def read_adversaries(
             raise ConfigurationError(field=f"{place}: role", value=kind.name, allowed=f"{allowed} (transport = 'tcp')")
         try:
             if role.takes_part(away):
-                role.check(scene)
+                role.check(context)
         except ConfigurationError as error:
             if not error.field.startswith("adversary"):
                 raise ConfigurationError(
@@ -66,15 +66,15 @@ def read_adversaries(
                 ) from None
             raise
         roles.append(role)
-    _check_deviations([role for role in roles if role.needs_agents and role.takes_part(away)], scene)
+    _check_deviations([role for role in roles if role.needs_agents and role.takes_part(away)], context)
     return tuple(roles)
 
 
-def _check_deviations(roles: Sequence[Role], scene: AttackContext) -> None:
+def _check_deviations(roles: Sequence[Role], context: AttackContext) -> None:
     """Refuse parties that would deviate in two ways at once: one would silently replace the other."""
     deviating: set[str] = set()
     for role in roles if len(roles) > 1 else ():
-        own = role.deviations(scene).keys()
+        own = role.deviations(context).keys()
         if twice := sorted(deviating & own):
             allowed = "a party that deviates for one adversary only"
             raise ConfigurationError(field=f"adversary {role.name!r}", value=twice[0], allowed=allowed)
@@ -118,14 +118,14 @@ def find_adversary(name: str) -> type[Role]:
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
-def checked_deviations(role: Role, scene: AttackContext) -> Mapping[str, Deviation]:
+def checked_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
     """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
-    told: Any = role.deviations(scene)
+    told: Any = role.deviations(context)
     if not isinstance(told, Mapping):
         raise _wrong(
             role, "deviations", f"it returned a {type(told).__name__}, and not a mapping of names to Deviations"
         )
-    known = {SERVER, *scene.names}
+    known = {SERVER, *context.names}
     for name, deviation in cast("Mapping[Any, Any]", told).items():
         if name not in known:
             raise _wrong(role, "deviations", f"it named {name!r}, who is neither {SERVER!r} nor on the roster")
@@ -134,19 +134,19 @@ def checked_deviations(role: Role, scene: AttackContext) -> Mapping[str, Deviati
     return cast("Mapping[str, Deviation]", told)
 
 
-def checked_strangers(role: Role, scene: AttackContext) -> Sequence[Hello]:
+def checked_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
     """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
-    told: Any = role.strangers(scene)
+    told: Any = role.strangers(context)
     if not isinstance(told, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", told)):
         raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
     return cast("Sequence[Hello]", told)
 
 
-def checked_lesson(role: Role, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+def checked_lesson(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
     """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
-    told: Any = role.learn(scene, happened)
+    told: Any = role.learn(context, trace)
     if not isinstance(told, AttackReport):
         raise _wrong(role, "learn", f"it returned {_one(told)}, and not a AttackReport")
     try:

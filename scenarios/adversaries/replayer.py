@@ -15,32 +15,32 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "replayer"
 
-    def check(self, scene: AttackContext) -> None:
-        self.check_parties_alone(scene)
+    def check(self, context: AttackContext) -> None:
+        self.check_parties_alone(context)
         check_between("times", self.times, 0, _MOST_TIMES)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         altered: dict[int, list[int]] = {}
         if self.altered:
-            phases = enumerate(scene.protocol.phases)
+            phases = enumerate(context.protocol.phases)
             altered = {number: [phase.mechanism.report_range[0]] * phase.num_reported for number, phase in phases}
         return {name: Replayer(self.times, altered) for name in self.members}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return how often their reports were counted, and what became of them."""
         counted = [
             "private" if phase.hides_participation else tally.num_reports
-            for phase, tally in zip(scene.protocol.phases, happened.tallies, strict=False)
+            for phase, tally in zip(context.protocol.phases, trace.tallies, strict=False)
         ]
         sent = len(self.members) * (1 + self.times + self.altered)
-        dropped = [name for name in self.members if name in happened.endings]
+        dropped = [name for name in self.members if name in trace.endings]
         rows: list[Row] = [
             {"phase": phase.name, "sent by the replayers": sent, "parties counted": number}
-            for phase, number in zip(scene.protocol.phases, counted, strict=False)
+            for phase, number in zip(context.protocol.phases, counted, strict=False)
         ]
         most = max((number for number in counted if isinstance(number, int)), default=0)
-        came = [f"Of {len(scene.names)} parties {most} were counted, nobody twice."]
-        if scene.protocol.hides_participation:
+        came = [f"Of {len(context.names)} parties {most} were counted, nobody twice."]
+        if context.protocol.hides_participation:
             came = ["How many parties were counted is private; nobody was counted twice."]
         if dropped:
             came.append(
@@ -48,10 +48,10 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
             )
         else:
             came.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
-        if happened.failure is not None:
-            came.append(f"The session came to no end: {happened.failure}.")
-        return self.lesson(
-            who=f"{scene.some_parties(len(self.members))} that send reports again",
+        if trace.failure is not None:
+            came.append(f"The session came to no end: {trace.failure}.")
+        return self.attack_report(
+            who=f"{context.some_parties(len(self.members))} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=came,
             rows=tuple(rows),

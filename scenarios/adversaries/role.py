@@ -9,8 +9,9 @@ A scenario names adversaries as tables,
 
 and each becomes a `Role`: its fields are the table's other keys. A new role is one module with a subclass, registered
 under the entry point group `psephos.adversaries`. What a role infers, it infers from `SessionTrace`: views of its
-members, traffic, what was published. The scene's inputs are there for two things alone: to deviate with a member's own
-values, and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported late.
+members, traffic, what was published. The context's inputs are there for two things alone: to deviate with a member's
+own values, and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported
+late.
 """
 
 import dataclasses
@@ -65,7 +66,7 @@ class AttackContext:
         return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
 
     def budget_of(self, epsilon: float | None) -> Budget | None:
-        """Return the budget of a party that allows this ε instead; the scene's own where it is None."""
+        """Return the budget of a party that allows this ε instead; the context's own where it is None."""
         if epsilon is None:
             return self.budget
         return msgspec.structs.replace(self.budget or Budget(epsilon=epsilon), epsilon=epsilon)
@@ -137,23 +138,23 @@ class SessionTrace:
     attempts: Sequence[Attempt] = ()
     on_step: Callable[[int, int], None] = _unwatched
 
-    def seen(self, scene: AttackContext, coalition: "Coalition") -> "CoalitionView":
+    def seen(self, context: AttackContext, coalition: "Coalition") -> "CoalitionView":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
         from ..attacks import seen_by_agents, seen_by_arrays, with_shares
 
         if not self.views:
-            return seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition)
+            return seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
         seen = seen_by_agents(
-            scene.protocol,
+            context.protocol,
             self.views,
-            names=scene.names,
-            public=scene.inputs.public,
+            names=context.names,
+            public=context.inputs.public,
             coalition=coalition,
             tallies=self.tallies,
         )
-        if scene.protocol.masked_phase is None:
+        if context.protocol.masked_phase is None:
             return seen
-        return with_shares(seen, scene.inputs, noise=scene.noise(), views=self.views)
+        return with_shares(seen, context.inputs, noise=context.noise(), views=self.views)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,16 +164,16 @@ class Voted:
     Args:
         number: the vote's, from 1.
         members: the adversary's, of whom was there.
-        scene: what was run.
-        happened: what it left.
+        context: what was run.
+        trace: what it left.
         paid: what each party lost in it (ε proven, replace-one neighbors).
         repeated: by phase whose reports are those of an earlier vote.
     """
 
     number: int
     members: Sequence[str]
-    scene: AttackContext
-    happened: SessionTrace
+    context: AttackContext
+    trace: SessionTrace
     paid: Mapping[str, float]
     repeated: Mapping[str, Collection[str]]
 
@@ -187,10 +188,10 @@ def check_between(field: str, value: float, least: float, most: float) -> None:
     require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
-def masked_step(scene: AttackContext, move: MaskingMove) -> int:
+def masked_step(context: AttackContext, move: MaskingMove) -> int:
     """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
-    found = [number for number, step in enumerate(scene.protocol.steps) if step.move is move]
-    require(found, "role", "of a masked session", f"another: protocol {scene.protocol.name!r} masks nothing here")
+    found = [number for number, step in enumerate(context.protocol.steps) if step.move is move]
+    require(found, "role", "of a masked session", f"another: protocol {context.protocol.name!r} masks nothing here")
     return found[0]
 
 
@@ -240,26 +241,26 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         acts = cls.deviations is not Role.deviations or cls.strangers is not Role.strangers
         cls.needs_agents = cls.needs_agents or acts or cls.watches_traffic
 
-    def check(self, scene: AttackContext) -> None:
-        """Raise ConfigurationError unless this scene can have this adversary; before anything runs."""
-        scene.coalition(self.members)
+    def check(self, context: AttackContext) -> None:
+        """Raise ConfigurationError unless this context can have this adversary; before anything runs."""
+        context.coalition(self.members)
 
     def takes_part(self, away: Collection[str]) -> bool:
         """Return whether it has a part in a vote of a series: target and at least one member are not away."""
         is_somebody_there = not self.members or any(name not in away for name in self.members)
         return is_somebody_there and getattr(self, "target", "") not in away
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return what its members do that the protocol does not say, by name; nothing unless overridden."""
-        del scene
+        del context
         return {}
 
-    def strangers(self, scene: AttackContext) -> Sequence[Hello]:
+    def strangers(self, context: AttackContext) -> Sequence[Hello]:
         """Return what connections say that are nobody's of the session; none unless overridden."""
-        del scene
+        del context
         return ()
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
         raise NotImplementedError
 
@@ -271,13 +272,15 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         del votes
         return None
 
-    def lesson(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> AttackReport:
+    def attack_report(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> AttackReport:
         """Return what it learnt. See `AttackReport`."""
         return AttackReport(role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows))
 
-    def check_parties_alone(self, scene: AttackContext, *, allowed: str = "parties that report, at least one") -> None:
+    def check_parties_alone(
+        self, context: AttackContext, *, allowed: str = "parties that report, at least one"
+    ) -> None:
         """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
-        scene.coalition(self.members)
+        context.coalition(self.members)
         value = SERVER if SERVER in self.members else "nobody"
         refuse(not self.members or SERVER in self.members, "members", value, allowed)
 
@@ -299,11 +302,11 @@ class InferringRole(Role, frozen=True, kw_only=True):
 
     secret: str = ""
 
-    def attack(self, scene: AttackContext) -> "tuple[Attack, str]":
-        """Return the attack on the scene's parties, and its secret; ConfigurationError where neither is known."""
+    def attack(self, context: AttackContext) -> "tuple[Attack, str]":
+        """Return the attack on the context's parties, and its secret; ConfigurationError where neither is known."""
         from ..attacks import find_attack
 
-        attack = find_attack(scene.protocol).against(scene.inputs)
+        attack = find_attack(context.protocol).against(context.inputs)
         secret = self.secret or attack.default_secret
         attack.check_secret(secret)
         return attack, secret

@@ -29,45 +29,45 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "selective-abort"
     refused_if_masked: ClassVar[str] = "fewer than its threshold open nothing; 'unmasker' invents drop-outs"
 
-    def check(self, scene: AttackContext) -> None:
-        scene.place_of_target(self.target, scene.coalition(self.members))
+    def check(self, context: AttackContext) -> None:
+        context.place_of_target(self.target, context.coalition(self.members))
         check_at_least("trials", self.trials, 1)
-        self._isolation(scene, trials=1)  # what cannot be computed is said before anything runs
+        self._isolation(context, trials=1)  # what cannot be computed is said before anything runs
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return the server's: it keeps the target and the members."""
-        del scene
+        del context
         kept = {self.target, *(name for name in self.members if name != SERVER)}
         return {SERVER: Dropper(kept, hangs_up=self.hangs_up)}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what the target's report tells in a crowd, and alone."""
-        coalition = scene.coalition(self.members)
-        _, secret = self.attack(scene)
-        found = self._isolation(scene, trials=self.trials)
+        coalition = context.coalition(self.members)
+        _, secret = self.attack(context)
+        found = self._isolation(context, trials=self.trials)
         most = success_bound(found.epsilon, [found.before.baseline])
         told = {"in the crowd": found.before, "isolated": found.after, "the server itself": found.server}
         rows: list[Row] = [
             {"the target": who, "success": each.success, "advantage": each.advantage, "bits": each.information}
             for who, each in told.items()
         ]
-        return self.lesson(
+        return self.attack_report(
             who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
-            sentences=(_what_happened(scene, happened), *_what_was_learnt(found, secret=secret, most=most)),
+            sentences=(_what_happened(context, trace), *_what_was_learnt(found, secret=secret, most=most)),
             rows=rows,
         )
 
-    def _isolation(self, scene: AttackContext, *, trials: int) -> Isolation:
-        attack, secret = self.attack(scene)
+    def _isolation(self, context: AttackContext, *, trials: int) -> Isolation:
+        attack, secret = self.attack(context)
         return evaluate_isolation(
             attack,
-            scene.inputs,
-            target=scene.place_of(self.target, field="target"),
-            coalition=scene.coalition(self.members),
+            context.inputs,
+            target=context.place_of(self.target, field="target"),
+            coalition=context.coalition(self.members),
             secret=secret,
             num_sessions=trials,
-            seed=scene.seed,
+            seed=context.seed,
         )
 
 
@@ -76,27 +76,27 @@ def _accomplices(number: int) -> str:
     return many if number > 1 else one * number
 
 
-def _what_happened(scene: AttackContext, happened: SessionTrace) -> str:
-    if isinstance(happened.failure, QuorumError):
-        failure = happened.failure
+def _what_happened(context: AttackContext, trace: SessionTrace) -> str:
+    if isinstance(trace.failure, QuorumError):
+        failure = trace.failure
         return (
             f"The quorum held: phase {failure.phase!r} had {failure.received} of {failure.required} reports, and the "
             f"session ended with the names of {failure.num_missing} missing. Nothing was published."
         )
-    if happened.tallies:
-        counted = min(tally.num_reports for tally in happened.tallies)
-        cut_off = len(happened.endings)
-        in_vain = len(scene.names) - counted - cut_off
+    if trace.tallies:
+        counted = min(tally.num_reports for tally in trace.tallies)
+        cut_off = len(trace.endings)
+        in_vain = len(context.names) - counted - cut_off
         told = [f"{cut_off:,} were cut off, and know it"] * (cut_off > 0)
         told += [f"{in_vain:,} reported in vain, and do not know it"] * (in_vain > 0)
-        if scene.protocol.hides_participation:
+        if context.protocol.hides_participation:
             return (
                 "Who takes part is private, so that there is no quorum: whoever was left was counted, and what is "
                 f"published would be the same whoever that is, but for noise. {cut_off:,} were cut off, and know it."
             )
         return (
-            f"Without a quorum that forbids it the session ended with {counted} of {len(scene.names)} parties counted; "
-            f"{', '.join(told) or 'nobody was dropped'}."
+            f"Without a quorum that forbids it the session ended with {counted} of {len(context.names)} parties "
+            f"counted; {', '.join(told) or 'nobody was dropped'}."
         )
     return "The session came to no end, and nothing was published."
 

@@ -54,41 +54,41 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "sybils"
 
-    def check(self, scene: AttackContext) -> None:
-        scene.coalition(self.members)
+    def check(self, context: AttackContext) -> None:
+        context.coalition(self.members)
         refuse(SERVER in self.members, "members", SERVER, "names of parties: a seat is a party's")
         check_between("outsiders", self.outsiders, 0, _MOST_OUTSIDERS)
-        scene.coalition(self.impersonated, field="impersonated")
+        context.coalition(self.impersonated, field="impersonated")
         for name in self.impersonated:
             allowed = "the name of another party, not one of this person's own"
             refuse(name in self.members or name == SERVER, "impersonated", name, allowed)
         allowed = "left out where sums are masked: a roster has everybody's keys; what members add, 'poisoner' measures"
         for field, names in (("members", self.members), ("impersonated", self.impersonated)):
-            refuse(names and scene.protocol.masked_phase is not None, field, list(names[:3]), allowed)
+            refuse(names and context.protocol.masked_phase is not None, field, list(names[:3]), allowed)
         allowed = "names of the roster, unless outsiders or impersonated are given"
         require(self.members or self.outsiders or self.impersonated, "members", "nobody", allowed)
         if self.members:
-            self.pushed(scene)
+            self.pushed(context)
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return for each registered name the reports of what the person wishes, honestly randomized."""
-        return self.deviations_by(scene, "input") if self.members else {}
+        return self.deviations_by(context, "input") if self.members else {}
 
-    def strangers(self, scene: AttackContext) -> Sequence[Hello]:
+    def strangers(self, context: AttackContext) -> Sequence[Hello]:
         """Return a Hello for each name that is not the person's."""
-        return [_hello(scene, name) for name in (*self._outsiders(scene), *self.impersonated)]
+        return [_hello(context, name) for name in (*self._outsiders(context), *self.impersonated)]
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return which names got a seat, and what those that are held by right weigh."""
-        outsiders = self._outsiders(scene)
+        outsiders = self._outsiders(context)
         rows: list[Row] = []
         if outsiders:
-            rows.append(_row("a name that is not on the roster", outsiders, happened.attempts))
+            rows.append(_row("a name that is not on the roster", outsiders, trace.attempts))
         if self.impersonated:
-            rows.append(_row("a name whose owner has joined", self.impersonated, happened.attempts))
+            rows.append(_row("a name whose owner has joined", self.impersonated, trace.attempts))
         rehearsals: dict[bool, Rehearsal] = {}
         for has_certificates in (True, False) if self.impersonated else ():
-            rehearsal = rehearse(scene, self.impersonated[0], has_certificates=has_certificates)
+            rehearsal = rehearse(context, self.impersonated[0], has_certificates=has_certificates)
             rehearsals[has_certificates] = rehearsal
             rows.append(
                 {
@@ -100,10 +100,10 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
                     "the server says": rehearsal.reason,
                 }
             )
-        return self.lesson(
+        return self.attack_report(
             who=self._who(),
             trust=_TRUST,
-            sentences=(*_say_refused(rows, rehearsals), *self._say_weight(scene, happened)),
+            sentences=(*_say_refused(rows, rehearsals), *self._say_weight(context, trace)),
             rows=rows,
         )
 
@@ -113,19 +113,19 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
         return f"one person with {', '.join(part for part in (held, synthetic, others) if part)}"
 
-    def _outsiders(self, scene: AttackContext) -> list[str]:
+    def _outsiders(self, context: AttackContext) -> list[str]:
         """Return as many names that are not on the roster."""
         names = (f"sybil-{number}" for number in itertools.count(1))
-        return list(itertools.islice((name for name in names if name not in scene.names), self.outsiders))
+        return list(itertools.islice((name for name in names if name not in context.names), self.outsiders))
 
-    def _say_weight(self, scene: AttackContext, happened: SessionTrace) -> Iterator[str]:
-        if happened.failure is not None:
-            yield f"The session came to no end: {happened.failure}"
+    def _say_weight(self, context: AttackContext, trace: SessionTrace) -> Iterator[str]:
+        if trace.failure is not None:
+            yield f"The session came to no end: {trace.failure}"
         if not self.members:
             return
-        pushed = self.pushed(scene)
+        pushed = self.pushed(context)
         poisoning, places, error = pushed.poisoning, pushed.places, pushed.honest_error
-        own, whole = pushed.truthful_range(places), pushed.truthful_range(np.arange(len(scene.names)))
+        own, whole = pushed.truthful_range(places), pushed.truthful_range(np.arange(len(context.names)))
         shift, spread = _mean_shift(pushed, places)
         yield (
             f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
@@ -146,12 +146,14 @@ _TRUST: Final = (
 )
 
 
-def _hello(scene: AttackContext, name: str) -> Hello:
-    noise = scene.noise()
-    row: list[int] = scene.inputs.public[0].tolist()
-    chosen = tuple(row[len(row) - scene.protocol.num_chosen :])  # what somebody may choose
-    charter = SessionDescriptor(noise.session_id)
-    return Hello.of(scene.protocol, name, session=scene.session, kind=noise.kind, charter=charter, chosen=chosen)
+def _hello(context: AttackContext, name: str) -> Hello:
+    noise = context.noise()
+    row: list[int] = context.inputs.public[0].tolist()
+    chosen = tuple(row[len(row) - context.protocol.num_chosen :])  # what somebody may choose
+    descriptor = SessionDescriptor(noise.session_id)
+    return Hello.of(
+        context.protocol, name, session=context.session, kind=noise.kind, descriptor=descriptor, chosen=chosen
+    )
 
 
 def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:
@@ -192,39 +194,39 @@ def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
     return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)
 
 
-def rehearse(scene: AttackContext, name: str, *, has_certificates: bool) -> Rehearsal:
+def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
     With certificates on the roster, over TLS, the impostor holds another party's keys. The session goes no further.
     """
     own, other, of_server = make_identity(), make_identity(), make_identity()
-    mode = Simulation(scene.session, scene.noise())
+    mode = Simulation(context.session, context.noise())
 
     async def hold() -> Rehearsal:
         server_side: Transport = MemoryTransport()
         impostor_side = owner_side = server_side
-        roster = Roster(scene.names, scene.inputs.public)
+        roster = Roster(context.names, context.inputs.public)
         if has_certificates:
-            fingerprints = [f"{place:064x}" for place in range(len(scene.names))]  # of nobody who comes
-            place = scene.names.index(name)
+            fingerprints = [f"{place:064x}" for place in range(len(context.names))]  # of nobody who comes
+            place = context.names.index(name)
             fingerprints[place], fingerprints[place - 1] = own.fingerprint, other.fingerprint
-            roster = Roster(scene.names, scene.inputs.public, fingerprints=fingerprints)
+            roster = Roster(context.names, context.inputs.public, fingerprints=fingerprints)
             server_side = TLSTransport(of_server, peers=[own.certificate, other.certificate])
             impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (other, own))
-        server = Server(scene.protocol, roster, mode)
+        server = Server(context.protocol, roster, mode)
         async with await server_side.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)
             async with await impostor_side.connect(listening.address) as first:
-                impostor, why_impostor = await _ask(first, scene, name)
+                impostor, why_impostor = await _ask(first, context, name)
                 async with await owner_side.connect(listening.address) as second:
-                    owner, why_owner = await _ask(second, scene, name)
+                    owner, why_owner = await _ask(second, context, name)
                     nursery.cancel_scope.cancel()
         return Rehearsal(impostor, owner, why_impostor or why_owner)
 
     return trio.run(hold)
 
 
-async def _ask(channel: Channel, scene: AttackContext, name: str) -> tuple[bool, str]:
-    await channel.send([encode(_hello(scene, name))])
+async def _ask(channel: Channel, context: AttackContext, name: str) -> tuple[bool, str]:
+    await channel.send([encode(_hello(context, name))])
     answer = decode((await channel.receive())[0])
     return isinstance(answer, Welcome), answer.reason if isinstance(answer, Abort) else ""

@@ -30,7 +30,7 @@ _LEAST_SESSIONS: Final = 8
 
 
 def try_coalition(
-    scene: AttackContext,
+    context: AttackContext,
     coalition: Coalition,
     attack: Attack,
     targets: IntArray,
@@ -43,55 +43,55 @@ def try_coalition(
     """Return how well a coalition does on targets whose secrets are drawn from the prior.
 
     Args:
-        scene: what is run; members have their own inputs, and honest parties made-up ones.
+        context: what is run; members have their own inputs, and honest parties made-up ones.
         targets: places in the roster, none a member.
         prior: of its labels; uniform unless given.
         votes: how many sessions the coalition sees of each target.
         num_targets: how many are tried where each few take a session of their own.
     """
-    public = scene.inputs.public[targets]
+    public = context.inputs.public[targets]
     if attack.infers_from_reports_alone and coalition.has_server:
-        exact = _exactly(scene, attack, public, secret=secret, prior=prior, votes=votes)
+        exact = _exactly(context, attack, public, secret=secret, prior=prior, votes=votes)
         if exact is not None:
             return exact
         times = math.ceil(_SERVER_TARGETS / len(targets))
-        rows = np.tile(scene.inputs.private[targets], (times, 1))
+        rows = np.tile(context.inputs.private[targets], (times, 1))
         everybody = np.arange(len(rows))
         inputs = attack.redraw(
             secret,
             Inputs(rows, np.tile(public, (times, 1))),
             everybody,
             prior=prior,
-            uniforms=_uniforms(scene, len(rows)),
+            uniforms=_uniforms(context, len(rows)),
         )
         earlier: dict[str, IntArray] = {}
         sessions = [
-            seen_by_server(scene.protocol, inputs, noise=scene.noise(rerun=rerun), earlier=earlier)
+            seen_by_server(context.protocol, inputs, noise=context.noise(rerun=rerun), earlier=earlier)
             for rerun in range(votes, 2 * votes)
         ]
         found = attack.posteriors(sessions, everybody, secret=secret, prior=prior)
         return attack.evaluate_redrawn(found, inputs, everybody, secret=secret)
-    honest = np.setdiff1d(np.arange(len(scene.names)), coalition.members)
+    honest = np.setdiff1d(np.arange(len(context.names)), coalition.members)
     # Of whoever is not the target it believes nothing in particular. So with a prior there is one target at a time:
     # others whose secrets were drawn from that prior too would not be what its likelihoods take for granted.
     tried = [targets] if prior is None else np.split(targets, len(targets))
-    most = max(len(attack.owners(secret, scene.inputs.public, own)) for own in tried)
+    most = max(len(attack.owners(secret, context.inputs.public, own)) for own in tried)
     times = max(math.ceil(num_targets / most), min(num_targets, _LEAST_SESSIONS))
     # Over several votes the others' inputs stay what they are, which not every attack's likelihoods know: there its
     # guesses are held against the truth, and what it says of its own chances is not taken for them.
     evaluated = attack.evaluate_redrawn if votes == 1 else attack.evaluate
     parts: list[Evaluation] = []
-    draws = _uniforms(scene, times * (len(honest) + len(tried[0])))
+    draws = _uniforms(context, times * (len(honest) + len(tried[0])))
     for number, uniforms in enumerate(draws.reshape(times, -1), start=1):
         own = tried[number % len(tried)]
         # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
-        others = attack.redraw(secret, scene.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
+        others = attack.redraw(secret, context.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
         inputs = attack.redraw(secret, others, own, prior=prior, uniforms=uniforms[len(honest) :])
         reruns = range(number * votes, (number + 1) * votes)  # of votes that the coalition itself has not seen
-        noises = (scene.noise(rerun=rerun) for rerun in reruns)
+        noises = (context.noise(rerun=rerun) for rerun in reruns)
         kept: dict[str, IntArray] = {}
         sessions = [
-            seen_by_arrays(scene.protocol, inputs, noise=noise, coalition=coalition, earlier=kept) for noise in noises
+            seen_by_arrays(context.protocol, inputs, noise=noise, coalition=coalition, earlier=kept) for noise in noises
         ]
         found = attack.posteriors(sessions, own, secret=secret, prior=prior)
         parts.append(evaluated(found, inputs, own, secret=secret))
@@ -99,19 +99,19 @@ def try_coalition(
 
 
 def _exactly(
-    scene: AttackContext, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
+    context: AttackContext, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
 ) -> Evaluation | None:
     """Return how well whoever has all reports does, where they are few and all targets are alike; else None."""
     if len(np.unique(public, axis=0)) > 1:
         return None
     candidates = attack.candidates(secret)
-    channel = session_channel(scene.protocol, candidates.rows, public=public[0].tolist(), votes=votes)
+    channel = session_channel(context.protocol, candidates.rows, public=public[0].tolist(), votes=votes)
     if channel is None:
         return None
     before = np.full(len(candidates.labels), 1 / len(candidates.labels)) if prior is None else prior
     return evaluate_channel(channel, places=candidates.places, prior=before)
 
 
-def _uniforms(scene: AttackContext, number: int) -> FloatArray:
+def _uniforms(context: AttackContext, number: int) -> FloatArray:
     """Return what made-up secrets are drawn by, from a stream of their own."""
-    return scene.noise().uniforms(protocol="adversary", phase="made-up secrets", start=0, stop=number, slots=1)[:, 0]
+    return context.noise().uniforms(protocol="adversary", phase="made-up secrets", start=0, stop=number, slots=1)[:, 0]

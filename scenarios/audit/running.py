@@ -69,7 +69,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float  # that the run took
     rows: list[AuditRow]  # a row for each case that was audited
     rotation: int = FIRST_ROTATION  # which sizes of the ladder met
-    climbs: list[Climbed] = []  # which sizes were tried, and which were not
+    sweeps: list[Climbed] = []  # which sizes were tried, and which were not
     # How many cases were not, since somebody ended the run; else unset, and in no file.
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -90,12 +90,12 @@ def session_cases(name: str = ALL) -> list[Case]:
 
 
 def ladder_cases(ladder: SizeGrid, name: str = ALL) -> list[Case]:
-    """Return whole sessions of the sizes that a rotation draws, of a protocol that has climbs; or of all."""
-    return [case for _, climbs in _climbs_of(name) for case in climbed(climbs, ladder)]
+    """Return whole sessions of the sizes that a rotation draws, of a protocol that has size sweeps; or of all."""
+    return [case for _, sweeps in _climbs_of(name) for case in climbed(sweeps, ladder)]
 
 
 def _climbs_of(name: str) -> list[tuple[str, list[SizeSweep]]]:
-    return [(protocol, list(make())) for protocol, make in load_each("climbs", Callable) if name in {ALL, protocol}]
+    return [(protocol, list(make())) for protocol, make in load_each("sweeps", Callable) if name in {ALL, protocol}]
 
 
 def _of_systems(part: str, name: str = ALL) -> list[Case]:
@@ -167,12 +167,12 @@ def audit_all(
         TaskError: the pool, a cluster, could not audit some.
     """
     check_confidence(confidence)
-    climbs: list[Climbed] = []
+    sweeps: list[Climbed] = []
     if cases is None:
         cases = cases_of(name)
         if ladder is not None:
             cases += ladder_cases(ladder, name)
-            climbs = [tried for protocol, own in _climbs_of(name) for tried in tried_of(protocol, own, ladder)]
+            sweeps = [tried for protocol, own in _climbs_of(name) for tried in tried_of(protocol, own, ladder)]
     else:
         workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))
@@ -203,7 +203,7 @@ def audit_all(
         seed=seed,
         seconds=time.monotonic() - begun,
         rotation=FIRST_ROTATION if ladder is None else ladder.rotation,
-        climbs=climbs,
+        sweeps=sweeps,
         rows=[rows[case.group, case.name] for case in cases if (case.group, case.name) in rows],
         num_left=len(cases) - len(rows) or msgspec.UNSET,
     )

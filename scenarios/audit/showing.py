@@ -55,14 +55,14 @@ def show_report(console: Console, report: AuditReport) -> None:
 
 def _climbed(report: AuditReport) -> Iterator[str]:
     """Yield which sizes of sessions were tried, and which were not."""
-    if report.climbs:
+    if report.sweeps:
         yield f"Sizes of sessions: --rotation {report.rotation} repeats them."
-    for climb in report.climbs:
-        tried = "; ".join(f"{what}: {', '.join(own)}" for what, own in climb.tried.items())
+    for sweep in report.sweeps:
+        tried = "; ".join(f"{what}: {', '.join(own)}" for what, own in sweep.tried.items())
         told = (
-            f"{climb.group}, {climb.name}: {climb.num_combinations} of {climb.num_possible:,} combinations ({tried})."
+            f"{sweep.group}, {sweep.name}: {sweep.num_combinations} of {sweep.num_possible:,} combinations ({tried})."
         )
-        untried = "; ".join(f"{what}: {', '.join(own)}" for what, own in climb.untried.items() if own)
+        untried = "; ".join(f"{what}: {', '.join(own)}" for what, own in sweep.untried.items() if own)
         yield f"{told} Not tried: {untried}." if untried else told
 
 

@@ -1,13 +1,13 @@
 """Whole sessions of every size: rungs of a ladder, drawn by a rotation, and what parties may differ in.
 
-A system brings *climbs*: families of its sessions whose sizes grow (candidates, answers, records, groups, parties,
-sessions in a row) and whose other choices (variants) take turns. A full audit tries every rung of every size of a climb
+A system brings *sweeps*: families of its sessions whose sizes grow (candidates, answers, records, groups, parties,
+sessions in a row) and whose other choices (variants) take turns. A full audit tries every rung of every size of a sweep
 at least once, a quick one some; how rungs meet is drawn by the rotation, which is another one in each run unless it is
 given. A combination that would take too long is lowered, largest size first, and says so by its own numbers.
 
-In a *stage*, which is a climb at some sizes, parties differ in each of the kinds that it declares: the group, the
-ranking, the weight, an opinion, one record, presence; each kind has two ends, as far apart as it can be. All ends are
-somewhere in a roster, at places that the rotation draws. Everything that leaves is held against its law
+In a *configuration*, which is a sweep at some sizes, parties differ in each of the kinds that it declares: the group,
+the ranking, the weight, an opinion, one record, presence; each kind has two ends, as far apart as it can be. All ends
+are somewhere in a roster, at places that the rotation draws. Everything that leaves is held against its law
 (`stream_views`), the ends' exact losses by the laws against the ledger.
 """
 
@@ -45,7 +45,7 @@ RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever g
 ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same of what a number may be: neighbors of powers of two, too
 FIRST_ROTATION: Final = 1
 OWN: Final = ", own ε = "  # in a choice, before the level of ε that its ends have
-_SHARE_IF_QUICK: Final = 2.0  # of what a stage would take of the fewer outputs of a quick run
+_SHARE_IF_QUICK: Final = 2.0  # of what a configuration would take of the fewer outputs of a quick run
 _SEEDS: Final = 1000
 _DRAWS: Final = 256
 _LEAST_SESSIONS: Final = 120
@@ -60,7 +60,10 @@ _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
 """Roughly: of a session, of a party's report in a phase, of a number in it."""
 _SECONDS_OF_RELEASE: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (1e-4, 5e-6), "secure": (2e-4, 6e-5)}
 """The same of a release, and of a number in it."""
-_SECONDS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 2.5}  # of the draws of a stage in a full audit
+_SECONDS: Final[Mapping[Source, float]] = {
+    "simulated": 1.0,
+    "secure": 2.5,
+}  # of the draws of a configuration in a full audit
 _CHECKS_OF_SECURE: Final = 0.4
 
 
@@ -216,7 +219,7 @@ class Configuration:
         return in_a_row
 
     def _share(self, source: Source, num_rosters: int) -> float:
-        """Return the share of the usual outputs that takes the stage's time; see `engine` for how inputs share them."""
+        """Return the share of the usual outputs that fits into its time; `engine` says how inputs share them."""
         outputs = _SECONDS[source] / (self.seconds(source) * num_rosters)
         of_inputs = _CHECKS_OF_SECURE if source == "secure" else 1.0
         return outputs * num_rosters / (FULL_SAMPLES[source] * of_inputs)
@@ -239,7 +242,7 @@ class SizeSweep:
     name: str  # of the family, distinct in its protocol
     sizes: Mapping[str, Sequence[int]]  # what grows → the rungs that it may stand on, rising
     choices: Sequence[str]  # what else takes turns: in words, distinct
-    # The choice and the sizes → the stage; a size is none of the others'.
+    # The choice and the sizes → the configuration; a size is none of the others'.
     make: Callable[[str, Mapping[str, int]], Configuration]
     most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
     alphabets: Collection[str] = ()  # sizes that make no report longer, and so are no factors
@@ -267,9 +270,9 @@ class SizeSweep:
 
 
 class Combination(NamedTuple):
-    """What is tried of a climb."""
+    """What is tried of a sweep."""
 
-    climb: SizeSweep
+    sweep: SizeSweep
     choice: str
     sizes: Mapping[str, int]
 
@@ -278,12 +281,12 @@ class Combination(NamedTuple):
         """The combination, as a phrase."""
         told = ", ".join(f"{number} {size}" for size, number in self.sizes.items())
         return (
-            f"ladder, {self.climb.name}, {self.choice}: {told}" if self.choice else f"ladder, {self.climb.name}: {told}"
+            f"ladder, {self.sweep.name}, {self.choice}: {told}" if self.choice else f"ladder, {self.sweep.name}: {told}"
         )
 
 
 class SizeGrid(msgspec.Struct, frozen=True):
-    """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each climb.
+    """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each sweep.
 
     Other runs have as many combinations as have every rung.
     """
@@ -303,38 +306,38 @@ class Climbed(msgspec.Struct, frozen=True, kw_only=True):
     num_possible: int  # that there are
 
 
-def combinations(climb: SizeSweep, ladder: SizeGrid) -> list[Combination]:
-    """Return combinations of a climb: in a full run every rung and choice is in one, and a quick run has one."""
-    random = np.random.default_rng([ladder.rotation, *climb.name.encode()])
-    arranged = climb.arranged(random)
-    turn = int(random.integers(len(climb.choices)))
-    number = 1 if ladder.is_quick else max(len(arranged), len(climb.choices))
+def combinations(sweep: SizeSweep, ladder: SizeGrid) -> list[Combination]:
+    """Return combinations of a sweep: in a full run every rung and choice is in one, and a quick run has one."""
+    random = np.random.default_rng([ladder.rotation, *sweep.name.encode()])
+    arranged = sweep.arranged(random)
+    turn = int(random.integers(len(sweep.choices)))
+    number = 1 if ladder.is_quick else max(len(arranged), len(sweep.choices))
     made = [
-        Combination(climb, climb.choices[(turn + place) % len(climb.choices)], arranged[place % len(arranged)])
+        Combination(sweep, sweep.choices[(turn + place) % len(sweep.choices)], arranged[place % len(arranged)])
         for place in range(number)
     ]
     return list({each.name: each for each in made}.values())
 
 
-def climbed(climbs: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Case]:
-    """Yield the cases of climbs. See `combinations`."""
-    for climb in climbs:
-        for place, made in enumerate(combinations(climb, ladder)):
-            stage = climb.make(made.choice, made.sizes)
+def climbed(sweeps: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Case]:
+    """Yield the cases of sweeps. See `combinations`."""
+    for sweep in sweeps:
+        for place, made in enumerate(combinations(sweep, ladder)):
+            configuration = sweep.make(made.choice, made.sizes)
             share = _SHARE_IF_QUICK if ladder.is_quick else 1.0
-            yield stage.case(made.name, seed=_SEEDS * ladder.rotation + place, share=share)
+            yield configuration.case(made.name, seed=_SEEDS * ladder.rotation + place, share=share)
 
 
-def tried_of(group: str, climbs: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Climbed]:
-    """Yield for each climb of a protocol what a run tries of it."""
-    for climb in climbs:
-        made = combinations(climb, ladder)
-        possible = {size: [str(rung) for rung in rungs] for size, rungs in climb.sizes.items()}
-        tried = {size: {str(each.sizes[size]) for each in made} for size in climb.sizes}
-        possible["by"], tried["by"] = list(climb.choices), {each.choice for each in made}
+def tried_of(group: str, sweeps: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Climbed]:
+    """Yield for each sweep of a protocol what a run tries of it."""
+    for sweep in sweeps:
+        made = combinations(sweep, ladder)
+        possible = {size: [str(rung) for rung in rungs] for size, rungs in sweep.sizes.items()}
+        tried = {size: {str(each.sizes[size]) for each in made} for size in sweep.sizes}
+        possible["by"], tried["by"] = list(sweep.choices), {each.choice for each in made}
         yield Climbed(
             group=group,
-            name=climb.name,
+            name=sweep.name,
             tried={what: [each for each in own if each in tried[what]] for what, own in possible.items()},
             untried={what: [each for each in own if each not in tried[what]] for what, own in possible.items()},
             num_combinations=len(made),

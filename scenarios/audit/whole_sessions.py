@@ -83,7 +83,7 @@ class Party:
         unit: str,
         *,
         num_sessions: int = 1,
-        exposure: Callable[[], Observable] | None = None,
+        observable: Callable[[], Observable] | None = None,
         entries: Sequence[LedgerEntry] | None = None,
         are_neighbors: Callable[[int, int], bool] = operator.ne,
         **given: Any,
@@ -104,7 +104,7 @@ class Party:
         reports = functools.partial(exposure_of_party, self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
         def pairs() -> list[Pair]:
-            made = (exposure or reports)()
+            made = (observable or reports)()
             first, second = _worst(made.losses, self.rows, are_neighbors)
             return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
 
@@ -148,7 +148,7 @@ def two_party_cases(party: Party, other: tuple[IntArray, Sequence[int]], *, name
         yield party.case(
             f"{name}, two parties{held}",
             unit,
-            exposure=functools.partial(both, simulated=simulated, secure=secure),
+            observable=functools.partial(both, simulated=simulated, secure=secure),
             share=shares[0],
             secure_share=shares[1],
         )

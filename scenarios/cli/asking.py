@@ -190,7 +190,7 @@ def ask_entries(
 
     check, known = _nothing, choices or {}
     if given is None and invitation is not None and sys.stdin.isatty():
-        check_expiry(invitation.charter, field="INVITATION")
+        check_expiry(invitation.descriptor, field="INVITATION")
         protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
 
         def check(entries: Mapping[str, Any]) -> None:

@@ -171,13 +171,15 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     if side.fingerprints is None or roster_file is None:
         refuse(not serving.address, "--listen", "left out", "given where no invitations say an address")
         # Parties that keep journals know a session by its id.
-        return dataclasses.replace(serving, charter=SessionDescriptor(draw_session_id())) if is_deployment else serving
+        return (
+            dataclasses.replace(serving, descriptor=SessionDescriptor(draw_session_id())) if is_deployment else serving
+        )
     folder = roster_file if roster_file.is_dir() else roster_file.parent
     opening, keys = read_opening(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
-    check_expiry(opening.charter, field="--roster")
+    check_expiry(opening.descriptor, field="--roster")
     serving = dataclasses.replace(
-        serving, address=serving.address or opening.address, keys=keys, charter=opening.charter
+        serving, address=serving.address or opening.address, keys=keys, descriptor=opening.descriptor
     )
     if not is_deployment:
         return serving

@@ -233,11 +233,11 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
     title = resolved.scenario.title or resolved.scenario.name
     num_warned = _begin(console, errors, title, _facts_of(resolved), [resolved], how)
 
-    def tell(lessons: "Sequence[AttackReport]") -> None:
+    def tell(attack_reports: "Sequence[AttackReport]") -> None:
         if not how.as_json:
             _show_trust(console, resolved)
-            for lesson in lessons:
-                show_lesson(console, lesson)
+            for attack_report in attack_reports:
+                show_lesson(console, attack_report)
 
     shown = console if how.verbose and not how.as_json else None
     with (
@@ -256,22 +256,22 @@ def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded
         print_json(finished.result)
     elif how.verbose:
         _show_end(console, resolved, finished)
-        tell(finished.lessons)
+        tell(finished.attack_reports)
         tell_folder(console, folder)
         if console.is_terminal:
             show_verdict(console, finished.record.outcome)
     else:
         _show_briefly(console, resolved, finished, folder, above=num_warned)
-    _check_refuted(finished.lessons)
+    _check_refuted(finished.attack_reports)
 
 
-def _check_refuted(lessons: "Iterable[AttackReport]") -> None:
+def _check_refuted(attack_reports: "Iterable[AttackReport]") -> None:
     """Raise RefutedLedgerError where an exact attack learnt more than a ledger says is proven."""
     from ...protocol.errors import RefutedLedgerError
 
-    for lesson in lessons:
-        if lesson.refutes_ledger:
-            raise RefutedLedgerError(lesson.who)
+    for attack_report in attack_reports:
+        if attack_report.refutes_ledger:
+            raise RefutedLedgerError(attack_report.who)
 
 
 def _run_series(
@@ -301,17 +301,22 @@ def _run_series(
             finished = run_series(series, resolved, folder, pictures=how.pictures, watching=watching)
             if how.pictures:
                 draw_series(series, finished, folder=folder.path)
-        lessons = [lesson for held in finished.held if held.finished is not None for lesson in held.finished.lessons]
+        attack_reports = [
+            attack_report
+            for held in finished.held
+            if held.finished is not None
+            for attack_report in held.finished.attack_reports
+        ]
         if how.as_json:
             print_json(finished.result)
-            _check_refuted(lessons)
+            _check_refuted(attack_reports)
             return
 
         def rest() -> None:
             show_losses(console, series, finished, is_brief=not how.verbose)
             _show_trust_of_series(console, series, resolved, is_brief=not how.verbose)
-            for lesson in finished.lessons if how.verbose else ():
-                show_lesson(console, lesson)
+            for attack_report in finished.attack_reports if how.verbose else ():
+                show_lesson(console, attack_report)
             if any(side.adversaries for side in resolved):
                 show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
             tell_folder(console, folder, is_brief=not how.verbose)
@@ -319,7 +324,7 @@ def _run_series(
         said = lines_of(console, lambda: show_series_verdict(console, series, finished.held))
         lines = lines_of(console, lambda: show_votes(console, series, finished.held))
         _print_with_verdict(console, said, [*lines, *lines_of(console, rest)], above=1 + num_warned)
-    _check_refuted(lessons)
+    _check_refuted(attack_reports)
 
 
 def _facts_of_series(series: "Series", first: "Local") -> list[str]:
@@ -431,9 +436,9 @@ def _show_briefly(
             show_note(console, lost, style="yellow")
         show_privacy(console, protocol, is_brief=True)
         show_label(console, "Trust", trust_of(about(protocol))[0], is_apart=False)
-        for lesson in finished.lessons:
-            who = f"Adversary {lesson.role}"
-            show_label(console, who, " ".join(lesson.sentences[:1]), is_apart=False)
+        for attack_report in finished.attack_reports:
+            who = f"Adversary {attack_report.role}"
+            show_label(console, who, " ".join(attack_report.sentences[:1]), is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
     facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")

@@ -173,7 +173,7 @@ class Joining:
         value, allowed = f"that of {self.invitation.party!r}", f"the invitation of {self.party!r}"
         require(self.invitation.party == self.party, "INVITATION", value, allowed)
         if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
-            check_expiry(self.invitation.charter, field="INVITATION")
+            check_expiry(self.invitation.descriptor, field="INVITATION")
         return self._agreed
 
     @functools.cached_property

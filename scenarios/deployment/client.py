@@ -183,7 +183,7 @@ def _make_client(
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,
         party,
-        in_charter(mode, agreement.terms.charter),
+        in_charter(mode, agreement.terms.descriptor),
         patience_seconds=joining.patience_seconds,
         sitting=sitting,
         log=log,
@@ -203,9 +203,9 @@ def _as_invitation(terms: Terms, party: str) -> Invitation:
         party=party,
         place=terms.place,
         public=terms.public,
-        session_id=terms.charter.id,
-        roster=terms.charter.roster,
-        expires=terms.charter.expires,
+        session_id=terms.descriptor.id,
+        roster=terms.descriptor.roster,
+        expires=terms.descriptor.expires,
     )
 
 

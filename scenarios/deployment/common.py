@@ -142,9 +142,11 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
 
 
-def in_charter(mode: Mode, charter: SessionDescriptor) -> Mode:
+def in_charter(mode: Mode, descriptor: SessionDescriptor) -> Mode:
     """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
-    return dataclasses.replace(mode, charter=msgspec.structs.replace(charter, id=mode.charter.id or charter.id))
+    return dataclasses.replace(
+        mode, descriptor=msgspec.structs.replace(descriptor, id=mode.descriptor.id or descriptor.id)
+    )
 
 
 def utc(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """What is drawn up before a session: for its server a folder, and for each party an invitation.
 
-The rule that holds here: both sides hold the same charter (the session's id, its roster's digest, when it expires) and
-each other's certificate before either says a word.
+The rule that holds here: both sides hold the same descriptor (the session's id, its roster's digest, when it expires)
+and each other's certificate before either says a word.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return f"Invitation(session={self.session!r}, party={self.party!r})"  # a key is nobody else's to read
 
     @property
-    def charter(self) -> SessionDescriptor:
+    def descriptor(self) -> SessionDescriptor:
         """What makes the session this one."""
         return SessionDescriptor(self.session_id, self.roster, self.expires)
 
@@ -112,7 +112,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     address: str
 
     @property
-    def charter(self) -> SessionDescriptor:
+    def descriptor(self) -> SessionDescriptor:
         """What makes the session this one."""
         return SessionDescriptor(self.session_id, self.roster, self.expires)
 
@@ -306,11 +306,11 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
     return fingerprint, [name for name, each in known.items() if each.certificate == fingerprint]
 
 
-def check_expiry(charter: SessionDescriptor, *, field: str) -> None:
+def check_expiry(descriptor: SessionDescriptor, *, field: str) -> None:
     """Raise ConfigurationError if a session's time is over."""
-    if charter.expires and time.time() > charter.expires:
+    if descriptor.expires and time.time() > descriptor.expires:
         allowed = "of a session that is not over by this machine's clock"
-        raise ConfigurationError(field=field, value=f"expired on {utc(charter.expires)}", allowed=allowed)
+        raise ConfigurationError(field=field, value=f"expired on {utc(descriptor.expires)}", allowed=allowed)
 
 
 def find_invitation(path: Path, *, party: str | None = None) -> Invitation:

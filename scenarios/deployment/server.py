@@ -20,7 +20,7 @@ from ...agents.session_status import Companion
 from ...protocol.effects import Effect, Named
 from ...protocol.errors import UnheardError, refuse
 from ...protocol.memoized_reports import ReceivedReports
-from ...protocol.messages import NO_CHARTER, PROTOCOL_VERSION, SessionDescriptor
+from ...protocol.messages import NO_DESCRIPTOR, PROTOCOL_VERSION, SessionDescriptor
 from ...protocol.records import Accepted, PhaseClosed, SessionFailed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
@@ -52,7 +52,7 @@ class Serving:
         address: where, in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
         mode: a deployment, or a simulation, which protects nothing.
         transport: over which, by its name.
-        charter: what makes the session this one, as its invitations say.
+        descriptor: what makes the session this one, as its invitations say.
         journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
         witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
             one an older copy of the folder passes.
@@ -64,7 +64,7 @@ class Serving:
     mode: Mode
     transport: str = DEFAULT_TRANSPORT
     keys: Keys | None = dataclasses.field(default=None, repr=False)
-    charter: SessionDescriptor = NO_CHARTER
+    descriptor: SessionDescriptor = NO_DESCRIPTOR
     journal: Path | None = None
     witness: RollbackGuard | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
@@ -141,7 +141,7 @@ async def serve(
         server = kind(
             side.protocol,
             roster,
-            in_charter(mode, msgspec.structs.replace(serving.charter, roster=roster.digest)),
+            in_charter(mode, msgspec.structs.replace(serving.descriptor, roster=roster.digest)),
             rules=side.rules,
             places=reserve_for_server(num_parties=side.num_connections),
             sitting=sitting,
@@ -171,7 +171,7 @@ def open_sitting(
         JournalError: it cannot be used.
         ConfigurationError: it is the journal of a session that was set up otherwise.
     """
-    path, side, mode, charter = serving.journal, serving.side, serving.mode, serving.charter
+    path, side, mode, descriptor = serving.journal, serving.side, serving.mode, serving.descriptor
     if path is None:
         yield None
         return
@@ -183,7 +183,7 @@ def open_sitting(
     configuration = {
         "version of the wire": str(PROTOCOL_VERSION),
         "session": mode.session,
-        "session id": charter.id,
+        "session id": descriptor.id,
         "kind": mode.kind.value,
         "protocol": side.protocol.name,
         "parameters": hashlib.sha256(side.protocol.encoded_parameters).hexdigest(),

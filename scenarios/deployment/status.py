@@ -173,35 +173,35 @@ class _Metrics(Collector):
         self._process = ProcessCollector(registry=None)
 
     def collect(self) -> Iterator[Metric]:
-        standing = self._tell()
+        session_status = self._tell()
         yield _by_label(
             "psephos_session_state",
             "1 for the state of the session: gathering (parties join), collecting (they report), released, aborted.",
             "state",
-            ((state.value, state is standing.state) for state in _STATES),
+            ((state.value, state is session_status.state) for state in _STATES),
         )
-        yield GaugeMetricFamily("psephos_roster_parties", "Parties on the roster.", value=standing.num_parties)
+        yield GaugeMetricFamily("psephos_roster_parties", "Parties on the roster.", value=session_status.num_parties)
         yield _by_label(
             "psephos_phase_open",
             "1 for the phase that is open, 0 for those before it.",
             "phase",
-            ((name, standing.is_open and name == standing.phase) for name in standing.deadlines),
+            ((name, session_status.is_open and name == session_status.phase) for name in session_status.deadlines),
         )
         yield _by_label(
             "psephos_phase_deadline_timestamp_seconds",
             "When a phase closes, or has closed at the latest.",
             "phase",
-            standing.deadlines.items(),
+            session_status.deadlines.items(),
         )
-        yield from _of_parties(standing)
+        yield from _of_parties(session_status)
         for metric in self._process.collect():
-            if standing.connections is not None or metric.name in _OF_ANY_SESSION:
+            if session_status.connections is not None or metric.name in _OF_ANY_SESSION:
                 yield metric
 
 
-def _of_parties(standing: SessionStatus) -> Iterator[Metric]:
+def _of_parties(session_status: SessionStatus) -> Iterator[Metric]:
     """Yield what depends on who comes, where that is not private."""
-    attendance, connections = standing.attendance, standing.connections
+    attendance, connections = session_status.attendance, session_status.connections
     if attendance is not None:
         joined = attendance.num_received[JOIN]
         yield GaugeMetricFamily("psephos_parties_joined", "Parties that have joined.", value=joined)
@@ -235,27 +235,29 @@ def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[
     return family
 
 
-def _healthz(standing: SessionStatus) -> _Answer:
+def _healthz(session_status: SessionStatus) -> _Answer:
     """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
-    left = _reasons(standing)
-    if standing.state is SessionState.ABORTED:
+    left = _reasons(session_status)
+    if session_status.state is SessionState.ABORTED:
         return _Answer(http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{left}")
-    if standing.state is SessionState.RELEASED:
+    if session_status.state is SessionState.RELEASED:
         return _Answer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{left}")
-    return _Answer(http.HTTPStatus.OK, f"open: phase {printable(standing.phase)!r} {_until(standing)}\n{left}")
+    return _Answer(
+        http.HTTPStatus.OK, f"open: phase {printable(session_status.phase)!r} {_until(session_status)}\n{left}"
+    )
 
 
-def _reasons(standing: SessionStatus) -> str:
+def _reasons(session_status: SessionStatus) -> str:
     """Return a line for each of the first who have left."""
-    reasons = [] if standing.attendance is None else [*standing.attendance.reasons.items()]
+    reasons = [] if session_status.attendance is None else [*session_status.attendance.reasons.items()]
     lines = [f"{printable(party)} has left: {reason}\n" for party, reason in reasons[:MAX_NAMES_IN_A_SENTENCE]]
     if (more := len(reasons) - len(lines)) > 0:
         lines.append(f"{more:,} more have left\n")
     return "".join(lines)
 
 
-def _until(standing: SessionStatus) -> str:
-    deadline = standing.deadlines.get(standing.phase, math.inf)
+def _until(session_status: SessionStatus) -> str:
+    deadline = session_status.deadlines.get(session_status.phase, math.inf)
     try:
         return f"until {dt.datetime.fromtimestamp(deadline, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError):  # later than any calendar goes

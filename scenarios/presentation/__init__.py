@@ -18,8 +18,8 @@ from ...protocol.phases import Truth
 from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
 from ..tables import Rows, Table
+from .attack_reports import show_lesson, written_lesson
 from .charts import save_chart
-from .lessons import show_lesson, written_lesson
 from .plain import PLAIN, plain_briefs, plain_verdict
 from .presenter import Brief, Known, Presenter
 from .terminal import make_console

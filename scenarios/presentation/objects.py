@@ -190,12 +190,12 @@ def _row_of_entry(entry: LedgerEntry) -> dict[str, object]:
     return row
 
 
-def frame_of_lessons(lessons: Iterable[AttackReport]) -> "pd.DataFrame":
+def frame_of_lessons(attack_reports: Iterable[AttackReport]) -> "pd.DataFrame":
     """Return the rows of what adversaries learnt, behind the number and the role of each; one row where it has none."""
     rows = [
-        {"adversary": number, "role": lesson.role, **row}
-        for number, lesson in enumerate(lessons, start=1)
-        for row in (lesson.rows or ({},))
+        {"adversary": number, "role": attack_report.role, **row}
+        for number, attack_report in enumerate(attack_reports, start=1)
+        for row in (attack_report.rows or ({},))
     ]
     return frame_of_rows(rows)
 

@@ -251,7 +251,7 @@ def run(
         },
         ledger=Part("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
         views=Part("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
-        findings=Part("findings", finished.lessons, to_text=_say_findings, to_frame=frame_of_lessons),
+        findings=Part("findings", finished.attack_reports, to_text=_say_findings, to_frame=frame_of_lessons),
         truth=finished.truth,
         seconds=finished.seconds,
         folder=None if folder is None else folder.path,
@@ -283,8 +283,8 @@ def _say_views(views: Sequence[View]) -> str:
     return f"{pluralize(len(views), 'view')}, {pluralize(num_steps, 'step')}: private values of a simulation."
 
 
-def _say_findings(lessons: Sequence[AttackReport]) -> str:
-    return "\n\n".join(map(str, lessons)) or "There was no adversary."
+def _say_findings(attack_reports: Sequence[AttackReport]) -> str:
+    return "\n\n".join(map(str, attack_reports)) or "There was no adversary."
 
 
 def _seed_of(seed: Any) -> int:

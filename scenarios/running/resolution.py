@@ -108,7 +108,7 @@ class Local(Resolved, kw_only=True):
         transport = type(make_transport(self.scenario.transport))
         return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
 
-    def scene(self, *, seed: int) -> AttackContext:
+    def context(self, *, seed: int) -> AttackContext:
         """Return what is run, as adversaries find it, at a seed of the simulated noise."""
         return AttackContext(
             protocol=self.protocol,
@@ -399,8 +399,8 @@ def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
         names = (str(table.get("role")) for table in tables)
         plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
         with blaming_plugins(plugins, is_set_up=True):
-            scene = resolved.scene(seed=0)  # no draw of the session's own
-            roles = read_adversaries(tables, scene, has_agents=transport != ARRAY, away=away)
+            context = resolved.context(seed=0)  # no draw of the session's own
+            roles = read_adversaries(tables, context, has_agents=transport != ARRAY, away=away)
     if any(role.watches_traffic for role in roles):
         check_tapped(make_transport(transport))
         check_descriptors(transport, num_parties=len(resolved.names), is_tapped=True)

@@ -96,7 +96,7 @@ def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
             public=resolved.inputs.public,
             session=resolved.scenario.name,
             kind=SessionKind.SIMULATION,
-            charter=_ANY_SESSION,
+            descriptor=_ANY_SESSION,
         )
     return None
 

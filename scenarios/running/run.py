@@ -66,9 +66,9 @@ class Finished(msgspec.Struct, kw_only=True):
     seconds: float  # the session's own time
     num_parties: int  # how many there were
     note: str = ""  # what became of the rows of a stream, as a line for people
-    lessons: Sequence[AttackReport] = ()  # what its adversaries learnt, or did
-    # What they learnt it from, with the scene; None where there are none.
-    happened: tuple[AttackContext, SessionTrace] | None = None
+    attack_reports: Sequence[AttackReport] = ()  # what its adversaries learnt, or did
+    # What they learnt it from, with the context; None where there are none.
+    trace: tuple[AttackContext, SessionTrace] | None = None
     entries: Sequence[LedgerEntry] = ()  # every privacy loss, also of parties that were streamed
 
 
@@ -131,15 +131,15 @@ def run_session(
         of_network = {"protocol": "", "phase": "", "purpose": "network"}
         key = stream_key(seed=seed, session=scenario.name, round_number=scenario.round, **of_network)
         weather = seeded_weather(faults, key)
-    scene = resolved.scene(seed=seed)
+    context = resolved.context(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
         for role in resolved.adversaries:
-            own = checked_deviations(role, scene)
+            own = checked_deviations(role, context)
             deviations.update(own)
             plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
-        strangers = _strangers(resolved, scene, watched)
+        strangers = _strangers(resolved, context, watched)
     session = functools.partial(
         run_agents,
         resolved.protocol,
@@ -155,9 +155,9 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _strangers(resolved: Local, scene: AttackContext, watched: Watched | None) -> Strangers | None:
+def _strangers(resolved: Local, context: AttackContext, watched: Watched | None) -> Strangers | None:
     """Return who else tries to take part; None where nobody does."""
-    hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, scene)]
+    hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, context)]
     if not hellos:
         return None
     return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
@@ -182,15 +182,15 @@ def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finishe
         if (unheard := record.unheard(resolved.protocol, len(resolved.names))) is not None:
             raise unheard
     except PsephosError as error:
-        for lesson in _lessons_of_failure(resolved, error, watched, entries, seed=seed):
-            error.add_note(str(lesson))
+        for attack_report in _lessons_of_failure(resolved, error, watched, entries, seed=seed):
+            error.add_note(str(attack_report))
         raise
     finished = _finished(resolved, record, entries, streamed, seconds=time.perf_counter() - started)
     if not resolved.roles or watched is None:
         return finished
-    happened = _happened(record, entries, watched)
-    lessons = _lessons_of(resolved, happened, seed=seed)
-    return msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
+    trace = _happened(record, entries, watched)
+    attack_reports = _lessons_of(resolved, trace, seed=seed)
+    return msgspec.structs.replace(finished, attack_reports=attack_reports, trace=(resolved.context(seed=seed), trace))
 
 
 def run_in_folder(
@@ -243,11 +243,11 @@ def run_in_folder(
                 sharded=sharded,
             )
         except PsephosError as error:
-            if lessons := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
+            if attack_reports := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
                 setting = setting_of(protocol, len(resolved.names))
-                write_lessons(folder, lessons)
+                write_lessons(folder, attack_reports)
                 if on_failure is not None:
-                    on_failure(lessons)
+                    on_failure(attack_reports)
             raise
         finally:
             if streamed is not None and streamed.note and not resolved.is_real:
@@ -268,14 +268,16 @@ def run_in_folder(
     if resolved.record:
         folder.write_recording(_recording(resolved, seed=seed), record.views)
     if resolved.roles and watched is not None:
-        happened = _happened(record, run.entries, watched)
-        lessons = _lessons_of(resolved, happened, seed=seed, on_progress=observers.on_progress)
+        trace = _happened(record, run.entries, watched)
+        attack_reports = _lessons_of(resolved, trace, seed=seed, on_progress=observers.on_progress)
         if resolved.adversaries:
-            write_lessons(folder, lessons)
-        finished = msgspec.structs.replace(finished, lessons=lessons, happened=(resolved.scene(seed=seed), happened))
+            write_lessons(folder, attack_reports)
+        finished = msgspec.structs.replace(
+            finished, attack_reports=attack_reports, trace=(resolved.context(seed=seed), trace)
+        )
     if unheard is not None:
         if on_failure is not None:
-            on_failure(finished.lessons)
+            on_failure(finished.attack_reports)
         raise unheard
     return finished
 
@@ -331,23 +333,23 @@ def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Wa
 
 
 def _lessons_of(
-    resolved: Local, happened: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
+    resolved: Local, trace: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[AttackReport]:
     """Let adversaries conclude."""
-    scene = resolved.scene(seed=seed)
+    context = resolved.context(seed=seed)
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        return [checked_lesson(role, scene, _told(happened, role.name, on_progress)) for role in resolved.adversaries]
+        return [checked_lesson(role, context, _told(trace, role.name, on_progress)) for role in resolved.adversaries]
 
 
-def _told(happened: SessionTrace, name: str, on_progress: Callable[[str, int, int], None] | None) -> SessionTrace:
+def _told(trace: SessionTrace, name: str, on_progress: Callable[[str, int, int], None] | None) -> SessionTrace:
     """Return what happened, with somebody who sees how far a role has come."""
     if on_progress is None:
-        return happened
+        return trace
 
     def tell(done: int, total: int) -> None:
         on_progress(name, done, total - done)
 
-    return dataclasses.replace(happened, on_step=tell)
+    return dataclasses.replace(trace, on_step=tell)
 
 
 def _lessons_of_failure(
@@ -356,18 +358,18 @@ def _lessons_of_failure(
     """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
     if not resolved.adversaries or watched is None or not watched.views:
         return ()
-    happened = SessionTrace(
+    trace = SessionTrace(
         views=watched.views, traffic=watched.traffic, entries=entries, failure=error, attempts=watched.attempts
     )
-    return _lessons_of(resolved, happened, seed=seed)
+    return _lessons_of(resolved, trace, seed=seed)
 
 
-def write_lessons(folder: RunFolder, lessons: Sequence[AttackReport]) -> None:
+def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table."""
-    folder.write_json("adversaries.json", [written_lesson(lesson) for lesson in lessons])
-    for number, lesson in enumerate(lessons, start=1):
-        if lesson.rows:
-            folder.write_table(f"adversary-{number}.csv", lesson.rows)
+    folder.write_json("adversaries.json", [written_lesson(attack_report) for attack_report in attack_reports])
+    for number, attack_report in enumerate(attack_reports, start=1):
+        if attack_report.rows:
+            folder.write_table(f"adversary-{number}.csv", attack_report.rows)
 
 
 def _recording(resolved: Local, *, seed: int) -> dict[str, Any]:

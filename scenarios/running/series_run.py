@@ -80,14 +80,14 @@ class FinishedSeries:
         held: its votes, in order.
         accounts: what everybody paid.
         result: the content of the series' `result.json`.
-        lessons: what adversaries learnt from all votes together.
+        attack_reports: what adversaries learnt from all votes together.
         setting: how many persons there were, what they paid and whom they trust: the line below pictures' titles.
     """
 
     held: Sequence[Held]
     accounts: Accounts
     result: Mapping[str, Any]
-    lessons: Sequence[AttackReport] = ()
+    attack_reports: Sequence[AttackReport] = ()
     setting: str = ""
 
 
@@ -178,13 +178,13 @@ def run_series(
     folder.write_json("result.json", result)
     if rows := _rows_of(series, held, accounts):
         folder.write_table("losses.csv", rows, is_exact=True)
-    lessons = _learn(resolved, held)
+    attack_reports = _learn(resolved, held)
     setting = _setting_of(_trusting_most(resolved), held)
     folder.write_table("votes.csv", _rows_of_votes(held, resolved))
-    write_study(folder, _study_of(series, resolved, held, accounts, lessons=lessons))
-    if lessons:
-        write_lessons(folder, lessons)
-    return FinishedSeries(held=held, accounts=accounts, result=result, lessons=lessons, setting=setting)
+    write_study(folder, _study_of(series, resolved, held, accounts, attack_reports=attack_reports))
+    if attack_reports:
+        write_lessons(folder, attack_reports)
+    return FinishedSeries(held=held, accounts=accounts, result=result, attack_reports=attack_reports, setting=setting)
 
 
 def say_allowance(series: Series) -> str:
@@ -223,7 +223,7 @@ def _study_of(
     held: Sequence[Held],
     accounts: Accounts,
     *,
-    lessons: Sequence[AttackReport] = (),
+    attack_reports: Sequence[AttackReport] = (),
     failure: str = "",
 ) -> Study:
     """Return what the page of a series says: each vote has a folder of its own, and a page."""
@@ -232,7 +232,7 @@ def _study_of(
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
     is_secure = "secure" in {side.scenario.noise for side in resolved}
     hides = any(side.protocol.hides_participation for side in resolved)
-    told = [f"{each.role}, {each.who}: {' '.join(each.sentences)}" for each in lessons]
+    told = [f"{each.role}, {each.who}: {' '.join(each.sentences)}" for each in attack_reports]
     came = sum(each.finished is not None for each in held)
     return Study(
         kind="Series of votes",
@@ -248,7 +248,10 @@ def _study_of(
             StudyTable(name="series", picture="The votes, one after another"),
             StudyTable(name="votes", caption="The votes"),
             *([] if is_secure or hides else [StudyTable(name="losses", caption="ε of each person, by vote")]),
-            *(StudyTable(name=f"adversary-{number}", caption=each.role) for number, each in enumerate(lessons, 1)),
+            *(
+                StudyTable(name=f"adversary-{number}", caption=each.role)
+                for number, each in enumerate(attack_reports, 1)
+            ),
         ],
         notes=[*trust_of(facts_of_votes(resolved)), *told],
     )
@@ -297,28 +300,28 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
 
 def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[AttackReport]:
     """Return what adversaries that every vote has learnt from all of them together."""
-    lessons: list[AttackReport | None] = []
+    attack_reports: list[AttackReport | None] = []
     for number, table in enumerate(resolved[0].scenario.adversary):
         if any(side.scenario.adversary[number : number + 1] != [table] for side in resolved):
             continue
         roles = [side.roles[number] for side in resolved]
         if votes := [*_voted(roles, held)]:
             with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
-                lessons.append(roles[0].learn_over(votes))
-    return [lesson for lesson in lessons if lesson is not None]
+                attack_reports.append(roles[0].learn_over(votes))
+    return [attack_report for attack_report in attack_reports if attack_report is not None]
 
 
 def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[Voted]:
     """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
     for role, each in zip(roles, held, strict=True):
-        if each.finished is None or each.finished.happened is None:
+        if each.finished is None or each.finished.trace is None:
             continue
-        scene, happened = each.finished.happened
+        context, trace = each.finished.trace
         yield Voted(
             number=each.vote.number,
-            members=[name for name in role.members if name == SERVER or name in scene.names],
-            scene=scene,
-            happened=happened,
+            members=[name for name in role.members if name == SERVER or name in context.names],
+            context=context,
+            trace=trace,
             paid=each.paid,
             repeated=each.repeated,
         )

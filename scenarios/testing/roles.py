@@ -46,20 +46,20 @@ class _RoleCase:
     """A role on a session."""
 
     role: Role  # what is checked
-    scene: AttackContext  # as roles find it
+    context: AttackContext  # as roles find it
     given: Inputs  # its rows, which no role has seen
 
     @functools.cached_property
     def played(self) -> "_Played":
         """A session with the role's deviations, in which what they do is noted."""
-        return _play(self, self.scene)
+        return _play(self, self.context)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Played:
     """What a session left, and what deviating parties did: by name, (message, what became of it) in order."""
 
-    happened: SessionTrace
+    trace: SessionTrace
     done: Mapping[str, Sequence[tuple[bytes, str]]]
     has_acted: bool
 
@@ -73,16 +73,16 @@ def _check_table(case: _RoleCase) -> None:
 
 
 def _check_scene(case: _RoleCase) -> None:
-    """The role's own check takes this scene, and the protocol is one that has it."""
+    """The role's own check takes this context, and the protocol is one that has it."""
     kinds = type(case.role).protocols
-    require(not kinds or case.scene.protocol.name in kinds, f"it is for {', '.join(sorted(kinds))}")
-    case.role.check(case.scene)
+    require(not kinds or case.context.protocol.name in kinds, f"it is for {', '.join(sorted(kinds))}")
+    case.role.check(case.context)
 
 
 def _check_deviators(case: _RoleCase) -> None:
     """Who deviates is a member, or the server, and does so by a Deviation."""
-    allowed = {*case.role.members, SERVER} & {*case.scene.names, SERVER}
-    for name, deviation in case.role.deviations(case.scene).items():
+    allowed = {*case.role.members, SERVER} & {*case.context.names, SERVER}
+    for name, deviation in case.role.deviations(case.context).items():
         what: Any = deviation
         require(name in allowed, f"{name!r} deviates, and is neither a member nor the server")
         require(isinstance(what, Deviation), f"what {name!r} does is {what!r}, and no Deviation")
@@ -92,8 +92,8 @@ def _check_needs_agents(case: _RoleCase) -> None:
     """A role needs agents only if it deviates, sends strangers or watches the network."""
     role = case.role
     reasons = {
-        "deviations": bool(role.deviations(case.scene)),
-        "strangers": bool(role.strangers(case.scene)),
+        "deviations": bool(role.deviations(case.context)),
+        "strangers": bool(role.strangers(case.context)),
         "watches_traffic": role.watches_traffic,
     }
     is_needed = any(reasons.values())
@@ -102,16 +102,16 @@ def _check_needs_agents(case: _RoleCase) -> None:
 
 def _check_acts(case: _RoleCase) -> None:
     """Deviations act, without an error: some message is not what an honest party makes of it."""
-    if case.role.deviations(case.scene):
+    if case.role.deviations(case.context):
         require(case.played.has_acted, "every message of those who deviate passed as it was")
 
 
 def _check_knowledge(case: _RoleCase) -> None:
     """What a deviating party does depends on its own row and on what it is sent, and on nobody else's row."""
-    deviating = {*case.role.deviations(case.scene)} - {SERVER}
+    deviating = {*case.role.deviations(case.context)} - {SERVER}
     if not deviating:
         return
-    done = _play(case, _with_other_rows(case.scene, {*case.role.members, *deviating})).done
+    done = _play(case, _with_other_rows(case.context, {*case.role.members, *deviating})).done
     for name in sorted(deviating):
         same = done.get(name) == case.played.done.get(name)
         require(same, f"{name!r} did something else where only other parties' rows were others")
@@ -119,18 +119,20 @@ def _check_knowledge(case: _RoleCase) -> None:
 
 def _check_honest(case: _RoleCase) -> None:
     """Whatever members do, everybody else keeps its row, pays at most what it agreed to, and reports once a phase."""
-    scene, happened = case.scene, case.played.happened
-    same = np.array_equal(scene.inputs.private, case.given.private)
-    require(same and np.array_equal(scene.inputs.public, case.given.public), "the scene's rows are others than before")
-    deviating = case.role.deviations(scene).keys()
-    public: list[list[int]] = scene.inputs.public.tolist()
-    for name, own in zip(scene.names, public, strict=True):
+    context, trace = case.context, case.played.trace
+    same = np.array_equal(context.inputs.private, case.given.private)
+    require(
+        same and np.array_equal(context.inputs.public, case.given.public), "the context's rows are others than before"
+    )
+    deviating = case.role.deviations(context).keys()
+    public: list[list[int]] = context.inputs.public.tolist()
+    for name, own in zip(context.names, public, strict=True):
         if name in deviating:
             continue
-        paid = math.fsum(entry.proven for entry in happened.entries if entry.person == name)
-        agreed = math.fsum(loss.proven for loss in scene.protocol.losses_of(own))
+        paid = math.fsum(entry.proven for entry in trace.entries if entry.person == name)
+        agreed = math.fsum(loss.proven for loss in context.protocol.losses_of(own))
         require(paid <= agreed * (1 + _ROUNDING), f"{name!r} paid {paid:g}, and agreed to {agreed:g}")
-    for view in happened.views:
+    for view in trace.views:
         if view.side is Side.CLIENT and view.party not in deviating:
             sent = (each.message for each in view.observations if each.happening is Happening.SENT)
             reports: dict[int, set[bytes]] = collections.defaultdict(set)
@@ -143,28 +145,31 @@ def _check_honest(case: _RoleCase) -> None:
 
 def _check_lesson(case: _RoleCase) -> None:
     """What it learnt is told, also of a session that failed: its name, sentences, and a table of numbers."""
-    happened = case.played.happened
+    trace = case.played.trace
     failed = PsephosError("the session came to no end")
-    for each in (happened, dataclasses.replace(happened, tallies=(), outcome=None, failure=happened.failure or failed)):
-        lesson: Any = case.role.learn(case.scene, each)
-        require(isinstance(lesson, AttackReport), f"it is {lesson!r}, and no AttackReport")
-        require(lesson.role == case.role.name, f"the lesson is of {lesson.role!r}")
-        require(lesson.who and lesson.trust and lesson.sentences, "who it is, the trust statement or all is left out")
-        msgspec.json.encode(lesson)
-        keys = {tuple(row) for row in lesson.rows}
+    for each in (trace, dataclasses.replace(trace, tallies=(), outcome=None, failure=trace.failure or failed)):
+        attack_report: Any = case.role.learn(case.context, each)
+        require(isinstance(attack_report, AttackReport), f"it is {attack_report!r}, and no AttackReport")
+        require(attack_report.role == case.role.name, f"the lesson is of {attack_report.role!r}")
+        require(
+            attack_report.who and attack_report.trust and attack_report.sentences,
+            "who it is, the trust statement or all is left out",
+        )
+        msgspec.json.encode(attack_report)
+        keys = {tuple(row) for row in attack_report.rows}
         require(len(keys) <= 1, f"lines of the table have different keys: {sorted(keys)}")
-        for row in lesson.rows:
+        for row in attack_report.rows:
             strange = {key: number for key, number in row.items() if isinstance(number, float) and math.isnan(number)}
             require(not strange, f"{', '.join(strange)} of a line is no number")
 
 
 def _check_views(case: _RoleCase) -> None:
     """A role that only infers learns from its members' views alone: without all others it learns the same."""
-    role, happened = case.role, case.played.happened
-    if role.deviations(case.scene) or role.strangers(case.scene):
+    role, trace = case.role, case.played.trace
+    if role.deviations(case.context) or role.strangers(case.context):
         return  # what came of deviating is told of everybody
-    own = [view for view in happened.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}]
-    whole, part = (role.learn(case.scene, each) for each in (happened, dataclasses.replace(happened, views=own)))
+    own = [view for view in trace.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}]
+    whole, part = (role.learn(case.context, each) for each in (trace, dataclasses.replace(trace, views=own)))
     require(whole == part, f"it learnt {_told(whole)}, and of its members' views alone {_told(part)}")
 
 
@@ -202,8 +207,8 @@ def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, se
     """
     session = ProtocolCase(protocol, rows, seed)
     private, public = session.inputs.private.copy(), session.inputs.public.copy()
-    scene = AttackContext(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
-    case = _RoleCase(role, scene, session.inputs)
+    context = AttackContext(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
+    case = _RoleCase(role, context, session.inputs)
     for promise, check in _CHECKS.items():
         with keeping(promise):
             check(case)
@@ -237,11 +242,11 @@ class _Noted(Deviation):
 
 
 def _play(case: _RoleCase, seen: AttackContext) -> _Played:
-    """Return what a session leaves with the role's deviations, which are made of the scene that it has seen.
+    """Return what a session leaves with the role's deviations, which are made of the context that it has seen.
 
     AssertionError: a deviation raised an error.
     """
-    scene, role = case.scene, case.role
+    context, role = case.context, case.role
     noted = {name: _Noted(deviation) for name, deviation in role.deviations(seen).items()}
     views, entries, traffic = list[View](), list[LedgerEntry](), list[Traffic]()
     attempts: list[Attempt] = []
@@ -249,10 +254,10 @@ def _play(case: _RoleCase, seen: AttackContext) -> _Played:
     memory = MemoryTransport()
     session = functools.partial(
         run_agents,
-        scene.protocol,
-        names=scene.names,
-        inputs=scene.inputs,
-        mode=Simulation(SESSION, scene.noise(), record_views=True),
+        context.protocol,
+        names=context.names,
+        inputs=context.inputs,
+        mode=Simulation(SESSION, context.noise(), record_views=True),
         transport=TappedTransport(memory, traffic.append) if role.watches_traffic else memory,
         observers=SessionObservers(entries=entries, views=views),
         adversity=Adversity(deviations=noted, strangers=Strangers(hellos, attempts) if hellos else None),
@@ -269,22 +274,22 @@ def _play(case: _RoleCase, seen: AttackContext) -> _Played:
         what = {"failure": error}
     for name, each in noted.items():
         require(each.error is None, f"the deviation of {name!r} raised {each.error!r}")
-    happened = SessionTrace(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
+    trace = SessionTrace(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
     done = {name: each.done for name, each in noted.items()}
-    return _Played(happened, done, any(each.has_acted for each in noted.values()))
+    return _Played(trace, done, any(each.has_acted for each in noted.values()))
 
 
-def _with_other_rows(scene: AttackContext, kept: set[str]) -> AttackContext:
-    """Return the scene with other private rows of those who are not kept, as far as somebody else has one that fits."""
-    inputs = scene.inputs
+def _with_other_rows(context: AttackContext, kept: set[str]) -> AttackContext:
+    """Return the context with other private rows of those who are not kept, where somebody else has one that fits."""
+    inputs = context.inputs
     private = inputs.private.copy()
-    places = [place for place, name in enumerate(scene.names) if name not in kept]
+    places = [place for place, name in enumerate(context.names) if name not in kept]
     for place, other in itertools.product(places, range(len(inputs))):
         same_public = np.array_equal(inputs.public[place], inputs.public[other])
         if same_public and not np.array_equal(inputs.private[place], inputs.private[other]):
             private[place] = inputs.private[other]
-    return dataclasses.replace(scene, inputs=Inputs(private, inputs.public))
+    return dataclasses.replace(context, inputs=Inputs(private, inputs.public))
 
 
-def _told(lesson: AttackReport) -> str:
-    return repr(lesson.sentences)[:200]
+def _told(attack_report: AttackReport) -> str:
+    return repr(attack_report.sentences)[:200]

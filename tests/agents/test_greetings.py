@@ -57,7 +57,13 @@ from psephos.transports import Channel, MemoryTransport, TCPTransport, Transport
 DEADLINE = 500.0
 TWO_OF_THREE = SessionRules(deadline_seconds=DEADLINE, quorum=2)
 TERMS = Terms(
-    PROTOCOL_VERSION, "council", "dpwevote", "simulation", VOTE.encoded_parameters, 2, charter=simulation().charter
+    PROTOCOL_VERSION,
+    "council",
+    "dpwevote",
+    "simulation",
+    VOTE.encoded_parameters,
+    2,
+    descriptor=simulation().descriptor,
 )
 
 

@@ -58,7 +58,7 @@ INPUTS = make_fair_inputs(HIDDEN, seed=4)
 class Observed:
     """What is seen of a session from outside: its log, its status in turn, its length, and what each voter heard.
 
-    `standings` are what those who watch the server are told, with when they were told it; `knocks` what becomes of who
+    `session_statuses` are what watchers of the server are told, and when; `knocks` what becomes of who
     is nobody, and tries to come in, with when it tried.
     """
 
@@ -68,7 +68,7 @@ class Observed:
     seconds: float
     result: SessionResult | None
     endings: dict[str, object]
-    standings: list[tuple[float, SessionStatus]] = dataclasses.field(default_factory=list)
+    session_statuses: list[tuple[float, SessionStatus]] = dataclasses.field(default_factory=list)
     knocks: list[tuple[float, str]] = dataclasses.field(default_factory=list)
 
 
@@ -217,7 +217,7 @@ async def observe(
                 told, now = tell(), trio.current_time()
                 deadlines = {name: round(at - began_at, -1) for name, at in told.deadlines.items()}
                 rounded = dataclasses.replace(told, deadlines=deadlines, seconds_left=round(told.seconds_left, 6))
-                seen.standings.append((round(now - began, 6), rounded))
+                seen.session_statuses.append((round(now - began, 6), rounded))
                 await trio.sleep(0.9)
 
         began, began_at = trio.current_time(), time.time()
@@ -274,9 +274,13 @@ async def test_it_looks_the_same_whoever_comes(
     assert seen.result is not None
     assert seen.endings == dict.fromkeys(present, seen.result.outcome)
     nobody = await observe(())
-    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
-    assert {standing.state.value for _, standing in seen.standings} == {"gathering", "collecting", "released"}
-    _, last = seen.standings[-1]
+    assert (seen.session_statuses, seen.knocks) == (nobody.session_statuses, nobody.knocks)
+    assert {session_status.state.value for _, session_status in seen.session_statuses} == {
+        "gathering",
+        "collecting",
+        "released",
+    }
+    _, last = seen.session_statuses[-1]
     assert last.deadlines == {JOIN: JOINING, "rankings": JOINING + REPORTING}
     assert (last.attendance, last.connections) == (None, None)
 
@@ -302,7 +306,7 @@ async def test_it_looks_the_same_however_a_voter_behaves(
     seen = await observe(NAMES, {"bob": MISBEHAVES[how]}, keeps=keeps)
     assert outside(seen) == outside(EVERYBODY)
     nobody = await observe((), keeps=keeps)
-    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
+    assert (seen.session_statuses, seen.knocks) == (nobody.session_statuses, nobody.knocks)
 
 
 @pytest.mark.parametrize("returning", [NAMES[:1], NAMES[2:4], NAMES], ids=len)
@@ -318,11 +322,11 @@ async def test_it_looks_the_same_whoever_is_lost_and_comes_back(
     assert seen.result is not None
     assert seen.endings == dict.fromkeys(NAMES, seen.result.outcome)
     nobody = await observe((), keeps=keeps)
-    assert (seen.standings, seen.knocks) == (nobody.standings, nobody.knocks)
+    assert (seen.session_statuses, seen.knocks) == (nobody.session_statuses, nobody.knocks)
 
 
 MODE = Simulation("plans", SimulatedNoise(7, session="plans"))
-HELLO = Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve", MODE.charter.id)
+HELLO = Hello(PROTOCOL_VERSION, "plans", "fair-voting", "simulation", "eve", MODE.descriptor.id)
 STRANGERS = {
     "in a voter's name": (HELLO, ""),
     "by another's certificate": (HELLO, OWN["ann"]),
@@ -396,7 +400,7 @@ async def test_who_takes_part_is_logged_where_it_is_public(
     assert (events["phase_closed"]["received"], events["phase_closed"]["missing"]) == (4, 1)
     assert events["phase_opened"]["asked"] == 5
     assert events["party_dropped"]["peer"] == "bob"
-    at_first = seen.standings[0][1].attendance
+    at_first = seen.session_statuses[0][1].attendance
     assert at_first is not None
     assert (at_first.present, at_first.awaited) == ((), NAMES)
     seen = await observe(NAMES, {"cid": MISBEHAVES["says why it leaves"]}, protocol=SHOWN)

@@ -252,7 +252,7 @@ async def test_a_party_has_one_connection_however_often_it_comes() -> None:
             carol = await transport.connect(listening.address, fingerprint=OWN["carol"])
             await carol.send([hello("carol")])
             await trio.testing.wait_all_tasks_blocked()
-        connections = server.standing.connections
+        connections = server.session_status.connections
         nursery.cancel_scope.cancel()
     assert connections is not None
     assert connections.num_open == 1

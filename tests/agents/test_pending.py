@@ -1,4 +1,4 @@
-"""The lobby: who has not said Hello has a place for a while, and gives way where there is none."""
+"""Pending connections: who has not said Hello has a place for a while, and gives way where there is none."""
 
 # ruff: noqa: ARG001  a clock acts by being asked for
 
@@ -15,7 +15,7 @@ from psephos.transports import Channel, Transport
 
 
 class Visitor(Channel):
-    """A channel of which the lobby sees the address, the limit and the end."""
+    """A channel of which the pending sees the address, the limit and the end."""
 
     def __init__(self, peer: str) -> None:
         self._peer = peer
@@ -51,58 +51,58 @@ def nowhere(refused: Mapping[str, int]) -> None:
 
 
 async def test_the_oldest_of_an_address_gives_way_to_the_next_of_the_same() -> None:
-    lobby = PendingConnections(Places(in_all=10, of_address=2), tell=nowhere)
+    pending = PendingConnections(Places(in_all=10, of_address=2), tell=nowhere)
     first, other, second, third = visitors("10.0.0.1:1", "10.0.0.2:1", "10.0.0.1:2", "10.0.0.1:3")
     for visitor in (first, other, second, third):
-        lobby.enter(visitor)
+        pending.enter(visitor)
         assert visitor.limit == MAX_GREETING_BYTES
     assert [visitor.is_closed for visitor in (first, other, second, third)] == [True, False, False, False]
-    assert (len(lobby), lobby.refused) == (3, {"evicted": 1})
+    assert (len(pending), pending.refused) == (3, {"evicted": 1})
 
 
 async def test_the_oldest_of_all_gives_way_where_there_are_too_many() -> None:
-    lobby = PendingConnections(Places(in_all=3, of_address=2), tell=nowhere)
+    pending = PendingConnections(Places(in_all=3, of_address=2), tell=nowhere)
     came = visitors(*(f"10.0.0.{host}:1" for host in range(5)))
     for visitor in came:
-        lobby.enter(visitor)
+        pending.enter(visitor)
     assert [visitor.is_closed for visitor in came] == [True, True, False, False, False]
 
 
 async def test_who_has_left_holds_no_place() -> None:
-    lobby = PendingConnections(Places(in_all=2, of_address=1), tell=nowhere)
+    pending = PendingConnections(Places(in_all=2, of_address=1), tell=nowhere)
     first, second = visitors("10.0.0.1:1", "10.0.0.1:2")
-    lobby.enter(first)
-    lobby.leave(first)
-    lobby.leave(first)
-    lobby.enter(second)
+    pending.enter(first)
+    pending.leave(first)
+    pending.leave(first)
+    pending.enter(second)
     assert not first.is_closed
-    assert (len(lobby), lobby.refused) == (1, {})
+    assert (len(pending), pending.refused) == (1, {})
 
 
 async def test_who_is_recognized_has_a_place_of_its_own_and_as_much_time(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    lobby = PendingConnections(Places(in_all=2, of_address=2), tell=nowhere)
+    pending = PendingConnections(Places(in_all=2, of_address=2), tell=nowhere)
     ann, impostor, *others = visitors(*["10.0.0.1:1"] * 6)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lobby.close_silent)
-        lobby.enter(ann)
-        lobby.recognize(ann, "ann")
-        lobby.enter(impostor)
-        lobby.recognize(impostor, "ann")
+        nursery.start_soon(pending.close_silent)
+        pending.enter(ann)
+        pending.recognize(ann, "ann")
+        pending.enter(impostor)
+        pending.recognize(impostor, "ann")
         for visitor in others:
-            lobby.enter(visitor)
+            pending.enter(visitor)
         assert [visitor.is_closed for visitor in (ann, impostor, *others)] == [False, True, True, True, False, False]
         await trio.sleep(GREETING_SECONDS + 1)
         assert ann.is_closed
         nursery.cancel_scope.cancel()
-    assert (len(lobby), lobby.refused) == (0, {"evicted": 3, "silent": 3})
+    assert (len(pending), pending.refused) == (0, {"evicted": 3, "silent": 3})
     again = Visitor("10.0.0.1:1")
-    lobby.enter(again)
-    lobby.recognize(again, "ann")
-    lobby.leave(again)
-    lobby.recognize(again, "ann")
-    assert (len(lobby), again.is_closed) == (0, False)
+    pending.enter(again)
+    pending.recognize(again, "ann")
+    pending.leave(again)
+    pending.recognize(again, "ann")
+    assert (len(pending), again.is_closed) == (0, False)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ async def test_who_is_recognized_has_a_place_of_its_own_and_as_much_time(
     ],
 )
 async def test_connections_count_together_by_host_or_by_network_of_ipv6(one: str, other: str, *, is_same: bool) -> None:
-    lobby = PendingConnections(Places(in_all=9, of_address=1), tell=nowhere)
+    pending = PendingConnections(Places(in_all=9, of_address=1), tell=nowhere)
     first, second = visitors(one, other)
-    lobby.enter(first)
-    lobby.enter(second)
+    pending.enter(first)
+    pending.enter(second)
     assert first.is_closed == is_same
 
 
@@ -144,14 +144,14 @@ def test_there_is_room_for_a_roster_that_comes_at_once(
 
 
 async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.MockClock) -> None:
-    lobby = PendingConnections(Places(in_all=9, of_address=9), tell=nowhere)
+    pending = PendingConnections(Places(in_all=9, of_address=9), tell=nowhere)
     came = visitors("10.0.0.1:1", "10.0.0.1:2")
     closed: list[float] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(lobby.close_silent)
+        nursery.start_soon(pending.close_silent)
         await trio.sleep(3)
         for visitor in came:
-            lobby.enter(visitor)
+            pending.enter(visitor)
             await trio.sleep(4)
         for visitor in came:
             while not visitor.is_closed:  # noqa: ASYNC110  what is closed sets no event
@@ -160,21 +160,21 @@ async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.Mo
         nursery.cancel_scope.cancel()
     start = closed[0] - 3 - GREETING_SECONDS
     assert [time - start for time in closed] == pytest.approx([3 + GREETING_SECONDS, 7 + GREETING_SECONDS], abs=0.3)
-    assert lobby.refused == {"silent": 2}
+    assert pending.refused == {"silent": 2}
 
 
 async def test_places_without_a_number_are_for_whoever_comes(autojump_clock: trio.testing.MockClock) -> None:
-    lobby = PendingConnections(OneProcess(), tell=nowhere)
+    pending = PendingConnections(OneProcess(), tell=nowhere)
     came = visitors(*["10.0.0.1:1"] * 500)
     for visitor in came:
-        lobby.enter(visitor)
+        pending.enter(visitor)
     with trio.move_on_after(10 * GREETING_SECONDS):
-        await lobby.close_silent()
+        await pending.close_silent()
     assert not any(visitor.is_closed for visitor in came)
     assert came[0].limit == MAX_GREETING_BYTES
 
 
-# A server with a lobby
+# A server with a pending
 
 
 @pytest.mark.parametrize("make_transport", WITH_LOBBY)

@@ -24,9 +24,9 @@ def make_server(**options: Any) -> CloudServer:
 
 
 def test_before_it_serves_nothing_is_open() -> None:
-    standing = make_server().standing
-    assert (standing.state, standing.phase, standing.is_open) == (SessionState.IDLE, JOIN, False)
-    assert (standing.deadlines, standing.seconds_left) == ({}, float("inf"))
+    session_status = make_server().session_status
+    assert (session_status.state, session_status.phase, session_status.is_open) == (SessionState.IDLE, JOIN, False)
+    assert (session_status.deadlines, session_status.seconds_left) == ({}, float("inf"))
 
 
 @pytest.mark.parametrize("make_transport", TRANSPORTS)
@@ -38,10 +38,10 @@ async def test_whoever_is_there_is_counted_and_named(
 
     async def come_to(expected: tuple[int, int]) -> SessionStatus:
         while True:
-            standing = server.standing
-            assert standing.connections is not None
-            if (standing.connections.num_open, standing.connections.num_greeting) == expected:
-                return standing
+            session_status = server.session_status
+            assert session_status.connections is not None
+            if (session_status.connections.num_open, session_status.connections.num_greeting) == expected:
+                return session_status
             await trio.testing.wait_all_tasks_blocked(0.005)
 
     async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
@@ -55,13 +55,16 @@ async def test_whoever_is_there_is_counted_and_named(
             await stranger.send([hello("mallory")])
             await stranger.receive()
             await stranger.aclose()
-            standing = await come_to((2, 1))
-            assert standing.connections == Connections(2, 1, {"stranger": 1})
-            assert standing.attendance is not None
-            assert standing.attendance.num_received == {JOIN: 1, "weights": 0, "opinions": 0}
-            assert (standing.attendance.present, standing.attendance.awaited) == (("bob",), ("alice", "carol"))
-            assert 0 < standing.seconds_left <= 30
-            assert standing.deadlines[JOIN].is_integer()  # what is beyond that would tell how long a tally took
+            session_status = await come_to((2, 1))
+            assert session_status.connections == Connections(2, 1, {"stranger": 1})
+            assert session_status.attendance is not None
+            assert session_status.attendance.num_received == {JOIN: 1, "weights": 0, "opinions": 0}
+            assert (session_status.attendance.present, session_status.attendance.awaited) == (
+                ("bob",),
+                ("alice", "carol"),
+            )
+            assert 0 < session_status.seconds_left <= 30
+            assert session_status.deadlines[JOIN].is_integer()  # what is beyond that would tell how long a tally took
         gone = (await come_to((0, 0))).attendance
         assert gone is not None
         assert (gone.present, gone.awaited) == ((), NAMES)  # a connection that was lost may come back
@@ -90,12 +93,12 @@ async def test_what_watches_and_fails_ends_no_session() -> None:
                 nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))
             result = await server.serve(listening, beside=[fail_at_once, fail_later])
     assert result.num_received == (3, 3)
-    at_once, later = (standing.phase for standing in told)
+    at_once, later = (session_status.phase for session_status in told)
     assert at_once == JOIN
     assert later in {"weights", "opinions"}  # trio's task order is random: a vote in memory may be further when asked
     failed = [event["error"] for event in log if event["event"] == "watching_failed"]
     assert failed == ["MemoryError", "ExceptionGroup"]
-    assert server.standing.state is SessionState.RELEASED
-    attendance = server.standing.attendance
+    assert server.session_status.state is SessionState.RELEASED
+    attendance = server.session_status.attendance
     assert attendance is not None
     assert (attendance.present, attendance.awaited) == (NAMES, ())

@@ -376,7 +376,7 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
                 await far.receive()
                 await far.send(
                     [
-                        encode(Welcome.of(VOTE, charter=mode.charter)),
+                        encode(Welcome.of(VOTE, descriptor=mode.descriptor)),
                         encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))),
                     ]
                 )
@@ -400,7 +400,7 @@ async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> 
         async with far, trio.open_nursery() as nursery:
             nursery.start_soon(client.take_part, near)
             await far.receive()
-            await far.send([encode(Welcome.of(VOTE, charter=mode.charter))])
+            await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor))])
             await trio.testing.wait_all_tasks_blocked()
             assert ledger.remaining == 0.0
             nursery.cancel_scope.cancel()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from psephos.protocol import RemoteProtocolError, SessionRules, run_population
 from psephos.protocol.effects import Drop, Fail, Finish, Send
 from psephos.protocol.messages import (
-    NO_CHARTER,
+    NO_DESCRIPTOR,
     PROTOCOL_VERSION,
     Abort,
     Inquiry,
@@ -48,7 +48,7 @@ def _public_rows() -> st.SearchStrategy[tuple[int, ...]]:
 
 
 def _charters() -> st.SearchStrategy[SessionDescriptor]:
-    return st.just(NO_CHARTER) | st.builds(
+    return st.just(NO_DESCRIPTOR) | st.builds(
         SessionDescriptor, st.text(max_size=5), st.text(max_size=5), st.integers(-1, 9)
     )
 

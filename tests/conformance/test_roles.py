@@ -76,6 +76,6 @@ def test_a_role_keeps_its_promises(protocol: str, table: dict[str, Any], setting
             case _:
                 return value
 
-    scene = AttackContext(resolved.protocol, names, resolved.inputs, "check", seed=1)
-    (role,) = read_adversaries([{key: named(value) for key, value in table.items()}], scene, has_agents=True)
+    context = AttackContext(resolved.protocol, names, resolved.inputs, "check", seed=1)
+    (role,) = read_adversaries([{key: named(value) for key, value in table.items()}], context, has_agents=True)
     check_role(role, resolved.protocol, resolved.inputs)

@@ -259,5 +259,5 @@ def _of_sizes() -> Iterator[Fault]:
             by_draw(_cut_tail),
         ),
     ):
-        stage = votes.make(variant, dict(zip(votes.sizes, sizes, strict=True)))
-        yield planted_in_stage(stage, name, what, repaired, make_noise=noise)
+        configuration = votes.make(variant, dict(zip(votes.sizes, sizes, strict=True)))
+        yield planted_in_stage(configuration, name, what, repaired, make_noise=noise)

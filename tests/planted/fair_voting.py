@@ -105,8 +105,8 @@ def _twice_at_ties(rightly: Drawing, mechanism: RowMechanism, values: Sequence[i
 
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows for some groups, totals or ties alone, planted into sessions as the ladder draws them."""
-    climbs = {climb.name: climb for climb in fair_voting_climbs()}
-    groups, releases = climbs["private groups"], climbs["releases"]
+    sweeps = {sweep.name: sweep for sweep in fair_voting_climbs()}
+    groups, releases = sweeps["private groups"], sweeps["releases"]
     private = groups.make("joint_pair", {"alternatives": 3, "voters": 2, "votes in a row": 1, "groups": 2})
     yield planted_in_stage(
         private,
@@ -115,9 +115,9 @@ def _of_sizes() -> Iterator[Fault]:
         "one draw for each group",
         make_noise=by_draw(_best_of_nine),
     )
-    stage = climbs["plain elections"].make("pairwise", {"alternatives": 3, "voters": 2})
+    configuration = sweeps["plain elections"].make("pairwise", {"alternatives": 3, "voters": 2})
     yield planted_in_stage(
-        stage,
+        configuration,
         "pairs' noise of the other relation",
         "A voter is replaced, and pairwise counts have the noise for one who is added or removed: half of it.",
         "noise for a voter who is replaced",
@@ -139,8 +139,8 @@ def _of_sizes() -> Iterator[Fault]:
             _twice_at_ties,
         ),
     ):
-        stage = releases.make(mechanism, {"alternatives": 3, "voters": 2, "groups": 2})
-        yield planted_in_stage(stage, name, what, repaired, times=_TIMES, make_noise=by_draw(draw))
+        configuration = releases.make(mechanism, {"alternatives": 3, "voters": 2, "groups": 2})
+        yield planted_in_stage(configuration, name, what, repaired, times=_TIMES, make_noise=by_draw(draw))
 
 
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(SampledChoice))

@@ -18,7 +18,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs, MaskedPhase, PersonalizedPhase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios.audit.machines import one_source
-from psephos.scenarios.audit.masked_stages import MaskedStage
+from psephos.scenarios.audit.masked_configurations import MaskedStage
 
 _TIMES = 10  # as many outputs as a full run has: a fault is found at a higher confidence
 
@@ -53,9 +53,9 @@ class _SameRoots(SecureNoise):
         return hashlib.sha256(repr((protocol, phase, place)).encode()).digest()
 
 
-def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
+def masked_faults(of: str, configuration: MaskedStage) -> Iterator[Fault]:
     """Yield what is planted into a system's masked sessions, which are called so."""
-    phase, number = stage.protocol.masked_phase, stage.num_parties
+    phase, number = configuration.protocol.masked_phase, configuration.num_parties
     assert phase is not None
     for name, what, repaired, reports in (
         (
@@ -74,14 +74,14 @@ def masked_faults(of: str, stage: MaskedStage) -> Iterator[Fault]:
             "noise forgotten by one party",
             "An honest party adds its row alone.",
             "noise of each party",
-            functools.partial(_forgotten_by, stage.honest_place(SEED), number),
+            functools.partial(_forgotten_by, configuration.honest_place(SEED), number),
         ),
         ("a modulus too small", "Numbers with noise wrap around at its scale.", "a modulus of 64 bits", _in_bits),
     ):
         names = f"{of}: {name}", what, f"{of}: {repaired}"
-        yield planted_in_stage(stage, *names, source="simulated", times=_TIMES, reports=reports)
+        yield planted_in_stage(configuration, *names, source="simulated", times=_TIMES, reports=reports)
     yield planted_in_stage(
-        dataclasses.replace(stage, num_sessions=2),
+        dataclasses.replace(configuration, num_sessions=2),
         f"{of}: masks reused over two sessions",
         "The roots of masks are the same in a session and in the next: the difference of a party's rows has none.",
         f"{of}: masks of one session",

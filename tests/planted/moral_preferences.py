@@ -120,13 +120,13 @@ class _FaultySums(MoralPreferences):
 
 
 def _doubled_sums() -> Fault:
-    climb = next(climb for climb in moral_preferences_climbs() if climb.name == "releases")
-    stage = climb.make("VLCP", {"features": 2, "records": 3, "voters": 2})
+    sweep = next(sweep for sweep in moral_preferences_climbs() if sweep.name == "releases")
+    configuration = sweep.make("VLCP", {"features": 2, "records": 3, "voters": 2})
     return planted_in_stage(
-        stage,
+        configuration,
         "sums doubled from three records on",
         "A trusted server counts twice what voters of three records and more say.",
         "sums of three records",
         source="simulated",
-        protocol=_FaultySums(stage.protocol.parameters),
+        protocol=_FaultySums(configuration.protocol.parameters),
     )

@@ -150,7 +150,7 @@ class Sessions:
 
 
 def planted_in_stage(
-    stage: Configuration,
+    configuration: Configuration,
     name: str,
     what: str,
     repaired: str,
@@ -166,11 +166,11 @@ def planted_in_stage(
         times: how many times as much is drawn as in a full run, whose confidence is lower than a fault's.
         wrong: the fields of the stage that the fault changes.
     """
-    right = stage.case(name, seed=SEED)
+    right = configuration.case(name, seed=SEED)
     share = times * (right.share if source == "simulated" else right.secure_share)
 
     def sides(is_faulty: bool) -> dict[str, Any]:  # noqa: FBT001  as `fault_of` calls it
-        case = dataclasses.replace(stage, **wrong).case(name, seed=SEED) if is_faulty else right
+        case = dataclasses.replace(configuration, **wrong).case(name, seed=SEED) if is_faulty else right
         fields = ("pairs", "law_checks", "unit", "relation", "model", "claimed", "proven", "note")
         shares = dict.fromkeys(("share", "secure_share"), min(share, 1.0))
         return {field: getattr(case, field) for field in fields} | shares

@@ -112,5 +112,5 @@ def _of_sizes() -> Iterator[Fault]:
             _bold_from_the_third_set,
         ),
     ):
-        stage = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))
-        yield planted_in_stage(stage, name, what, repaired, times=2, make_noise=by_draw(drawing))
+        configuration = surveys.make(mechanism, dict(zip(surveys.sizes, sizes, strict=True)))
+        yield planted_in_stage(configuration, name, what, repaired, times=2, make_noise=by_draw(drawing))

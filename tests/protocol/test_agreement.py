@@ -40,21 +40,21 @@ AGREED = SessionDescriptor("an id", "a roster", 1_900_000_000)
 def test_a_session_that_is_another_one_than_was_agreed_to_is_left_before_anything_is_reserved(
     other: dict[str, Any], difference: str
 ) -> None:
-    client = make_client(charter=AGREED)
+    client = make_client(descriptor=AGREED)
     client.start()
-    charter = msgspec.structs.replace(AGREED, **other)
-    effects = client.receive(SERVER, msgspec.structs.replace(welcome(), charter=charter))
+    descriptor = msgspec.structs.replace(AGREED, **other)
+    effects = client.receive(SERVER, msgspec.structs.replace(welcome(), descriptor=descriptor))
     error = failure_of(effects)
     assert str(error) == f"server's session is another one than was agreed to: {difference}"
     assert messages_of(effects) == [((SERVER,), Abort(str(error)))]
     assert client.state is State.ENDED
 
 
-@pytest.mark.parametrize("charter", [SessionDescriptor(), SessionDescriptor("an id"), AGREED])
-def test_what_was_not_agreed_of_a_charter_is_taken_as_the_server_says_it(charter: SessionDescriptor) -> None:
-    client = make_client(charter=charter)
+@pytest.mark.parametrize("descriptor", [SessionDescriptor(), SessionDescriptor("an id"), AGREED])
+def test_what_was_not_agreed_of_a_charter_is_taken_as_the_server_says_it(descriptor: SessionDescriptor) -> None:
+    client = make_client(descriptor=descriptor)
     client.start()
-    assert client.receive(SERVER, msgspec.structs.replace(welcome(), charter=AGREED)) == []
+    assert client.receive(SERVER, msgspec.structs.replace(welcome(), descriptor=AGREED)) == []
     assert client.state is State.JOINED
 
 

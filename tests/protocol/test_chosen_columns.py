@@ -78,7 +78,7 @@ def test_each_pays_for_its_own_choice() -> None:
 
 
 def test_a_welcome_says_what_was_chosen() -> None:
-    server = make_session(charter=CHARTER).server()
+    server = make_session(descriptor=CHARTER).server()
     server.start()
     ((_, welcome),) = messages_of(greet(server, "p0", 1))
     assert isinstance(welcome, Welcome)
@@ -109,7 +109,7 @@ def test_what_is_private_is_not_shown_to_whatever_encodes_a_choice() -> None:
     ],
 )
 def test_a_server_refuses_what_is_no_level(chosen: tuple[int, ...], why: str) -> None:
-    server = make_session(charter=CHARTER).server()
+    server = make_session(descriptor=CHARTER).server()
     server.start()
     with pytest.raises(RemoteProtocolError, match=why):
         server.admit(hello("p0", **MINE, chosen=chosen))
@@ -129,7 +129,7 @@ def test_a_choice_where_there_is_none_is_refused() -> None:
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
 @pytest.mark.parametrize("is_durable", [True, False])
 def test_who_comes_back_is_held_to_its_choice(*, is_durable: bool) -> None:
-    server = make_session(charter=CHARTER).server(records=[] if is_durable else None)
+    server = make_session(descriptor=CHARTER).server(records=[] if is_durable else None)
     server.start()
     greet(server, "p0", 1)
     server.receive_loss("p0")
@@ -143,7 +143,7 @@ def test_who_comes_back_is_held_to_its_choice(*, is_durable: bool) -> None:
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
 def test_a_server_that_restarts_holds_parties_to_their_choices() -> None:
     """Before the first phase and within it: choices are on the disk before anybody is welcomed."""
-    session = make_session(charter=CHARTER)
+    session = make_session(descriptor=CHARTER)
     server = session.server(records=[])
     kept: list[ServerRecord] = []
     server.start()
@@ -163,7 +163,7 @@ def test_a_server_that_restarts_holds_parties_to_their_choices() -> None:
 
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
 def test_a_client_is_held_to_its_own_record_and_draws_nothing_anew() -> None:
-    session = make_session(charter=CHARTER)
+    session = make_session(descriptor=CHARTER)
     client = session.client("p0", records=[])
     client.start()
     server = session.server()

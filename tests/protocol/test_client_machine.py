@@ -62,7 +62,9 @@ def test_a_new_machine_says_hello_once() -> None:
 
 
 def test_a_hello_names_the_sessions_id() -> None:
-    assert make_client(charter=SessionDescriptor("an id")).start() == [Send((SERVER,), hello("p0", session_id="an id"))]
+    assert make_client(descriptor=SessionDescriptor("an id")).start() == [
+        Send((SERVER,), hello("p0", session_id="an id"))
+    ]
 
 
 def test_a_name_that_cannot_name_a_party_is_refused() -> None:

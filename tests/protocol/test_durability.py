@@ -92,7 +92,7 @@ SECRET = b"of the server's key"
 def make_session(*, rules: SessionRules | None = None, budget: Budget | None = None) -> Session:
     own = [f"{place}c" * 32 for place in range(3)]
     inputs = make_inputs(VOTE, 3)
-    return Session(VOTE, inputs, rules=rules, budget=budget, fingerprints=own, charter=CHARTER)
+    return Session(VOTE, inputs, rules=rules, budget=budget, fingerprints=own, descriptor=CHARTER)
 
 
 def noise_of_life(number: int) -> SimulatedNoise:
@@ -260,19 +260,19 @@ def vote_of_three() -> Session:
 
 def trusted_preferences() -> Session:
     protocol = make_preferences(paradigm=Paradigm.RLCP)
-    return Session(protocol, make_preference_inputs(protocol, 3), charter=CHARTER, fingerprints=["a", "b", "c"])
+    return Session(protocol, make_preference_inputs(protocol, 3), descriptor=CHARTER, fingerprints=["a", "b", "c"])
 
 
 def trusted_election() -> Session:
     protocol = make_fair_vote(2, 1, mechanism="laplace")
-    return Session(protocol, make_fair_inputs(protocol), charter=CHARTER, fingerprints=["a", "b", "c"])
+    return Session(protocol, make_fair_inputs(protocol), descriptor=CHARTER, fingerprints=["a", "b", "c"])
 
 
 def chosen_epsilons() -> Session:
     """Return a session whose server hears of voters' ε by their Hellos alone."""
     protocol = make_preferences(epsilons=(0.5, 1.0, 2.0), chosen_by="voter")
     inputs = make_preference_inputs(protocol, 3)
-    session = Session(protocol, inputs, charter=CHARTER, fingerprints=["a", "b", "c"])
+    session = Session(protocol, inputs, descriptor=CHARTER, fingerprints=["a", "b", "c"])
     session.roster = Roster(session.names, protocol.encode_public({}, num_parties=3), fingerprints=["a", "b", "c"])
     return session
 
@@ -317,7 +317,7 @@ class TwoSums(BoundedMean):
 def published_sums() -> Session:
     protocol = TwoSums(Bounds())
     inputs = protocol.encode({"value": [3.0, 50.0, 99.0]})
-    return Session(protocol, inputs, charter=CHARTER, fingerprints=["a", "b", "c"])
+    return Session(protocol, inputs, descriptor=CHARTER, fingerprints=["a", "b", "c"])
 
 
 MAKERS = [published_sums, vote_of_three, trusted_preferences, trusted_election, chosen_epsilons, masked_sum]
@@ -391,7 +391,12 @@ def test_what_is_sealed_opens_by_all_of_a_party_s_own_secret_and_by_nothing_that
             for place in range(len(own.secret))
         ),
         *(session.party(other).secret for other in session.names[1:]),
-        *(name.encode(), session.protocol.name.encode(), session.charter.id.encode(), session.charter.roster.encode()),
+        *(
+            name.encode(),
+            session.protocol.name.encode(),
+            session.descriptor.id.encode(),
+            session.descriptor.roster.encode(),
+        ),
         bytes(32),
     ]
     for other in others:
@@ -417,7 +422,7 @@ def answered(client: ClientMachine) -> list[ClientRecord]:
 
 
 def welcome() -> Welcome:
-    return msgspec.structs.replace(Welcome.of(VOTE, charter=CHARTER))
+    return msgspec.structs.replace(Welcome.of(VOTE, descriptor=CHARTER))
 
 
 def test_what_is_drawn_is_kept_before_it_is_charged_or_sent() -> None:
@@ -557,7 +562,7 @@ def test_room_is_asked_for_the_phases_that_are_left_alone() -> None:
 
 def test_records_without_an_id_of_the_session_are_refused() -> None:
     session = Session(VOTE, make_inputs(VOTE, 3))
-    with pytest.raises(ConfigurationError, match="charter must be with an id where records are kept"):
+    with pytest.raises(ConfigurationError, match="descriptor must be with an id where records are kept"):
         session.client("p0", records=[])
 
 
@@ -688,7 +693,7 @@ def test_who_left_on_purpose_does_not_come_back() -> None:
 
 
 def test_without_certificates_nobody_takes_the_place_of_who_seems_to_be_there() -> None:
-    session = Session(VOTE, make_inputs(VOTE, 3), charter=CHARTER)
+    session = Session(VOTE, make_inputs(VOTE, 3), descriptor=CHARTER)
     server = opened(session)
     server.receive("p0", weight_report())
     with pytest.raises(UnexpectedMessageError, match="'p0' has joined before"):

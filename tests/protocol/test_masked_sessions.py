@@ -144,7 +144,7 @@ def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle:
     _, request = asked(few_on_a_circle, UNMASK, own=client)
     again = few_on_a_circle.client("p0", ledger=few_on_a_circle.ledgers["p0"], records=client.records)
     again.start()
-    again.receive("server", Welcome.of(few_on_a_circle.protocol, charter=few_on_a_circle.charter))
+    again.receive("server", Welcome.of(few_on_a_circle.protocol, descriptor=few_on_a_circle.descriptor))
     assert again.receive("server", request)[1:] == client.receive("server", request)
 
 
@@ -155,7 +155,7 @@ def test_a_circle_s_seed_is_told_to_all_and_after_a_restart_the_same_and_of_anot
     assert phase is not None
     seeds: list[bytes] = []
     for secret, session_id in ((b"one", "5e" * 16), (b"one", "5e" * 16), (b"another", "5e" * 16), (b"one", "6f" * 16)):
-        mode = dataclasses.replace(session.mode(), charter=SessionDescriptor(session_id, session.roster.digest))
+        mode = dataclasses.replace(session.mode(), descriptor=SessionDescriptor(session_id, session.roster.digest))
         masking = ServerMasking(session.protocol, phase, session.roster, mode, secret=secret)
         seeds.append(msgspec.msgpack.decode(masking.payload, type=SeededRoster).seed)
     assert seeds[0] == seeds[1]
@@ -193,7 +193,7 @@ def test_what_is_expected_to_travel_travels(*, is_sparse: bool, request: pytest.
         public=session.inputs.public,
         session=session.mode().session,
         kind=session.mode().kind,
-        charter=session.charter,
+        descriptor=session.descriptor,
     )
     assert expected.of(wire.result.tallies, wire.result.outcome, {}) == meter.phases
 
@@ -419,7 +419,7 @@ def test_a_server_that_was_silent_or_gone_may_be_spoken_to_again() -> None:
 def test_whoever_agreed_to_other_parameters_than_the_others_goes_on_with_none_of_them() -> None:
     """Shares of noise protect each other: those of a larger epsilon than a party agreed to would protect it less."""
     session, others = make_session(4), make_session(4, epsilon=30.0)
-    assert session.charter == others.charter
+    assert session.descriptor == others.descriptor
     _, of_others = asked(others, SHARES)
     effects = lied_to(lambda _: of_others, step=SHARES, session=session)
     (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
@@ -510,10 +510,10 @@ def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_
     _, request = asked(session, KEYS)
     signing = msgspec.msgpack.decode(request.payload, type=SigningRoster)
     signing = msgspec.structs.replace(signing, keys=(*signing.keys[:3], bytes.fromhex(SMALL[2])))
-    session.charter = SessionDescriptor(session.charter.id, signing.digest)
+    session.descriptor = SessionDescriptor(session.descriptor.id, signing.digest)
     client = session.client("p0")
     client.start()
-    client.receive("server", Welcome.of(session.protocol, charter=session.charter))
+    client.receive("server", Welcome.of(session.protocol, descriptor=session.descriptor))
     effects = client.receive("server", Request(0, msgspec.Raw(msgspec.msgpack.encode(signing))))
     (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
     assert "does not fit what was agreed to: signature_key of 'p3'" in str(failure)
@@ -534,20 +534,20 @@ def test_a_roster_without_keys_is_refused() -> None:
 
 def test_a_server_and_parties_agree_to_one_roster_of_keys() -> None:
     session = make_session(4)
-    session.charter = SessionDescriptor(session.charter.id, "0" * 64)
-    with pytest.raises(ConfigurationError, match=r"charter\.roster must be"):
+    session.descriptor = SessionDescriptor(session.descriptor.id, "0" * 64)
+    with pytest.raises(ConfigurationError, match=r"descriptor\.roster must be"):
         session.server()
-    session.charter = SessionDescriptor(session.charter.id)
-    with pytest.raises(ConfigurationError, match=r"charter\.roster must be agreed to beforehand"):
+    session.descriptor = SessionDescriptor(session.descriptor.id)
+    with pytest.raises(ConfigurationError, match=r"descriptor\.roster must be agreed to beforehand"):
         session.client("p0")
-    session.charter = SessionDescriptor()
+    session.descriptor = SessionDescriptor()
     with pytest.raises(ConfigurationError, match="session id must be given"):
         session.client("p0")
 
 
 def test_a_mode_without_primitives_is_refused() -> None:
     session = make_session(4)
-    mode = SessionMode("session", session.noise, charter=session.charter)
+    mode = SessionMode("session", session.noise, descriptor=session.descriptor)
     with pytest.raises(ConfigurationError, match="mode must be a mode of agents"):
         ServerMachine(session.protocol, session.roster, mode)
 

@@ -67,13 +67,15 @@ def make_client(
     return ClientMachine(
         session.protocol,
         Party("p0", 0, row, ledger=ledger, kept=kept, secret=secret),
-        SessionMode(SESSION_NAME, session.noise, charter=session.charter if records is None else CHARTER),
+        SessionMode(SESSION_NAME, session.noise, descriptor=session.descriptor if records is None else CHARTER),
         records=records,
     )
 
 
 def welcomed(session: Session, client: ClientMachine) -> list[Effect]:
-    server = ServerMachine(session.protocol, session.roster, SessionMode(SESSION_NAME, session.noise, charter=CHARTER))
+    server = ServerMachine(
+        session.protocol, session.roster, SessionMode(SESSION_NAME, session.noise, descriptor=CHARTER)
+    )
     server.start()
     (_, welcome) = messages_of(server.receive("p0", hello("p0", session_id=CHARTER.id)))[0]
     client.start()

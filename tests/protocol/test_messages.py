@@ -53,7 +53,7 @@ MESSAGES: list[Message] = [
         shown=Acknowledgement(step=1, receipt=bytes(range(32))),
     ),
     Welcome(version=10, parameters=raw({"epsilon": 1.0})),
-    Welcome(version=10, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), charter=CHARTER),
+    Welcome(version=10, parameters=raw({"epsilon": 1.0}), public=(4, 300, -1), descriptor=CHARTER),
     Request(step=1, payload=raw(None)),
     Request(step=1, payload=raw(None), own=raw([7])),
     Report(step=0, payload=raw([1, 2])),
@@ -72,20 +72,20 @@ MESSAGES: list[Message] = [
         parameters=raw({"epsilon": 1.0}),
         place=3,
         public=(128,),
-        charter=CHARTER,
+        descriptor=CHARTER,
     ),
     Acknowledgement(step=1),
     Acknowledgement(step=1, receipt=b"\x01\x02"),
 ]
 TYPES: list[type[Message]] = [Hello, Welcome, Request, Report, Release, Abort, Inquiry, Terms, Acknowledgement]
 ID = "d920" + "30313233343536373839616263646566" * 2
-NO_CHARTER = "93a0a000"
+NO_DESCRIPTOR = "93a0a000"
 ALL_OF_IT = f"93{ID}a2c3a9ce713fb300"
 WIRE = [
     "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030a09000c0",
     "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030" + ID + "9202cd012c00c0",
     "9a010aa173a86470776576 6f7465aa73696d756c6174696f6ea27030a09002930901c420" + bytes(range(32)).hex(),
-    "95020a 81a7657073696c6f6ecb3ff0000000000000 90" + NO_CHARTER,
+    "95020a 81a7657073696c6f6ecb3ff0000000000000 90" + NO_DESCRIPTOR,
     "95020a 81a7657073696c6f6ecb3ff0000000000000 9304cd012cff" + ALL_OF_IT,
     "930301c0",
     "940301c0 9107",
@@ -96,7 +96,7 @@ WIRE = [
     "9706a6656e6f756768a00000 9000",
     "9706a3666577a7776569676874730102 92a27030a2703202",
     "93070aa27030",
-    "99080aa173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90" + NO_CHARTER,
+    "99080aa173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 90" + NO_DESCRIPTOR,
     "99080aa173a86470776576 6f7465aa73696d756c6174696f6e81a7657073696c6f6ecb3ff000000000000003 91cc80" + ALL_OF_IT,
     "930901c400",
     "930901c4020102",
@@ -158,12 +158,12 @@ def test_a_sessions_id_has_at_most_a_thousand_characters(length: int) -> None:
         assert "xx" not in str(caught.value)
 
 
-@pytest.mark.parametrize("charter", [["a", "b", -1], ["a", "b", "c"], ["a", "b", 1, 2], None, "a", [1]])
-def test_a_charter_that_is_none_is_malformed(charter: object) -> None:
+@pytest.mark.parametrize("descriptor", [["a", "b", -1], ["a", "b", "c"], ["a", "b", 1, 2], None, "a", [1]])
+def test_a_charter_that_is_none_is_malformed(descriptor: object) -> None:
     welcome: list[object] = [2, PROTOCOL_VERSION, {}, []]
     decode(msgspec.msgpack.encode([*welcome, ["a", "b", 1]]))
     with pytest.raises(MalformedMessageError):
-        decode(msgspec.msgpack.encode([*welcome, charter]))
+        decode(msgspec.msgpack.encode([*welcome, descriptor]))
 
 
 @pytest.mark.parametrize(

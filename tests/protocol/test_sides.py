@@ -37,9 +37,9 @@ def test_a_sessions_kind_is_its_noises() -> None:
 
 
 def test_a_simulations_id_follows_from_its_seed_unless_it_is_given_one() -> None:
-    assert Simulation("s", OWN).charter == SessionDescriptor(OWN.session_id)
-    assert Simulation("s", OWN, charter=SessionDescriptor("", "a roster", 5)).charter == SessionDescriptor(
+    assert Simulation("s", OWN).descriptor == SessionDescriptor(OWN.session_id)
+    assert Simulation("s", OWN, descriptor=SessionDescriptor("", "a roster", 5)).descriptor == SessionDescriptor(
         OWN.session_id, "a roster", 5
     )
-    assert Simulation("s", OWN, charter=SessionDescriptor("0" * 32)).charter == SessionDescriptor("0" * 32)
-    assert Deployment("s", SecureNoise()).charter == SessionDescriptor()
+    assert Simulation("s", OWN, descriptor=SessionDescriptor("0" * 32)).descriptor == SessionDescriptor("0" * 32)
+    assert Deployment("s", SecureNoise()).descriptor == SessionDescriptor()

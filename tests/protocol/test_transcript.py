@@ -37,8 +37,10 @@ def test_the_same_is_digested_alike_and_never_changes_while_the_wire_does_not() 
         lambda: digest_of(*TOLD, session="sp", protocol=""),
         lambda: digest_of(Welcome(PROTOCOL_VERSION, raw({"epsilon": 2.0})), *TOLD[1:]),
         *(
-            functools.partial(digest_of, Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}), charter=charter), *TOLD[1:])
-            for charter in (SessionDescriptor("a"), SessionDescriptor(roster="a"), SessionDescriptor(expires=1))
+            functools.partial(
+                digest_of, Welcome(PROTOCOL_VERSION, raw({"epsilon": 1.0}), descriptor=descriptor), *TOLD[1:]
+            )
+            for descriptor in (SessionDescriptor("a"), SessionDescriptor(roster="a"), SessionDescriptor(expires=1))
         ),
         lambda: digest_of(WELCOME, Request(0, raw(0)), *TOLD[2:]),
         lambda: digest_of(*TOLD[:2], Request(1, raw([2])), TOLD[3]),

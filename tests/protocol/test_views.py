@@ -38,7 +38,7 @@ def test_observations_stay_in_order() -> None:
     assert view.private_row == ()
 
 
-NO_CHARTER = {"id": "", "roster": "", "expires": 0}
+NO_DESCRIPTOR = {"id": "", "roster": "", "expires": 0}
 
 
 def test_views_share_nothing() -> None:
@@ -60,7 +60,7 @@ def test_views_share_nothing() -> None:
         ),
         (
             Welcome(3, raw({})),
-            {"type": "Welcome", "version": 3, "parameters": {}, "public": (), "charter": NO_CHARTER},
+            {"type": "Welcome", "version": 3, "parameters": {}, "public": (), "descriptor": NO_DESCRIPTOR},
         ),
         (
             Welcome(3, raw({}), (4, 0), SessionDescriptor("a", "b", 5)),
@@ -69,7 +69,7 @@ def test_views_share_nothing() -> None:
                 "version": 3,
                 "parameters": {},
                 "public": (4, 0),
-                "charter": {"id": "a", "roster": "b", "expires": 5},
+                "descriptor": {"id": "a", "roster": "b", "expires": 5},
             },
         ),
         (
@@ -111,7 +111,7 @@ def test_views_share_nothing() -> None:
                 "parameters": {"epsilon": 1.0},
                 "place": 3,
                 "public": (5, 1),
-                "charter": NO_CHARTER,
+                "descriptor": NO_DESCRIPTOR,
             },
         ),
     ],

@@ -13,12 +13,12 @@ from typing import Any
 import approval as approval_vote
 import coverage
 import pytest
-from adversary_runs import play, stage
+from adversary_runs import configuration, play
 from bad_input import is_plain
 from distributions import installed
 from psephos.scenarios.cli import main
 
-__all__ = ["play", "stage"]
+__all__ = ["configuration", "play"]
 
 # A protocol, a transport and a role as a third party would write them, with entries that are none of these.
 SURVEY = '''

@@ -40,7 +40,7 @@ class BreaksInOutcome(WrongType):
 class Onlooker(Role, frozen=True, kw_only=True):
     name = "onlooker"
 
-    def learn(self, scene, happened):
+    def learn(self, context, happened):
         return AttackReport(role=self.name, who="onlookers", trust="They look.", sentences=("They looked.",))
 
     @classmethod

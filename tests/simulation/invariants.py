@@ -95,7 +95,7 @@ class Observer:
     def __init__(self, plan: "Plan", held: "Sequence[Held]") -> None:
         self._plan = plan
         self._held = held
-        self._number_of = {each.charter.id: each.number for each in held}
+        self._number_of = {each.descriptor.id: each.number for each in held}
         self.broken: list[Broke] = []
         self.gone: set[str] = set()
         self.lies: set[bytes] = set()

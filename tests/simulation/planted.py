@@ -157,14 +157,14 @@ def a_reservation_is_lost() -> Patches:
 
 def a_report_is_counted_twice_after_a_reconnection() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, seat: ClientState) -> list[Effect]:
-            effects: list[Effect] = method(self, seat)
+        def take_up(self: Any, client: ClientState) -> list[Effect]:
+            effects: list[Effect] = method(self, client)
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and phase_reports.payloads:
-                counted = phase_reports.payloads[-1].get(seat.place)
+            if client.state is State.REPORTED and phase_reports.payloads:
+                counted = phase_reports.payloads[-1].get(client.place)
                 if counted is not None:
                     doubled = [2 * value for value in msgspec.msgpack.decode(counted)]
-                    phase_reports.payloads[-1][seat.place] = msgspec.msgpack.encode(doubled)
+                    phase_reports.payloads[-1][client.place] = msgspec.msgpack.encode(doubled)
             return effects
 
         return take_up
@@ -174,13 +174,13 @@ def a_report_is_counted_twice_after_a_reconnection() -> Patches:
 
 def a_reconnection_asks_for_a_second_report() -> Patches:
     def make(method: Any) -> Any:
-        def take_up(self: Any, seat: ClientState) -> list[Effect]:
+        def take_up(self: Any, client: ClientState) -> list[Effect]:
             phase_reports: PhaseReports = getattr(self, "_phase_reports")  # noqa: B009  a fault may reach inside
-            if seat.state is State.REPORTED and phase_reports.step >= 0:
-                seat.state = State.ASKED
-                seat.num_reports -= 1
-                phase_reports.seats.num_awaited += 1
-            effects: list[Effect] = method(self, seat)
+            if client.state is State.REPORTED and phase_reports.step >= 0:
+                client.state = State.ASKED
+                client.num_reports -= 1
+                phase_reports.clients.num_awaited += 1
+            effects: list[Effect] = method(self, client)
             return effects
 
         return take_up
@@ -213,11 +213,11 @@ def noise_is_drawn_again_after_a_restart() -> Patches:
 
 def a_late_report_is_counted() -> Patches:
     def make(method: Any) -> Any:
-        def on_report(self: Any, seat: ClientState, message: Any) -> list[Effect]:
-            if seat.state is State.LATE:
-                kept = Keep(Accepted(message.step, seat.place, bytes(message.payload)))
-                return [kept, Send((seat.party,), Acknowledgement(message.step))]
-            effects: list[Effect] = method(self, seat, message)
+        def on_report(self: Any, client: ClientState, message: Any) -> list[Effect]:
+            if client.state is State.LATE:
+                kept = Keep(Accepted(message.step, client.place, bytes(message.payload)))
+                return [kept, Send((client.party,), Acknowledgement(message.step))]
+            effects: list[Effect] = method(self, client, message)
             return effects
 
         return on_report
@@ -261,10 +261,10 @@ def a_loss_is_a_departure() -> Patches:
     def make(method: Any) -> Any:
         def receive_loss(self: Any, sender: str) -> list[Effect]:
             effects: list[Effect] = method(self, sender)
-            seats: ClientTable = getattr(self, "_seats")  # noqa: B009  a fault may reach inside
-            seat = seats.by_party[sender]
-            if seat.state is State.ASKED:
-                effects += getattr(self, "_on_departure")(seat)  # noqa: B009  a fault may reach inside
+            clients: ClientTable = getattr(self, "_clients")  # noqa: B009  a fault may reach inside
+            client = clients.by_party[sender]
+            if client.state is State.ASKED:
+                effects += getattr(self, "_on_departure")(client)  # noqa: B009  a fault may reach inside
             return effects
 
         return receive_loss
@@ -594,7 +594,7 @@ def who_is_not_asked_in_a_dispute_is_gone() -> Patches:
     """For a server that is started anew."""
 
     def of(phase_reports: PhaseReports) -> Any:
-        return phase_reports.seats.able_to(Move.REQUEST)
+        return phase_reports.clients.able_to(Move.REQUEST)
 
     def make(method: Any) -> Any:
         def reopen(record: Any, phase_reports: PhaseReports) -> None:

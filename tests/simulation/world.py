@@ -120,7 +120,7 @@ class Held:
     number: int
     case: str
     name: str
-    charter: SessionDescriptor
+    descriptor: SessionDescriptor
     roster: Roster
     protocol: Any
     inputs: Any
@@ -265,17 +265,17 @@ class World:
         if protocol.hides_participation and plan.is_gentle:
             rules = SessionRules(deadline_seconds=_HIDDEN_SECONDS)
         name = f"session{number}"
-        charter = SessionDescriptor(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
-        mode = Simulation(name, SimulatedNoise(plan.seed, session=name), charter=charter)
+        descriptor = SessionDescriptor(hashlib.sha256(f"{plan.seed} {name}".encode()).hexdigest()[:32], roster.digest)
+        mode = Simulation(name, SimulatedNoise(plan.seed, session=name), descriptor=descriptor)
         roster, mode, signers = with_keys(protocol, roster, mode)
         signers = [*map(remembering_signer, signers)]
-        return Held(number, case, name, mode.charter, roster, protocol, inputs, rules, signers=signers)
+        return Held(number, case, name, mode.descriptor, roster, protocol, inputs, rules, signers=signers)
 
     def _fresh_mode(self, held: Held) -> Simulation:
         """Return noise that nobody has drawn before: as of a deployment, a second draw is another one."""
         self._num_noises += 1
         noise = SimulatedNoise(self.plan.seed + (self._num_noises << 40), session=held.name)
-        return Simulation(held.name, noise, charter=held.charter)
+        return Simulation(held.name, noise, descriptor=held.descriptor)
 
     def budget_of(self, party: str) -> Budget | None:
         """Return what a person allows for all sessions together."""
@@ -448,8 +448,8 @@ class World:
             process.do_step()
             if unused is not None and period is None:  # in which time passes
                 return unused
-            recalled = journal.recall(held.protocol.phases, session_id=held.charter.id)
-            ledger = journal.ledger(party, budget, session_id=held.charter.id, period_seconds=period)
+            recalled = journal.recall(held.protocol.phases, session_id=held.descriptor.id)
+            ledger = journal.ledger(party, budget, session_id=held.descriptor.id, period_seconds=period)
             self.observer.note_asked(held, party, now=self._time_of(process))
             kept = {phase: each.report for phase, each in recalled.items()}
             mode = self._fresh_mode(held)
@@ -463,7 +463,7 @@ class World:
                 person,
                 mode,
                 patience_seconds=self._silence_seconds,
-                sitting=journal.sitting(held.charter.id),
+                sitting=journal.sitting(held.descriptor.id),
             )
             return unused
 
@@ -507,7 +507,7 @@ class World:
                 rules=held.rules,
                 sitting=journal,
                 kept=self.observer.kept_before(held),
-                secret=held.charter.id.encode(),
+                secret=held.descriptor.id.encode(),
             )
             server.run_in_thread = self._run_in_thread
             network = Network(held, process)
@@ -601,7 +601,7 @@ def _committing(process: Process) -> Callable[[Callable[[], None], Sequence[Any]
 
 
 def _configuration_of(held: Held) -> dict[str, str]:
-    return {"session id": held.charter.id, "quorum": str(held.rules.quorum)}
+    return {"session id": held.descriptor.id, "quorum": str(held.rules.quorum)}
 
 
 @contextlib.contextmanager

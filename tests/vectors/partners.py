@@ -39,8 +39,8 @@ def session_of_partners(
     session = functools.partial(Session, vote, inputs, seed=2018, rules=SessionRules(quorum=quorum))
     if not has_certificates:
         return session()
-    charter = msgspec.structs.replace(CHARTER, roster=session(fingerprints=FINGERPRINTS).roster.digest)
-    return session(fingerprints=FINGERPRINTS, charter=charter)
+    descriptor = msgspec.structs.replace(CHARTER, roster=session(fingerprints=FINGERPRINTS).roster.digest)
+    return session(fingerprints=FINGERPRINTS, descriptor=descriptor)
 
 
 def _good(about: str, **given: Any) -> Recorder:
@@ -195,13 +195,13 @@ def _changed_public_row() -> Recorder:
     return recorder
 
 
-def _changed_charter() -> Recorder:
+def _changed_descriptor() -> Recorder:
     about = "A server tells p0 that another roster takes part than p0 agreed to."
     session = session_of_partners(num_parties=3, quorum=2, has_certificates=True)
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
-    other = msgspec.structs.replace(session.charter, roster=FINGERPRINTS[0])
-    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, charter=other))
+    other = msgspec.structs.replace(session.descriptor, roster=FINGERPRINTS[0])
+    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, descriptor=other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -302,7 +302,7 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     "bad_report_out_of_range": _out_of_range,
     "bad_quorum_missed": _quorum_missed,
     "bad_changed_parameters": _changed_parameters,
-    "bad_changed_charter": _changed_charter,
+    "bad_changed_descriptor": _changed_descriptor,
     "bad_changed_public_row": _changed_public_row,
     "bad_release_for_one_alone": _release_for_one_alone,
     "bad_release_before_the_last_request": _release_before_the_last_request,

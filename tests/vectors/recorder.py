@@ -206,7 +206,7 @@ class Recorder:
             "parameters": msgspec.to_builtins(session.protocol.parameters),
             "roster": list(session.names),
             "fingerprints": None if session.roster.fingerprints is None else list(session.roster.fingerprints),
-            "charter": msgspec.structs.asdict(session.charter),
+            "descriptor": msgspec.structs.asdict(session.descriptor),
             **({"secret": SECRET} if self._journals else {}),
             **_secrets_of(session),
             "private_rows": private,

@@ -49,7 +49,7 @@ def session_of(vector: Plain) -> Session:
         names=vector["roster"],
         rules=msgspec.convert(vector["rules"], SessionRules),
         fingerprints=vector["fingerprints"],
-        charter=msgspec.convert(list(vector["charter"].values()), SessionDescriptor),
+        descriptor=msgspec.convert(list(vector["descriptor"].values()), SessionDescriptor),
     )
 
 
@@ -107,9 +107,9 @@ def test_the_charter_of_a_vector_has_the_digest_of_its_roster(path: pathlib.Path
     if "signature_keys" in vector:
         keys = [bytes.fromhex(key) for key in vector["signature_keys"]]
         digest = hashlib.sha256(msgspec.msgpack.encode([digest, vector["roster"], keys])).hexdigest()
-        assert vector["charter"]["roster"] == digest
+        assert vector["descriptor"]["roster"] == digest
         return
-    assert vector["charter"]["roster"] == ("" if vector["fingerprints"] is None else digest)
+    assert vector["descriptor"]["roster"] == ("" if vector["fingerprints"] is None else digest)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*_masked*.json")), ids=lambda path: path.stem)

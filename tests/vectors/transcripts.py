@@ -22,8 +22,8 @@ _FLOAT, _SINGLE, _INTEGER = bytes.fromhex("cb3ff0000000000000"), bytes.fromhex("
 """1.0 as all our writers have it, the same in half the bytes, and 1."""
 
 
-def _welcome(parameters: bytes, *, charter: Sequence[Any] = _CHARTER, public: Sequence[int] = ()) -> bytes:
-    return _pack([_WELCOME, PROTOCOL_VERSION, msgspec.Raw(parameters), public, charter])
+def _welcome(parameters: bytes, *, descriptor: Sequence[Any] = _CHARTER, public: Sequence[int] = ()) -> bytes:
+    return _pack([_WELCOME, PROTOCOL_VERSION, msgspec.Raw(parameters), public, descriptor])
 
 
 def _request(step: int, payload: bytes, *own: Any) -> bytes:
@@ -59,9 +59,10 @@ def transcripts() -> list[dict[str, Any]]:
         _case("Keys in another order.", _heard(release=_pack({"passes": False, "margin": -2.0}))),
         _case("Numbers at the ends of their ranges.", _heard(parameters=_pack(numbers))),
         _case(
-            "A session that does not expire, without a roster.", [_welcome(_EPSILON, charter=("", "", 0)), *whole[1:]]
+            "A session that does not expire, without a roster.",
+            [_welcome(_EPSILON, descriptor=("", "", 0)), *whole[1:]],
         ),
-        _case("An expiry of more than 32 bits.", [_welcome(_EPSILON, charter=(*_CHARTER[:2], 1 << 32)), *whole[1:]]),
+        _case("An expiry of more than 32 bits.", [_welcome(_EPSILON, descriptor=(*_CHARTER[:2], 1 << 32)), *whole[1:]]),
         _case("What is for one alone counts for nothing.", [_welcome(_EPSILON, public=(2, 300)), *of_all[1:]]),
         _case(
             "A step in more bytes than it needs: what is around payloads is hashed in its shortest form.",

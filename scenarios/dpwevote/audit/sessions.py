@@ -16,7 +16,7 @@ from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ....protocol.phases import Inputs
 from ...audit.case import Case
 from ...audit.machines import roster_of
-from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, two_party_cases
@@ -124,7 +124,7 @@ def _case_of_release(
     (phase,) = vote.phases
     names = [_NOBODY, *party.names] if is_absent else party.names
 
-    def exposure() -> Observable:
+    def observable() -> Observable:
         absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
         rosters = [roster_of(vote, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
         return exposure_of_release(
@@ -135,7 +135,7 @@ def _case_of_release(
         name,
         "opinions" if vote.parameters.public_weights else _ALL,
         num_sessions=num_sessions,
-        exposure=exposure,
+        observable=observable,
         are_neighbors=(lambda first, second: (not first) != (not second)) if is_absent else operator.ne,
         is_tight=True,
         share=_SHARE_OF_RELEASES,

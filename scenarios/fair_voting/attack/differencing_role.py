@@ -75,48 +75,48 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "its threshold is of one roster, and there is no second vote without the target"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
-    def check(self, scene: AttackContext) -> None:
-        coalition = scene.coalition(self.members)
-        place = scene.place_of_target(self.target, coalition, knows="its own ranking")
+    def check(self, context: AttackContext) -> None:
+        coalition = context.coalition(self.members)
+        place = context.place_of_target(self.target, coalition, knows="its own ranking")
         value = SERVER if coalition.has_server else "nobody"
         allowed = "voters: they hear the outcomes, and the aggregator, which is trusted, has the rankings"
         refuse(coalition.has_server or not coalition.members, "members", value, allowed)
         check_between("trials", self.trials, 1, _MOST_TRIALS)
-        parameters = _protocol_of(scene).parameters
+        parameters = _protocol_of(context).parameters
         value = f"{len(parameters.alternatives)} alternatives"
         refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
-        elections = self._elections(scene)
+        elections = self._elections(context)
         elections.first.check_secret(self._inferred)
-        unknown = _Pair(scene, elections, coalition, place, self._inferred).num_unknown
+        unknown = _Pair(context, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
         allowed = f"all voters of the target's group but {most} at most, where sums are published"
         refuse(parameters.kind.releases_sums and unknown > most, "members", f"{len(self.members)} voters", allowed)
-        is_unknown = len(coalition.members) < len(scene.names) - 1
+        is_unknown = len(coalition.members) < len(context.names) - 1
         if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
             raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what both outcomes tell, in general and of the target."""
-        coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        elections = self._elections(scene)
-        pair = _Pair(scene, elections, coalition, place, self._inferred)
+        coalition = context.coalition(self.members)
+        place = context.place_of(self.target, field="target")
+        elections = self._elections(context)
+        pair = _Pair(context, elections, coalition, place, self._inferred)
         one, two = pair.evaluations(self.trials)
-        group = int(scene.inputs.public[place, 0])
+        group = int(context.inputs.public[place, 0])
         once = dataclasses.replace(elections, change="left").bound(group)
         both = elections.bound(group)
-        posteriors = pair.posteriors_after(happened)
+        posteriors = pair.posteriors_after(trace)
         labels = elections.first.candidates(self._inferred).labels
         bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (once, both))
-        is_maximal = len(coalition.members) == len(scene.names) - 1
+        is_maximal = len(coalition.members) == len(context.names) - 1
         sentences = list(self._said(one, two, epsilons=(once, both), bounds=bounds, is_maximal=is_maximal))
         if posteriors is None:
             sentences.append("It heard no outcome of this session, and so no difference to another one.")
         else:
             sentences.append(pair.say_of_target(posteriors))
-        return self.lesson(
-            who=f"{scene.some_parties(len(coalition.members))} who heard two outcomes",
+        return self.attack_report(
+            who=f"{context.some_parties(len(coalition.members))} who heard two outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
                 f"rankings, and who has {self.change}; all others rank in the second election as in the first."
@@ -129,19 +129,19 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
     def _inferred(self) -> str:
         return self.secret or FairVotingAttack.secrets[0]
 
-    def _elections(self, scene: AttackContext) -> TwoElections:
-        protocol = _protocol_of(scene)
+    def _elections(self, context: AttackContext) -> TwoElections:
+        protocol = _protocol_of(context)
         allowed = "one in which the aggregator is trusted"
         refuse(protocol.parameters.is_joint, "mechanism", protocol.parameters.mechanism, allowed)
         second = protocol
         if self.change == "left":
-            place = scene.place_of(self.target, field="target")
+            place = context.place_of(self.target, field="target")
             sizes = list(protocol.parameters.group_sizes)
-            sizes[int(scene.inputs.public[place, 0])] -= 1
+            sizes[int(context.inputs.public[place, 0])] -= 1
             allowed = "a voter whose group has another voter: otherwise the group is empty without it"
             refuse(0 in sizes, "target", self.target, allowed)
             second = FairVoting(msgspec.structs.replace(protocol.parameters, group_sizes=tuple(sizes)))
-        return TwoElections(FairVotingAttack(protocol, seed=scene.seed), second, self.change)
+        return TwoElections(FairVotingAttack(protocol, seed=context.seed), second, self.change)
 
     def _said(
         self,
@@ -181,7 +181,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 class _Pair:
     """Two elections, who sees both, and what is inferred of whom."""
 
-    scene: AttackContext
+    context: AttackContext
     elections: TwoElections
     coalition: Coalition
     place: int
@@ -190,34 +190,34 @@ class _Pair:
     @property
     def num_unknown(self) -> int:
         """How many voters of the target's group, beside the target, the coalition does not know."""
-        groups = self.scene.inputs.public[:, 0]
+        groups = self.context.inputs.public[:, 0]
         is_other = groups == groups[self.place]
         is_other[[self.place, *self.coalition.members]] = False
         return int(is_other.sum())
 
-    def posteriors_after(self, happened: SessionTrace) -> Posteriors | None:
+    def posteriors_after(self, trace: SessionTrace) -> Posteriors | None:
         """Return what is believed of the target after the session that was run, and one after it."""
-        first = happened.seen(self.scene, self.coalition)
-        if happened.failure is not None or totals_of(first) is None:
+        first = trace.seen(self.context, self.coalition)
+        if trace.failure is not None or totals_of(first) is None:
             return None
-        second = self._second(self.scene.inputs, draw=self._generator(0), rerun=1)
+        second = self._second(self.context.inputs, draw=self._generator(0), rerun=1)
         return self.elections.posteriors((first, second), target=self.place, secret=self.secret)
 
     def say_of_target(self, posteriors: Posteriors) -> str:
         """Return a sentence on the target, with the truth where that may be shown."""
         guess = int(posteriors.guesses[0])
         told = (
-            f"Of {self.scene.names[self.place]} it believes most in {posteriors.labels[guess]!r}, with probability "
+            f"Of {self.context.names[self.place]} it believes most in {posteriors.labels[guess]!r}, with probability "
             f"{posteriors.probabilities[0, guess]:.3f}"
         )
-        if not self.scene.may_show_truth:
+        if not self.context.may_show_truth:
             return f"{told}."
-        truth = int(self.elections.first.truths(self.secret, self.scene.inputs)[self.place])
+        truth = int(self.elections.first.truths(self.secret, self.context.inputs)[self.place])
         return f"{told}; it is {posteriors.labels[truth]!r}."
 
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
         """Return how well one election and two do, where what the coalition believes of them is true."""
-        inputs = self.scene.inputs
+        inputs = self.context.inputs
         if self.elections.second.parameters.kind.releases_sums:
             return self._on_synthetic_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
         attack = self.elections.first
@@ -227,15 +227,15 @@ class _Pair:
         return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
     def _on_synthetic_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
-        scene, attack, target = self.scene, self.elections.first, np.array([self.place], dtype=np.int64)
-        honest = np.setdiff1d(np.arange(len(scene.names)), self.coalition.members)
+        context, attack, target = self.context, self.elections.first, np.array([self.place], dtype=np.int64)
+        honest = np.setdiff1d(np.arange(len(context.names)), self.coalition.members)
         ones: list[Evaluation] = []
         twos: list[Evaluation] = []
         for trial in range(1, trials + 1):
             draw = self._generator(trial)
-            private = scene.inputs.private.copy()
+            private = context.inputs.private.copy()
             private[honest] = attack.rankings[draw.choice(len(attack.rankings), p=attack.population, size=len(honest))]
-            inputs = Inputs(private, scene.inputs.public)
+            inputs = Inputs(private, context.inputs.public)
             inputs = attack.redraw(self.secret, inputs, target, prior=None, uniforms=draw.random(1))
             first = self._seen(attack.protocol, inputs, self.coalition, rerun=2 * trial)
             second = self._second(inputs, draw=draw, rerun=2 * trial + 1)
@@ -245,10 +245,10 @@ class _Pair:
         return pool(ones), pool(twos)
 
     def _generator(self, trial: int) -> np.random.Generator:
-        return np.random.default_rng([self.scene.seed, trial])
+        return np.random.default_rng([self.context.seed, trial])
 
     def _seen(self, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> CoalitionView:
-        return seen_by_arrays(protocol, inputs, noise=self.scene.noise(rerun=rerun), coalition=coalition)
+        return seen_by_arrays(protocol, inputs, noise=self.context.noise(rerun=rerun), coalition=coalition)
 
     def _second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> CoalitionView:
         """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
@@ -283,5 +283,5 @@ def _rows(
     )
 
 
-def _protocol_of(scene: AttackContext) -> FairVoting:
-    return cast("FairVoting", scene.protocol)  # `protocols` says so
+def _protocol_of(context: AttackContext) -> FairVoting:
+    return cast("FairVoting", context.protocol)  # `protocols` says so

@@ -264,12 +264,12 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "what a false ranking is worth is worked out for a winner alone"
     protocols: ClassVar[frozenset[str]] = frozenset({"fair-voting"})
 
-    def check(self, scene: AttackContext) -> None:
-        coalition = scene.coalition(self.members)
+    def check(self, context: AttackContext) -> None:
+        coalition = context.coalition(self.members)
         value = SERVER if coalition.has_server else f"{len(self.members)} voters"
         refuse(len(self.members) != 1 or coalition.has_server, "members", value, "one voter")
         check_between("trials", self.trials, _LEAST_TRIALS, _MOST_TRIALS)
-        vote = _vote_of(scene)
+        vote = _vote_of(context)
         levels = vote.parameters.own_levels.epsilons
         allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
         refuse(levels, "epsilons", list(levels), allowed)
@@ -281,7 +281,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         size = len(vote.parameters.alternatives)
         refuse(size > MOST_ALTERNATIVES, "alternatives", f"{size} alternatives", f"at most {MOST_ALTERNATIVES}")
         try:
-            check_law(vote, scene.inputs)
+            check_law(vote, context.inputs)
         except NotImplementedError:
             mechanism, allowed = (
                 vote.parameters.mechanism,
@@ -289,21 +289,21 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
             )
             raise ConfigurationError(field="mechanism", value=mechanism, allowed=allowed) from None
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
-        del happened
-        vote = _vote_of(scene)
-        (place,) = scene.coalition(self.members).members
-        found = gains_of(vote, scene.inputs, place, trials=self.trials, seed=scene.seed)
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
+        del trace
+        vote = _vote_of(context)
+        (place,) = context.coalition(self.members).members
+        found = gains_of(vote, context.inputs, place, trials=self.trials, seed=context.seed)
         own, plain = found[:2]
-        return self.lesson(
-            who=f"{scene.names[place]}, who would report a false ranking",
+        return self.attack_report(
+            who=f"{context.names[place]}, who would report a false ranking",
             trust=(
                 "It knows the rankings of all other voters, which nobody tells it here, and follows the protocol with "
                 "whatever ranking it reports. A utility is the score of the winner's position in its true ranking, "
                 "from 0 to 1."
             ),
-            sentences=self._said(own, plain, may_show=scene.may_show_truth),
-            rows=(_row(gain, may_show=scene.may_show_truth) for gain in found),
+            sentences=self._said(own, plain, may_show=context.may_show_truth),
+            rows=(_row(gain, may_show=context.may_show_truth) for gain in found),
         )
 
     def _said(self, own: MisreportGain, plain: MisreportGain, *, may_show: bool) -> Sequence[str]:
@@ -323,8 +323,8 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         )
 
 
-def _vote_of(scene: AttackContext) -> FairVoting:
-    return cast("FairVoting", scene.protocol)  # `protocols` says so
+def _vote_of(context: AttackContext) -> FairVoting:
+    return cast("FairVoting", context.protocol)  # `protocols` says so
 
 
 def _row(gain: MisreportGain, *, may_show: bool) -> Row:

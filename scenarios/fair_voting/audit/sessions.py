@@ -23,7 +23,7 @@ from ....protocol.phases import Inputs
 from ....protocol.privacy import NeighboringRelation
 from ...audit.case import Case
 from ...audit.machines import roster_of
-from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, two_party_cases
@@ -279,7 +279,7 @@ def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
         f"{parameters.mechanism}, {parameters.calibration} scale, {parameters.relation.value}{_suffix(vote, group)}",
         _UNIT,
         num_sessions=2,
-        exposure=lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
+        observable=lambda: exposure_by_algorithm_1(vote, num_sessions=2, group=group),
         are_neighbors=lambda first, second: first != second and (not is_removed or 0 in {first, second}),
         is_tight=True,
         share=_SHARE_OF_RELEASES,

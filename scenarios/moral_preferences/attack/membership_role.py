@@ -59,55 +59,55 @@ class MembershipRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "all parties know who takes part"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
-    def check(self, scene: AttackContext) -> None:
-        coalition = scene.coalition(self.members)
-        place = scene.place_of_target(self.target, coalition, knows="that it took part")
+    def check(self, context: AttackContext) -> None:
+        coalition = context.coalition(self.members)
+        place = context.place_of_target(self.target, coalition, knows="that it took part")
         allowed = "voters alone: this protocol trusts its server, which sees every row as it is"
-        refuse(coalition.has_server and scene.protocol.trusts_server, "members", SERVER, allowed)
+        refuse(coalition.has_server and context.protocol.trusts_server, "members", SERVER, allowed)
         rising = sorted(set(self.releases))
         is_allowed = rising and list(self.releases) == rising and 1 <= rising[0] <= rising[-1] <= _MOST_RELEASES
         require(is_allowed, "releases", list(self.releases), f"increasing numbers in [1, {_MOST_RELEASES}]")
         check_between("rounds", self.rounds, 1, _MOST_ROUNDS)
         refuse(self.budget is not None and not self.budget > 0, "budget", self.budget, "above 0")
-        mechanism_faced(_protocol_of(scene), scene.inputs.public[place].tolist())
+        mechanism_faced(_protocol_of(context), context.inputs.public[place].tolist())
         allowed = "one whose preferences differ from the other voters'"
-        require(len(_population(scene, coalition, place)), "target", self.target, allowed)
+        require(len(_population(context, coalition, place)), "target", self.target, allowed)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return how often it is right about the target after each number of releases, and how near to its row."""
-        coalition = scene.coalition(self.members)
-        place = scene.place_of(self.target, field="target")
-        unknown = _num_unknown(scene, coalition, place)
-        found = self._play(scene, coalition, place, unknown=unknown)
-        losses = scene.protocol.losses_of(scene.inputs.public[place].tolist())
-        budget = scene.budget_of(self.budget)
+        coalition = context.coalition(self.members)
+        place = context.place_of(self.target, field="target")
+        unknown = _num_unknown(context, coalition, place)
+        found = self._play(context, coalition, place, unknown=unknown)
+        losses = context.protocol.losses_of(context.inputs.public[place].tolist())
+        budget = context.budget_of(self.budget)
         answered = votes_answered(losses, budget=budget, votes=self.releases[-1])
-        sentences = [_said_of_session(scene, happened, coalition, place, unknown=unknown)]
+        sentences = [_said_of_session(context, trace, coalition, place, unknown=unknown)]
         sentences += _said_of_releases(found, unknown=unknown)
         sentences.append(_said_of_budget(answered, budget=budget, asked=self.releases[-1]))
-        return self.lesson(
+        return self.attack_report(
             who=_who(coalition),
             trust=_trust(coalition, unknown),
             sentences=sentences,
             rows=(_row(after, answered=answered) for after in found),
         )
 
-    def _play(self, scene: AttackContext, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
-        population = _population(scene, coalition, place)
+    def _play(self, context: AttackContext, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
+        population = _population(context, coalition, place)
         if len(population) > _MOST_OTHERS and not unknown:
-            population = np.random.default_rng(scene.seed).permutation(population)[:_MOST_OTHERS]
-        line_up = np.concatenate([scene.inputs.private[place][None], population])
+            population = np.random.default_rng(context.seed).permutation(population)[:_MOST_OTHERS]
+        line_up = np.concatenate([context.inputs.private[place][None], population])
         play, work = repeat_releases, line_up.size * self.releases[-1]
         if unknown:
             play = functools.partial(repeat_to_crowd, num_unknown=unknown)
             work = line_up.shape[1] * self.releases[-1] * min(unknown + 1, _MOST_DRAWS) + line_up.size
         return play(
-            _protocol_of(scene),
+            _protocol_of(context),
             line_up,
             num_releases=self.releases,
             num_rounds=min(self.rounds, max(_LEAST_ROUNDS, _MOST_WORK // work)),
-            seed=scene.seed,
-            public=scene.inputs.public[place].tolist(),
+            seed=context.seed,
+            public=context.inputs.public[place].tolist(),
         )
 
 
@@ -142,8 +142,8 @@ def repeat_to_crowd(
     spread = (units[1:] - center).T @ (units[1:] - center) / len(population)
     lengths, axes = np.linalg.eigh(spread)
     lengths = np.maximum(lengths, 0.0)
-    seats = (units - center) @ axes
-    crowd = counts @ seats[1:] + seats[drawn]
+    clients = (units - center) @ axes
+    crowd = counts @ clients[1:] + clients[drawn]
     total = np.zeros(crowd.shape)
     found: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
@@ -153,10 +153,10 @@ def repeat_to_crowd(
             continue
         seen = total / number
         unexplained = num_unknown * lengths + num_draws * variance / number
-        misses = seen[:, None] - seats
+        misses = seen[:, None] - clients
         logs: FloatArray = -0.5 * np.square(misses) @ (1 / unexplained)
         gains = lengths / (lengths + unexplained)
-        missed: FloatArray = (seen * gains - seats[drawn])[~is_suspect]
+        missed: FloatArray = (seen * gains - clients[drawn])[~is_suspect]
         found.append(
             judge_rounds(
                 number,
@@ -188,28 +188,30 @@ def _noise(
     return total * step
 
 
-def _protocol_of(scene: AttackContext) -> MoralPreferences:
-    return cast("MoralPreferences", scene.protocol)  # `protocols` says so
+def _protocol_of(context: AttackContext) -> MoralPreferences:
+    return cast("MoralPreferences", context.protocol)  # `protocols` says so
 
 
-def _population(scene: AttackContext, coalition: Coalition, place: int) -> IntArray:
+def _population(context: AttackContext, coalition: Coalition, place: int) -> IntArray:
     """Return the distinct rows, other than the target's, that the adversary knows the population by."""
-    rows = scene.inputs.private
+    rows = context.inputs.private
     known = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
     known = np.unique(known, axis=0)
     return known[np.any(known != rows[place], axis=1)]
 
 
-def _line_up(scene: AttackContext, coalition: Coalition, place: int) -> IntArray:
+def _line_up(context: AttackContext, coalition: Coalition, place: int) -> IntArray:
     """Return the target's row, and a sample of the population's."""
-    return np.concatenate([scene.inputs.private[place][None], _population(scene, coalition, place)])[: 1 + _MOST_OTHERS]
+    return np.concatenate([context.inputs.private[place][None], _population(context, coalition, place)])[
+        : 1 + _MOST_OTHERS
+    ]
 
 
-def _num_unknown(scene: AttackContext, coalition: Coalition, place: int) -> int:
+def _num_unknown(context: AttackContext, coalition: Coalition, place: int) -> int:
     """Return how many voters beside the target hide in the published sum that it is in."""
     if coalition.has_server:  # which reads the target's own report
         return 0
-    alike = np.all(scene.inputs.public == scene.inputs.public[place], axis=1)
+    alike = np.all(context.inputs.public == context.inputs.public[place], axis=1)
     alike[[place, *coalition.members]] = False
     return int(alike.sum())
 
@@ -233,15 +235,15 @@ def _trust(coalition: Coalition, unknown: int) -> str:
 
 
 def _said_of_session(
-    scene: AttackContext, happened: SessionTrace, coalition: Coalition, place: int, *, unknown: int
+    context: AttackContext, trace: SessionTrace, coalition: Coalition, place: int, *, unknown: int
 ) -> str:
     """Return what the one session that was run tells of the target."""
-    if happened.failure is not None and not coalition.has_server:
+    if trace.failure is not None and not coalition.has_server:
         return "The session came to no end, and nothing was published; releases are tried beside it."
     if unknown:
         return f"In the sum that is published the target's row is one of {unknown + 1:,} that are not known."
-    seen = happened.seen(scene, coalition)
-    posteriors = MoralAttack(_protocol_of(scene), line_up=_line_up(scene, coalition, place)).posteriors(
+    seen = trace.seen(context, coalition)
+    posteriors = MoralAttack(_protocol_of(context), line_up=_line_up(context, coalition, place)).posteriors(
         [seen], np.array([place], dtype=np.int64), secret=_SECRET
     )
     belief = float(posteriors.probabilities[0, 1])

@@ -139,17 +139,17 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
     refused_if_masked: ClassVar[str] = "it reads reports of one voter, and there are none; 'coalition' reads the sum"
     protocols: ClassVar[frozenset[str]] = frozenset({"moral-preferences"})
 
-    def check(self, scene: AttackContext) -> None:
-        coalition = scene.coalition(self.members)
-        scene.place_of_target(self.target, coalition, knows="its own records")
-        parameters = cast("MoralPreferences", scene.protocol).parameters
+    def check(self, context: AttackContext) -> None:
+        coalition = context.coalition(self.members)
+        context.place_of_target(self.target, coalition, knows="its own records")
+        parameters = cast("MoralPreferences", context.protocol).parameters
         allowed = "RLCP or RLDP: here ε protects everything that a voter says"
         refuse(parameters.paradigm.level is not Level.RECORD, "paradigm", parameters.paradigm.value, allowed)
         allowed = f"one that adds up records: {', '.join(_MECHANISMS)}"
         refuse(parameters.mechanism not in _MECHANISMS, "mechanism", parameters.mechanism, allowed)
         allowed = "'server', alone or with voters: it has the target's report"
         refuse(parameters.is_local and not coalition.has_server, "members", list(self.members)[:3], allowed)
-        is_maximal = len(coalition.members) == len(scene.names) - 1
+        is_maximal = len(coalition.members) == len(context.names) - 1
         if not parameters.is_local and (coalition.has_server or not is_maximal):
             allowed = "['*'], all other voters: this protocol trusts its server, which sees every row as it is"
             raise ConfigurationError(field="members", value=list(self.members)[:3], allowed=allowed)
@@ -157,11 +157,11 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         check_between("trials", self.trials, 1, _MOST_TRIALS)
         self._check_candidates(parameters.num_features)
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return how often one of two records, and of two voters, is named rightly."""
-        protocol = _of_target(scene, self.target)
+        protocol = _of_target(context, self.target)
         number = self.records or protocol.parameters.max_records
-        games = self._play(protocol, number, seed=scene.seed)
+        games = self._play(protocol, number, seed=context.seed)
         (loss,) = protocol.losses
         bounds = {
             1: success_bound(loss.finest.proven, _EVEN),
@@ -169,7 +169,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         }
         charged = [
             entry
-            for entry in happened.entries
+            for entry in trace.entries
             if entry.proven == loss.proven and (entry.person == self.target or entry.num_persons > 1)
         ]
         sentences = [
@@ -182,10 +182,10 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
                 f"{protocol.parameters.max_records:,} records, and {at_most(loss.finest.proven)} for each as a part of "
                 "it."
             )
-        if happened.failure is not None:
+        if trace.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
-        return self.lesson(
-            who=f"{_who(protocol, len(scene.names))}, to whom all records of {self.target} but one are known",
+        return self.attack_report(
+            who=f"{_who(protocol, len(context.names))}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
             sentences=sentences,
             rows=_rows(games, bounds=bounds, epsilon=loss.finest.proven),
@@ -226,14 +226,14 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         require(longest <= 1 + _ROUNDING, "candidates", f"one of norm {longest:g}", "of ℓ₂ norm ≤ 1")
 
 
-def _of_target(scene: AttackContext, target: str) -> MoralPreferences:
+def _of_target(context: AttackContext, target: str) -> MoralPreferences:
     """Return the session as the target has it: of its own society, and with its own ε for everybody."""
-    protocol = cast("MoralPreferences", scene.protocol)
+    protocol = cast("MoralPreferences", context.protocol)
     parameters = protocol.parameters
     alone = msgspec.structs.replace(parameters, societies=msgspec.UNSET)  # what a society's own release tells
     if not parameters.is_personal:
         return MoralPreferences(alone) if parameters.names_of_societies else protocol
-    level = parameters.epsilons[int(scene.inputs.public[scene.place_of(target, field="target"), -1])]
+    level = parameters.epsilons[int(context.inputs.public[context.place_of(target, field="target"), -1])]
     return MoralPreferences(msgspec.structs.replace(alone, epsilons=(), epsilon=level, chosen_by=msgspec.UNSET))
 
 

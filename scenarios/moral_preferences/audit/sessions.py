@@ -28,7 +28,7 @@ from ....protocol.moral_preferences.parameters import PAPERS, MechanismName
 from ....protocol.phases import Inputs
 from ...audit.case import Case, OutputSampler, Pair, Score, Source
 from ...audit.machines import RecordedSession, noise_of, roster_of, session_sampler
-from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_party, exposure_of_release
 from ...audit.size_grid import RUNGS, Configuration, Ends, Member, SizeSweep
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
@@ -39,7 +39,7 @@ _FEATURES = ("x", "y", "z")
 _RECORDS = 2
 _LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each
 _OWN_LEVELS: Final = {"VLDP, own ε": (1,), "VLDP, own ε in a society": (1, 0)}
-"""Choices of a climb whose voters have public rows: a level, or a society and a level."""
+"""Choices of a sweep whose voters have public rows: a level, or a society and a level."""
 _SOCIETIES = ("ours", "others")
 _GRID = 2.0**20  # steps in a unit, for what is released as it is
 _NAMES = ("records that point one way", "records that point the other way")
@@ -189,7 +189,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
         f"{parameters.paradigm.value} {parameters.mechanism}{printed}, {unit}{suffix}",
         unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
-        exposure=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
+        observable=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
         entries=[of_finest_unit(entry) for entry in entries] if unit == Level.RECORD.value else entries,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",

@@ -77,8 +77,8 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     hits = np.count_nonzero(np.linalg.eigvalsh(quadratic)[:, -1] > 0)
     yield _found("M3", lower_limits(np.array([hits]), len(rows), _RISK)[0])
     # A voter whose records are all replaced.
-    exposure, loss = exposure_of_preferences(protocol, (), num_sessions=1), _loss(protocol)
-    yield _found("M7", loss.finest.proven, least=exposure.losses.max(), charged=loss.proven)
+    observable, loss = exposure_of_preferences(protocol, (), num_sessions=1), _loss(protocol)
+    yield _found("M7", loss.finest.proven, least=observable.losses.max(), charged=loss.proven)
     base = Cell(society=Kind(records=100), voters=_VOTERS)
     unbound = Cell(society=base.society, voters=_VOTERS, bound=_WIDE)
     private = Cell(society=base.society, voters=_VOTERS, method="algorithm-3", epsilon=_EPSILON_OF_RATIO)

@@ -17,7 +17,7 @@ from ....protocol.truth_discovery import CountedAnswers, Outcome, Parameters, Tr
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.case import Case
 from ...audit.machines import roster_of
-from ...audit.masked_stages import MASKED_RUNGS, MaskedStage, sizes_of
+from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
 from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
@@ -222,7 +222,7 @@ def case_of_worker(
     party = party_of(survey, asked, level=level)
     given: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
     if survey.trusts_server:
-        given |= {"exposure": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
+        given |= {"observable": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
     if not is_one_answer:
         return party.case(name, _ALL, **given)
     return party.case(

@@ -20,7 +20,7 @@ MODE = Simulation("council", SimulatedNoise(7, session="council"))
 
 
 def hello_of(party: str) -> Hello:
-    return hello(party, session="council", session_id=MODE.charter.id)
+    return hello(party, session="council", session_id=MODE.descriptor.id)
 
 
 class As(Transport):

@@ -21,16 +21,16 @@ def scenario_of(*tables: dict[str, Any]) -> Scenario:
     return msgspec.structs.replace(load_scenario("averaging", ["count=6"]), adversary=list(tables))
 
 
-def scene() -> AttackContext:
-    return resolve(scenario_of()).scene(seed=1)
+def context() -> AttackContext:
+    return resolve(scenario_of()).context(seed=1)
 
 
 @pytest.fixture(scope="module")
-def lesson(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
+def attack_report(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
     folder: Path = tmp_path_factory.mktemp("asker")
     finished = run_in_folder(resolve(scenario_of(TABLE)), RunFolder(folder / "run"), pictures=False)
-    (lesson,) = finished.lessons
-    return lesson
+    (attack_report,) = finished.attack_reports
+    return attack_report
 
 
 def test_asked_again_in_one_session_clients_send_the_same_bytes_and_pay_once(tmp_path: Path) -> None:
@@ -43,38 +43,38 @@ def test_asked_again_in_one_session_clients_send_the_same_bytes_and_pay_once(tmp
     assert list(asked.record.entries) == list(plain.record.entries)
 
 
-def test_success_follows_the_law_of_randomized_response_and_stays_below_its_bound(lesson: AttackReport) -> None:
+def test_success_follows_the_law_of_randomized_response_and_stays_below_its_bound(attack_report: AttackReport) -> None:
     # One report of three weights, each as likely: the likeliest is the reported one, p = e^ε/(e^ε + 2), ε = 1/2.
-    one = lesson.rows[0]
+    one = attack_report.rows[0]
     keep = math.exp(0.5) / (math.exp(0.5) + 2)
     assert one["success"] == pytest.approx(keep, rel=1e-12)
     assert one["proven bound"] == pytest.approx(keep, rel=1e-12)  # which this mechanism attains
-    for row in lesson.rows:
+    for row in attack_report.rows:
         assert float(row["success"]) <= float(row["proven bound"]) + 1e-12
-    again, *fresh = [float(row["success"]) for row in lesson.rows[:4]]
+    again, *fresh = [float(row["success"]) for row in attack_report.rows[:4]]
     assert fresh[2] > fresh[0]
     assert again == fresh[0]
 
 
-def test_a_budget_stops_the_answers_and_what_is_known_with_them(lesson: AttackReport) -> None:
+def test_a_budget_stops_the_answers_and_what_is_known_with_them(attack_report: AttackReport) -> None:
     # A session costs 1/2 + 3 · 1/2 = 2, and 4 are allowed.
-    second, _, held = lesson.rows[2:5]
+    second, _, held = attack_report.rows[2:5]
     assert held["asked"] == "3 sessions, of which a budget allows 2"
     assert held["success"] == second["success"]
-    assert "refuses from session 3 on" in " ".join(lesson.sentences)
+    assert "refuses from session 3 on" in " ".join(attack_report.sentences)
 
 
-def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up(lesson: AttackReport) -> None:
-    text = " ".join(lesson.sentences)
+def test_weights_that_are_collected_for_each_candidate_cost_as_the_paper_adds_up(attack_report: AttackReport) -> None:
+    text = " ".join(attack_report.sentences)
     assert "3 · (0.5 + 0.5) = 3" in text
     assert "0.5 + 3 · 0.5 = 2" in text
-    once, each = lesson.rows[-2:]
+    once, each = attack_report.rows[-2:]
     assert float(each["epsilon"]) == pytest.approx(3 * float(once["epsilon"]))
 
 
 @pytest.mark.parametrize(("budget", "answered"), [(None, 5), (10.0, 5), (9.9, 4), (2.0, 1), (1.9, 0)])
 def test_a_ledger_answers_as_many_votes_as_its_budget_holds(budget: float | None, answered: int) -> None:
-    losses = scene().protocol.losses  # 2 in all
+    losses = context().protocol.losses  # 2 in all
     allowed = None if budget is None else Budget(epsilon=budget)
     assert votes_answered(losses, budget=allowed, votes=5) == answered
 
@@ -84,15 +84,17 @@ def of_game(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
     folder: Path = tmp_path_factory.mktemp("game")
     scenario = load_scenario("averaging", ["count=6", "parameters.game=board"])
     scenario = msgspec.structs.replace(scenario, adversary=[TABLE])
-    (lesson,) = run_in_folder(resolve(scenario), RunFolder(folder / "run"), pictures=False).lessons
-    return lesson
+    (attack_report,) = run_in_folder(resolve(scenario), RunFolder(folder / "run"), pictures=False).attack_reports
+    return attack_report
 
 
-def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(of_game: AttackReport, lesson: AttackReport) -> None:
+def test_votes_of_a_game_teach_no_more_of_a_weight_than_the_first(
+    of_game: AttackReport, attack_report: AttackReport
+) -> None:
     keep = math.exp(0.5) / (math.exp(0.5) + 2)
     for row in of_game.rows[1:4]:
         assert (row["success"], row["proven bound"]) == pytest.approx((keep, keep), rel=1e-12)
-    bits = lesson.rows[0]["bits"]
+    bits = attack_report.rows[0]["bits"]
     rows = [row for row in of_game.rows if "session" in str(row["asked"])]
     assert {row["epsilon"] for row in rows} == {0.5}
     assert [float(row["bits"]) for row in rows] == pytest.approx([float(bits)] * len(rows), rel=1e-9)

@@ -47,37 +47,37 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("protocol", list(FIRST))
 def test_a_lesson_is_the_same_by_arrays_in_memory_and_over_sockets(play: Play, protocol: str) -> None:
     tables = [coalition(FIRST[protocol]), coalition("server", FIRST[protocol])]
-    lessons: list[Any] = []
+    attack_reports: list[Any] = []
     for transport in ("array", "memory", "tcp"):
         played = play(protocol, *tables, transport=transport)
-        lessons.append([written_lesson(lesson) for lesson in played.lessons])
-        assert read_json(played.folder / "adversaries.json") == lessons[-1]
-    assert lessons[0] == lessons[1] == lessons[2]
-    alone, with_server = lessons[0]
+        attack_reports.append([written_lesson(attack_report) for attack_report in played.attack_reports])
+        assert read_json(played.folder / "adversaries.json") == attack_reports[-1]
+    assert attack_reports[0] == attack_reports[1] == attack_reports[2]
+    alone, with_server = attack_reports[0]
     assert alone["rows"] != with_server["rows"]
 
 
 def test_what_a_server_has_is_told_with_its_bounds(play: Play) -> None:
-    (lesson,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").lessons
+    (attack_report,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").attack_reports
     half = math.exp(0.5)
     success = half / (half + 2) * half / (half + 1)
-    assert lesson.who == "the cloud server"
-    assert "sees every report" in lesson.trust
-    assert "4 of 4 partners are honest" in lesson.trust
-    told = " ".join(lesson.sentences)
+    assert attack_report.who == "the cloud server"
+    assert "sees every report" in attack_report.trust
+    assert "4 of 4 partners are honest" in attack_report.trust
+    told = " ".join(attack_report.sentences)
     assert f"On average (exactly) it names the weight and opinions rightly in {success:.3f};" in told
     assert "moved the odds of two answers by e^1.000 at most; the proven bound is e^1." in told
     assert "it is right in 0.353 at most" in told  # e/(e + 5) is 0.3522
-    (row,) = lesson.rows
+    (row,) = attack_report.rows
     assert row["target"] == "partner-1"
     assert row["probability"] == pytest.approx(success)
 
 
 def test_a_trusted_server_knows_and_nothing_bounds_it(play: Play) -> None:
-    (lesson,) = play("central", coalition("server", target="voter 000000001"), transport="array").lessons
-    assert "every value as it is, since this protocol trusts its server" in lesson.trust
-    assert lesson.sentences[-1].startswith("No privacy loss is proven against this coalition")
-    assert lesson.rows[0]["guess"] == lesson.rows[0]["truth"]
+    (attack_report,) = play("central", coalition("server", target="voter 000000001"), transport="array").attack_reports
+    assert "every value as it is, since this protocol trusts its server" in attack_report.trust
+    assert attack_report.sentences[-1].startswith("No privacy loss is proven against this coalition")
+    assert attack_report.rows[0]["guess"] == attack_report.rows[0]["truth"]
 
 
 @pytest.mark.parametrize("whose", ["made-up targets", "the session's", "nobody's"])
@@ -100,23 +100,23 @@ def test_a_ledger_is_refuted_by_whatever_exact_evidence_passes_it(
     monkeypatch.setattr(coalition_module, "try_coalition", tried)
     for is_exact in (True, False):
         monkeypatch.setattr(Attack, "is_exact", mock.Mock(return_value=is_exact))
-        (lesson,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").lessons
-        told = " ".join(lesson.sentences)
-        assert lesson.refutes_ledger is (is_exact and whose != "nobody's")
-        assert ("This ledger is refuted" in told) is lesson.refutes_ledger
+        (attack_report,) = play("dpwevote", coalition("server", target="partner-1"), transport="array").attack_reports
+        told = " ".join(attack_report.sentences)
+        assert attack_report.refutes_ledger is (is_exact and whose != "nobody's")
+        assert ("This ledger is refuted" in told) is attack_report.refutes_ledger
         assert ("too bold" in told) is (not is_exact and whose != "nobody's")
 
 
 def test_an_approximation_that_passes_the_proven_bound_says_that_it_is_one(play: Play) -> None:
-    (lesson,) = play("moral-preferences", coalition("voter 000000002"), transport="array").lessons
-    (sentence,) = [sentence for sentence in lesson.sentences if "moved the odds" in sentence]
+    (attack_report,) = play("moral-preferences", coalition("voter 000000002"), transport="array").attack_reports
+    (sentence,) = [sentence for sentence in attack_report.sentences if "moved the odds" in sentence]
     assert "It approximates" in sentence
     assert "too bold, for e^1 is proven" in sentence
 
 
 def test_more_votes_tell_more_and_allow_more(play: Play) -> None:
     once, often = (
-        play("dpwevote", coalition("server", target="partner-1", votes=votes), transport="array").lessons[0]
+        play("dpwevote", coalition("server", target="partner-1", votes=votes), transport="array").attack_reports[0]
         for votes in (1, 3)
     )
     assert "after 3 votes" in often.sentences[0]
@@ -128,24 +128,26 @@ def test_more_votes_tell_more_and_allow_more(play: Play) -> None:
 @pytest.mark.parametrize("prior", [{"1": 0.2, "3": 0.8}, [0.2, 0.0, 0.8]])
 def test_a_prior_is_named_by_label_or_in_order(play: Play, prior: object) -> None:
     table = coalition("server", target="partner-1", secret=WEIGHT, prior=prior)
-    (lesson,) = play("dpwevote", table, transport="array").lessons
-    assert lesson.rows[0]["guess"] == "3"
-    assert "guessing without evidence is right in 0.800" in lesson.sentences[0]
+    (attack_report,) = play("dpwevote", table, transport="array").attack_reports
+    assert attack_report.rows[0]["guess"] == "3"
+    assert "guessing without evidence is right in 0.800" in attack_report.sentences[0]
 
 
 def test_whoever_is_no_member_is_a_target_unless_one_is_named(play: Play) -> None:
-    (lesson,) = play("dpwevote", coalition("server", "partner-2"), transport="array").lessons
-    assert [row["target"] for row in lesson.rows] == ["partner-1", "partner-3", "partner-4"]
-    assert lesson.who == "the cloud server and 1 partner"
+    (attack_report,) = play("dpwevote", coalition("server", "partner-2"), transport="array").attack_reports
+    assert [row["target"] for row in attack_report.rows] == ["partner-1", "partner-3", "partner-4"]
+    assert attack_report.who == "the cloud server and 1 partner"
 
 
-def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, stage: Configuration) -> None:
-    (candidate,) = stage("dpwevote").protocol.parameters.candidates
+def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, configuration: Configuration) -> None:
+    (candidate,) = configuration("dpwevote").protocol.parameters.candidates
     real = f"partners=[{{partner='ann', weight=1, '{candidate}'=1}}, {{partner='bob', weight=3, '{candidate}'=0}}]"
     for settings, is_shown in ([], False), (["synthetic=true"], True):
-        (lesson,) = play("dpwevote", coalition("server"), transport="array", settings=settings, parties=real).lessons
-        assert [row["target"] for row in lesson.rows] == ["ann", "bob"]
-        assert all(("truth" in row) is is_shown for row in lesson.rows)
+        (attack_report,) = play(
+            "dpwevote", coalition("server"), transport="array", settings=settings, parties=real
+        ).attack_reports
+        assert [row["target"] for row in attack_report.rows] == ["ann", "bob"]
+        assert all(("truth" in row) is is_shown for row in attack_report.rows)
 
 
 @pytest.mark.usefixtures("few_trials")
@@ -155,8 +157,8 @@ def test_who_left_is_no_member_of_the_tallies_and_no_target_either(play: Play) -
     tables = [coalition(*others), coalition("server", *others)]
     tables += [coalition("partner-2..4"), coalition("server", "partner-2..4")]
     played = play("dpwevote", leaver, *tables, settings=["quorum=1"])
-    _, *lessons = played.lessons
-    first, with_server, second, again = (lesson.rows[0]["probability"] for lesson in lessons)
+    _, *attack_reports = played.attack_reports
+    first, with_server, second, again = (attack_report.rows[0]["probability"] for attack_report in attack_reports)
     assert first == pytest.approx(with_server, rel=1e-9)  # partner-4, by tallies that lack partner-1's opinion
     assert second == pytest.approx(again, rel=1e-9)  # partner-1, of whom a weight alone is there
     assert second != pytest.approx(first)
@@ -167,19 +169,19 @@ def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
     leaver = {"role": "leaver", "members": ["partner-1"]}
     played = play("dpwevote", leaver, coalition("server", target="partner-1"), coalition("partner-2..4"))
     assert isinstance(played.failure, QuorumError)
-    _, of_server, of_others = played.lessons
+    _, of_server, of_others = played.attack_reports
     assert of_server.rows[0]["probability"] > 1 / 6 + 0.01  # the weight was reported
     assert of_others.rows[0]["probability"] == pytest.approx(1 / 6)  # nothing was published
     assert len(read_json(played.folder / "adversaries.json")) == 3
 
 
-def test_what_so_few_cannot_compute_is_said_before_anything_runs(stage: Configuration) -> None:
+def test_what_so_few_cannot_compute_is_said_before_anything_runs(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="of Laplace noise tell of one among several is not computed"):
-        stage("dpwevote", coalition("partner-1"), settings=["variant=laplace"])
+        configuration("dpwevote", coalition("partner-1"), settings=["variant=laplace"])
 
 
 def test_a_long_list_of_targets_is_told_in_part(play: Play) -> None:
-    lessons: Sequence[AttackReport] = play(
+    attack_reports: Sequence[AttackReport] = play(
         "dpwevote", coalition("server"), transport="array", parties="partners.count=40"
-    ).lessons
-    assert [len(lesson.rows) for lesson in lessons] == [12]
+    ).attack_reports
+    assert [len(attack_report.rows) for attack_report in attack_reports] == [12]

@@ -27,8 +27,8 @@ def sweep(**keys: Any) -> dict[str, Any]:
 
 
 def test_the_last_honest_partner_is_as_exposed_as_to_the_server(play: Play) -> None:
-    (lesson,) = play("dpwevote", sweep(), transport="array").lessons
-    by_size = {(row["server"], row["others"]): row for row in lesson.rows}
+    (attack_report,) = play("dpwevote", sweep(), transport="array").attack_reports
+    by_size = {(row["server"], row["others"]): row for row in attack_report.rows}
     assert {size for _, size in by_size} == {0, 1, 2, 3}
     half = math.exp(0.5)
     exact = half / (half + 2) * half / (half + 1)
@@ -38,22 +38,24 @@ def test_the_last_honest_partner_is_as_exposed_as_to_the_server(play: Play) -> N
     assert by_size["out", 3]["success"] == pytest.approx(exact)
     assert 0 < by_size["out", 0]["advantage"] < by_size["in", 0]["advantage"]  # an outsider reads what is published
     assert by_size["out", 1]["success"] < exact
-    assert lesson.sentences[0].endswith("(the bound is 0.352).")
+    assert attack_report.sentences[0].endswith("(the bound is 0.352).")
 
 
 def test_cases_and_prices_have_rows_and_a_trusted_server_knows(play: Play) -> None:
     table = sweep(cases=[CONSORTIUM, CENTRAL], epsilons=[1.0, 4.0], sizes=[0, 3])
-    (lesson,) = play("dpwevote", table, transport="array").lessons
-    assert len(lesson.rows) == 2 * 2 * 2 * 2
-    for row in lesson.rows:
+    (attack_report,) = play("dpwevote", table, transport="array").attack_reports
+    assert len(attack_report.rows) == 2 * 2 * 2 * 2
+    for row in attack_report.rows:
         assert row["success"] <= row["bound_on_success"] * (1 + 1e-9)
         if (row["case"], row["server"]) == ("central", "in"):
             assert (row["success"], row["bound_on_success"]) == (pytest.approx(1.0), 1.0)
-    bounds = {row["ε"]: row["bound_on_success"] for row in lesson.rows if row["server"] == "out"}
+    bounds = {row["ε"]: row["bound_on_success"] for row in attack_report.rows if row["server"] == "out"}
     assert bounds[4.0] > bounds[1.0]
 
 
 def test_sizes_that_are_not_computed_have_no_row_and_are_said(play: Play) -> None:
-    (lesson,) = play("dpwevote", sweep(sizes=[1]), transport="array", settings=["variant=laplace"]).lessons
-    assert [(row["server"], row["others"]) for row in lesson.rows] == [("in", 1)]
-    assert lesson.sentences[0].endswith("what so few learn without it is not computed.")
+    (attack_report,) = play(
+        "dpwevote", sweep(sizes=[1]), transport="array", settings=["variant=laplace"]
+    ).attack_reports
+    assert [(row["server"], row["others"]) for row in attack_report.rows] == [("in", 1)]
+    assert attack_report.sentences[0].endswith("what so few learn without it is not computed.")

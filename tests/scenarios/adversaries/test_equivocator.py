@@ -14,15 +14,15 @@ PROTOCOLS = ["dpwevote", "truth-discovery", "moral-preferences", "fair-voting", 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_some_are_misled_and_two_digests_differ(play: Play, stage: Configuration, protocol: str) -> None:
-    misled = list(stage(protocol).names[1:3])
+def test_some_are_misled_and_two_digests_differ(play: Play, configuration: Configuration, protocol: str) -> None:
+    misled = list(configuration(protocol).names[1:3])
     played = play(protocol, {"role": "equivocator", "misled": misled})
     assert played.failure is None
-    (lesson,) = played.lessons
-    assert "their transcripts have 2 digests" in lesson.sentences[0]
-    assert "has caught the server" in lesson.sentences[0]
-    assert sorted((row["parties"], row["among them misled"]) for row in lesson.rows) == [(2, 0), (2, 2)]
-    assert len({row["transcript"] for row in lesson.rows}) == 2
+    (attack_report,) = played.attack_reports
+    assert "their transcripts have 2 digests" in attack_report.sentences[0]
+    assert "has caught the server" in attack_report.sentences[0]
+    assert sorted((row["parties"], row["among them misled"]) for row in attack_report.rows) == [(2, 0), (2, 2)]
+    assert len({row["transcript"] for row in attack_report.rows}) == 2
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_some_are_misled_and_two_digests_differ(play: Play, stage: Configuration
         ({"means": [1.5, {"x": -2.0}], "names": ["x"]}, {"means": [-1.5, {"x": 2.0}], "names": ["x"]}),
     ],
 )
-def test_an_outcome_is_turned_around(stage: Configuration, released: object, told: object) -> None:
-    resolved = stage("dpwevote", {"role": "equivocator", "misled": ["partner-1"]})
-    (deviation,) = resolved.adversaries[0].deviations(resolved.scene(seed=1)).values()
+def test_an_outcome_is_turned_around(configuration: Configuration, released: object, told: object) -> None:
+    resolved = configuration("dpwevote", {"role": "equivocator", "misled": ["partner-1"]})
+    (deviation,) = resolved.adversaries[0].deviations(resolved.context(seed=1)).values()
     assert isinstance(deviation, Equivocator)
     assert deviation.release is not None
     assert deviation.release(released) == told
@@ -52,6 +52,6 @@ def test_everybody_reports_and_pays_what_it_would(play: Play) -> None:
 
 def test_a_session_that_ends_without_a_release_misleads_nobody(play: Play) -> None:
     leaver = {"role": "leaver", "members": ["partner-4"]}
-    _, lesson = play("dpwevote", leaver, {"role": "equivocator", "misled": ["partner-1"]}).lessons
-    assert lesson.sentences[0].startswith("0 parties heard a release")
-    assert lesson.rows == ()
+    _, attack_report = play("dpwevote", leaver, {"role": "equivocator", "misled": ["partner-1"]}).attack_reports
+    assert attack_report.sentences[0].startswith("0 parties heard a release")
+    assert attack_report.rows == ()

@@ -16,10 +16,10 @@ def leaver(*members: str, **keys: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(("phase", "paid", "epsilon"), [("", 1, 0.5), ("opinions", 1, 0.5), ("weights", 0, 0.0)])
 def test_the_vote_goes_on_without_who_leaves(play: Play, phase: str, paid: int, epsilon: float) -> None:
     played = play("dpwevote", leaver("partner-1", "partner-3", phase=phase), settings=["quorum=2"])
-    (lesson,) = played.lessons
+    (attack_report,) = played.attack_reports
     assert played.failure is None
-    assert "The vote went on without 2 of 4" in lesson.sentences[0]
-    for row, name in zip(lesson.rows, ("partner-1", "partner-3"), strict=True):
+    assert "The vote went on without 2 of 4" in attack_report.sentences[0]
+    for row, name in zip(attack_report.rows, ("partner-1", "partner-3"), strict=True):
         assert row == {"party": name, "left": "yes", "phases paid": paid, "ε paid": epsilon}
 
 
@@ -27,7 +27,10 @@ def test_a_quorum_ends_the_session_and_names_who_left(play: Play) -> None:
     played = play("dpwevote", leaver("partner-4"))
     assert isinstance(played.failure, QuorumError)
     assert played.failure.missing == ("partner-4",)
-    assert "phase 'opinions' had 3 of 4 reports, the session ended, and 1 are named" in played.lessons[0].sentences[0]
+    assert (
+        "phase 'opinions' had 3 of 4 reports, the session ended, and 1 are named"
+        in played.attack_reports[0].sentences[0]
+    )
 
 
 @pytest.mark.few(most=3)
@@ -44,6 +47,8 @@ def test_a_quorum_ends_the_session_and_names_who_left(play: Play) -> None:
     ],
 )
 def test_who_does_not_mind_what_was_published_stays(play: Play, keys: dict[str, Any], *, has_left: bool) -> None:
-    (lesson,) = play("dpwevote", leaver("partner-1", **keys), settings=["quorum=2"]).lessons
-    assert (lesson.rows[0]["left"], lesson.rows[0]["phases paid"]) == (("yes", 1) if has_left else ("no", 2))
-    assert ("What was published did not make them leave." in lesson.sentences) is not has_left
+    (attack_report,) = play("dpwevote", leaver("partner-1", **keys), settings=["quorum=2"]).attack_reports
+    assert (attack_report.rows[0]["left"], attack_report.rows[0]["phases paid"]) == (
+        ("yes", 1) if has_left else ("no", 2)
+    )
+    assert ("What was published did not make them leave." in attack_report.sentences) is not has_left

@@ -25,9 +25,9 @@ def test_nobody_reports_or_pays_on_false_terms(
 ) -> None:
     played = play(protocol, {"role": "liar", "parameters": parameters}, transport=transport, settings=["quorum=1"])
     assert isinstance(played.failure, QuorumError)
-    (lesson,) = played.lessons
-    assert [row["parties"] for row in lesson.rows] == [4, 4, 0, 0]
-    assert "4 of 4 parties refused before anything was drawn or charged" in lesson.sentences[0]
-    assert lesson.sentences[1].startswith("The first said: ")
-    assert next(iter(parameters)) in lesson.sentences[1]
+    (attack_report,) = played.attack_reports
+    assert [row["parties"] for row in attack_report.rows] == [4, 4, 0, 0]
+    assert "4 of 4 parties refused before anything was drawn or charged" in attack_report.sentences[0]
+    assert attack_report.sentences[1].startswith("The first said: ")
+    assert next(iter(parameters)) in attack_report.sentences[1]
     assert read_ledger(played.folder) == []

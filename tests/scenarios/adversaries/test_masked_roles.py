@@ -59,13 +59,13 @@ def played(name: str, *tables: dict[str, Any]) -> tuple[list[AttackReport], Sess
         finished = run_in_memory(resolved(name, *tables), watched=watched)
     except PsephosError as error:
         return [], None, "\n".join([str(error), *error.__notes__])
-    assert finished.happened is not None
-    return list(finished.lessons), finished.happened[1], ""
+    assert finished.trace is not None
+    return list(finished.attack_reports), finished.trace[1], ""
 
 
-def odds_of(lesson: AttackReport) -> tuple[float, float]:
+def odds_of(attack_report: AttackReport) -> tuple[float, float]:
     """Return by how much evidence moved the odds, and what is proven, as the lesson says it."""
-    (said,) = [sentence for sentence in lesson.sentences if "moved the odds" in sentence]
+    (said,) = [sentence for sentence in attack_report.sentences if "moved the odds" in sentence]
     moved, proven = (float(part.split()[0].strip(".;")) for part in said.split("e^")[1:])
     return moved, proven
 
@@ -73,18 +73,18 @@ def odds_of(lesson: AttackReport) -> tuple[float, float]:
 @each_session
 def test_a_coalition_of_server_and_parties_stays_within_what_is_charged(name: str) -> None:
     _, _, target, member = SESSIONS[name]
-    (lesson,), _, _ = played(name, {"role": "coalition", "members": ["server", member], "target": target})
-    moved, proven = odds_of(lesson)
+    (attack_report,), _, _ = played(name, {"role": "coalition", "members": ["server", member], "target": target})
+    moved, proven = odds_of(attack_report)
     assert 0 < moved <= proven
-    assert not lesson.refutes_ledger
+    assert not attack_report.refutes_ledger
 
 
 def test_colluders_beyond_c_have_a_greater_bound_and_reach_it() -> None:
-    (lesson,), _, _ = played("votes", {"role": "coalition", "members": ["server", "*"], "target": "France"})
-    moved, proven = odds_of(lesson)
+    (attack_report,), _, _ = played("votes", {"role": "coalition", "members": ["server", "*"], "target": "France"})
+    moved, proven = odds_of(attack_report)
     assert moved > 1  # which is charged
     assert moved == pytest.approx(proven, abs=1e-3)
-    assert not lesson.refutes_ledger
+    assert not attack_report.refutes_ledger
 
 
 @pytest.fixture
@@ -98,11 +98,11 @@ def on_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_a_circle_nothing_is_said_of_more_than_c_with_the_server() -> None:
     few, many = ["Malta", "Cyprus"], ["Malta", "Cyprus", "Latvia"]
     for members in (["server", *few], many):
-        (lesson,), _, _ = played("votes", {"role": "coalition", "members": members, "target": "France"})
-        moved, proven = odds_of(lesson)
+        (attack_report,), _, _ = played("votes", {"role": "coalition", "members": members, "target": "France"})
+        moved, proven = odds_of(attack_report)
         assert moved <= proven
         assert (proven > 1) is (members is many)  # 1 is charged
-        assert ("but for 2⁻⁴⁰" in lesson.trust) is ("server" in members)
+        assert ("but for 2⁻⁴⁰" in attack_report.trust) is ("server" in members)
     with pytest.raises(ConfigurationError, match=r"members must be at most 2 with the server: .* of more nothing"):
         resolved("votes", {"role": "coalition", "members": ["server", *many], "target": "France"})
 
@@ -112,10 +112,10 @@ def test_on_a_circle_a_server_that_lies_is_no_role_and_who_signs_wrong_shares_is
     with pytest.raises(ConfigurationError, match="at most 1,000: where more have to take part, a server that lies"):
         resolved("votes", {"role": "unmasker", "dropped": ["Malta"]})
     for step, counted in (("unmask", 27), ("shares", 26)):
-        lessons, happened, _ = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
-        assert "Found out: 1 of 1. Honest parties that left: 0." in str(lessons[0])
-        assert happened is not None
-        assert happened.tallies[0].num_reports == counted
+        attack_reports, trace, _ = played("votes", {"role": "wrong-shares", "members": ["Malta"], "step": step})
+        assert "Found out: 1 of 1. Honest parties that left: 0." in str(attack_reports[0])
+        assert trace is not None
+        assert trace.tallies[0].num_reports == counted
 
 
 @each_session
@@ -124,23 +124,25 @@ def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -
     step = next(step.name for step in resolved(name).protocol.steps if step.is_charged)
     local = resolved(name, {"role": "leaver", "members": [target], "phase": step})
     finished = run_in_memory(local, watched=Watched())
-    assert finished.happened is not None
-    scene, happened = finished.happened
-    coalition = scene.coalition(["server", member])
-    attack = find_attack(scene.protocol).against(scene.inputs)
-    stayed = [place for place, own in enumerate(scene.names) if own != target]
-    counted = seen_by_arrays(scene.protocol, scene.inputs, noise=scene.noise(), coalition=coalition, counted=stayed)
+    assert finished.trace is not None
+    context, trace = finished.trace
+    coalition = context.coalition(["server", member])
+    attack = find_attack(context.protocol).against(context.inputs)
+    stayed = [place for place, own in enumerate(context.names) if own != target]
+    counted = seen_by_arrays(
+        context.protocol, context.inputs, noise=context.noise(), coalition=coalition, counted=stayed
+    )
     others = np.setdiff1d(stayed, coalition.members)
     (of_agents, of_arrays) = (
         attack.posteriors([seen], places, secret=attack.default_secret).probabilities
         for seen, places in (
-            (happened.seen(scene, coalition), others),
+            (trace.seen(context, coalition), others),
             (counted, np.searchsorted(stayed, others)),
         )
     )
     assert np.array_equal(of_agents, of_arrays)
     (of_target,) = attack.posteriors(
-        [happened.seen(scene, coalition)], np.array([scene.names.index(target)]), secret=attack.default_secret
+        [trace.seen(context, coalition)], np.array([context.names.index(target)]), secret=attack.default_secret
     ).probabilities
     assert np.ptp(of_target) < 1e-12  # of who left before its row nothing is known
 
@@ -165,13 +167,13 @@ def test_a_server_that_lies_about_survivors_is_found_out_and_opens_nothing(
     dropped: list[str], misled: list[str], found: str, said: str, released: int
 ) -> None:
     table = {"role": "unmasker", "dropped": dropped or misled, "misled": misled}
-    lessons, happened, failure = played("votes", table)
-    told = failure or str(lessons[0])
+    attack_reports, trace, failure = played("votes", table)
+    told = failure or str(attack_reports[0])
     assert found in told
     assert said in told
     assert told.count("It was not opened.") == len(dropped or misled)
     assert "27 losses are in the ledgers" in told
-    assert (0 if happened is None else happened.tallies[0].num_reports) == released
+    assert (0 if trace is None else trace.tallies[0].num_reports) == released
 
 
 @pytest.mark.parametrize(
@@ -182,12 +184,12 @@ def test_a_server_that_lies_about_survivors_is_found_out_and_opens_nothing(
     ],
 )
 def test_who_signs_wrong_shares_is_named_and_the_session_goes_on(step: str, deed: str, counted: int) -> None:
-    lessons, happened, failure = played("votes", {"role": "wrong-shares", "members": ["Germany"], "step": step})
+    attack_reports, trace, failure = played("votes", {"role": "wrong-shares", "members": ["Germany"], "step": step})
     assert not failure
-    assert happened is not None
-    assert happened.endings.keys() == {"Germany"}
-    assert happened.tallies[0].num_reports == counted
-    told = str(lessons[0])
+    assert trace is not None
+    assert trace.endings.keys() == {"Germany"}
+    assert trace.tallies[0].num_reports == counted
+    told = str(attack_reports[0])
     assert deed in told
     assert "Found out: 1 of 1. Honest parties that left: 0." in told
     assert f"{counted} losses are in the ledgers" in told
@@ -196,9 +198,9 @@ def test_who_signs_wrong_shares_is_named_and_the_session_goes_on(step: str, deed
 def test_whoever_leaves_does_before_the_last_step_that_everybody_is_asked() -> None:
     """Where nobody lies nobody is asked to open anything: it is no step before which somebody leaves."""
     for table in ({}, {"phase": "votes, unmask"}):
-        _, happened, _ = played("votes", {"role": "leaver", "members": ["Malta"], **table})
-        assert happened is not None
-        assert happened.endings.keys() == {"Malta"}
+        _, trace, _ = played("votes", {"role": "leaver", "members": ["Malta"], **table})
+        assert trace is not None
+        assert trace.endings.keys() == {"Malta"}
     with pytest.raises(ConfigurationError, match="phase must be"):
         resolved("votes", {"role": "leaver", "members": ["Malta"], "phase": "votes, open"})
 
@@ -214,19 +216,19 @@ def test_more_liars_than_may_leave_end_a_session_and_open_nothing() -> None:
 @pytest.mark.parametrize("strategy", ["greatest", "input"])
 def test_a_poisoner_moves_the_sum_by_what_it_is_said_to_and_nobody_notices(name: str, strategy: str) -> None:
     _, _, member, _ = SESSIONS[name]
-    (lesson,), happened, _ = played(name, {"role": "poisoner", "members": [member], "strategy": strategy})
-    assert happened is not None
-    assert not happened.endings
-    scene = resolved(name).scene(seed=seed_of(resolved(name)))
-    pushed = PoisonerRole(members=(member,)).pushed(scene)
-    phase = scene.protocol.masked_phase
+    (attack_report,), trace, _ = played(name, {"role": "poisoner", "members": [member], "strategy": strategy})
+    assert trace is not None
+    assert not trace.endings
+    context = resolved(name).context(seed=seed_of(resolved(name)))
+    pushed = PoisonerRole(members=(member,)).pushed(context)
+    phase = context.protocol.masked_phase
     assert phase is not None
     push = MaskedPush(phase, pushed)
     reports = push.reports(1 if strategy == "input" else push.most)
-    tally = phase.tally(reports, earlier=(), public=scene.inputs.public)
-    assert happened.tallies[0].totals.tolist() == tally.totals.tolist()
-    assert "unnoticed" in lesson.sentences[-1]
-    assert lesson.rows[-1]["each adds"] == push.most
+    tally = phase.tally(reports, earlier=(), public=context.inputs.public)
+    assert trace.tallies[0].totals.tolist() == tally.totals.tolist()
+    assert "unnoticed" in attack_report.sentences[-1]
+    assert attack_report.rows[-1]["each adds"] == push.most
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def test_the_last_belief_is_the_posterior_of_all_votes_together(tmp_path: Path, 
     votes = voted_in(hold(write("plan.toml", text), tmp_path / "out"))
     role = wanting(secret)
     beliefs = beliefs_over(role.attack, votes)
-    scene = votes[0].scene
-    attack, _ = role.attack(scene)
-    seen = [voted.happened.seen(voted.scene, voted.scene.coalition(["server"])) for voted in votes]
+    context = votes[0].context
+    attack, _ = role.attack(context)
+    seen = [voted.trace.seen(voted.context, voted.context.coalition(["server"])) for voted in votes]
     for number in (1, 2, 3):
         together = attack.posteriors(seen[:number], np.arange(30), secret=secret)
         np.testing.assert_allclose(beliefs[number - 1].probabilities, together.probabilities, rtol=1e-9)
@@ -69,11 +69,11 @@ def test_a_secret_is_followed_through_votes_on_other_matters(tmp_path: Path, wri
     beliefs = beliefs_over(wanting("weight").attack, votes)
     belief = np.full(3, 1 / 3)
     for voted, after in zip(votes, beliefs, strict=True):
-        if "partner-2" in voted.scene.names:
-            attack, secret = wanting("weight").attack(voted.scene)
-            place = np.array([voted.scene.names.index("partner-2")])
-            coalition = voted.scene.coalition(["server"])
-            seen = voted.happened.seen(voted.scene, coalition)
+        if "partner-2" in voted.context.names:
+            attack, secret = wanting("weight").attack(voted.context)
+            place = np.array([voted.context.names.index("partner-2")])
+            coalition = voted.context.coalition(["server"])
+            seen = voted.trace.seen(voted.context, coalition)
             belief = attack.posteriors([seen], place, secret=secret, prior=belief).probabilities[0]
             np.testing.assert_allclose(of(after, "partner-2"), belief, rtol=1e-9)
         else:
@@ -90,16 +90,19 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     votes = voted_in(finished)
     first, second, third = beliefs_over(wanting("weight").attack, votes)
     for name in third.names:  # the report of the first vote in which it was there, whoever else's was new in that
-        voted = next(each for each in votes if name in each.scene.names)
-        attack, secret = wanting("weight").attack(voted.scene)
-        seen, place = voted.happened.seen(voted.scene, voted.scene.coalition(["server"])), voted.scene.names.index(name)
+        voted = next(each for each in votes if name in each.context.names)
+        attack, secret = wanting("weight").attack(voted.context)
+        seen, place = (
+            voted.trace.seen(voted.context, voted.context.coalition(["server"])),
+            voted.context.names.index(name),
+        )
         (alone,) = attack.posteriors([seen], np.array([place]), secret=secret).probabilities
         assert of(third, name) == pytest.approx(alone), name
     assert of(first, "partner-1") == pytest.approx(of(third, "partner-1"))
     assert second.probabilities == pytest.approx(third.probabilities)
     assert [each.epsilon for each in (first, second, third)] == [0.5, 0.5, 0.5]
-    (lesson,) = finished.lessons
-    assert "59 reports were repeated from earlier votes, and told nothing new" in lesson.sentences[0]
+    (attack_report,) = finished.attack_reports
+    assert "59 reports were repeated from earlier votes, and told nothing new" in attack_report.sentences[0]
     # Without the game each vote tells more, at a price.
     fresh = hold(write("plan.toml", text.replace('game = "board"\n', "")), tmp_path / "fresh", f"transport={path}")
     beliefs = beliefs_over(wanting("weight").attack, voted_in(fresh))
@@ -124,16 +127,16 @@ def test_of_all_that_a_party_holds_a_vote_costs_what_it_paid_there(tmp_path: Pat
 
 def test_no_belief_is_surer_than_the_ledgers_allow(tmp_path: Path, write: Write) -> None:
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight")
-    (lesson,) = hold(write("plan.toml", text), tmp_path / "out").lessons
-    for row in lesson.rows:
+    (attack_report,) = hold(write("plan.toml", text), tmp_path / "out").attack_reports
+    for row in attack_report.rows:
         assert float(row["surest belief"]) <= float(row["at most"]) + 1e-9
-    assert [row["targets"] for row in lesson.rows] == [29, 30, 30]
+    assert [row["targets"] for row in attack_report.rows] == [29, 30, 30]
 
 
 def test_a_secret_that_changes_between_votes_adds_up_to_nothing(tmp_path: Path, write: Write) -> None:
     changed = "[votes.entries]\nweight = {partner-1 = 3, partner-3 = 1, partner-4 = 2, partner-5 = 3}\n"
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace("SECRET", "weight") + changed
-    assert not hold(write("plan.toml", text), tmp_path / "out").lessons
+    assert not hold(write("plan.toml", text), tmp_path / "out").attack_reports
 
 
 def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Path, write: Write) -> None:
@@ -143,8 +146,8 @@ def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Pa
     )
     # After two votes all but partner-2 are out of budget: the third tells of it alone.
     assert [len(each.names) for each in finished.held] == [29, 30, 1]
-    (lesson,) = finished.lessons
-    assert [row["epsilon"] for row in lesson.rows] == [0.5, 1.0, 1.0]
+    (attack_report,) = finished.attack_reports
+    assert [row["epsilon"] for row in attack_report.rows] == [0.5, 1.0, 1.0]
     told = read_json(tmp_path / "out" / "adversaries.json")
     assert told[0]["who"] == "the cloud server, over the series"
     assert (tmp_path / "out" / "adversary-1.csv").exists()
@@ -153,7 +156,7 @@ def test_a_server_over_a_series_is_held_to_the_ledgers_as_they_were(tmp_path: Pa
 def test_a_role_that_has_nothing_to_say_of_a_series_says_nothing(tmp_path: Path, write: Write) -> None:
     text = PARTNERS.replace('"server"', '"partner-1"').replace("SECRET", "weight")
     finished = hold(write("plan.toml", HEAD + "epsilon = 1.0\n" + text), tmp_path / "out")
-    assert not finished.lessons
+    assert not finished.attack_reports
     assert not (tmp_path / "out" / "adversaries.json").exists()
 
 
@@ -164,17 +167,17 @@ def test_a_target_may_be_away_from_a_vote_or_be_refused_by_its_budget(tmp_path: 
         write("plan.toml", "budget = 1.5\n" + HEAD + "epsilon = 1.0\n" + text), tmp_path / "out", "quorum=0.01"
     )
     assert [len(each.names) for each in finished.held] == [29, 1, 0]
-    (lesson,) = finished.lessons
-    assert [row["target"] for row in lesson.rows] == ["voted"]
-    assert lesson.sentences[0].startswith("After 2 votes the likeliest weight of partner-2 is '")
-    assert "the true one is" in lesson.sentences[0]
+    (attack_report,) = finished.attack_reports
+    assert [row["target"] for row in attack_report.rows] == ["voted"]
+    assert attack_report.sentences[0].startswith("After 2 votes the likeliest weight of partner-2 is '")
+    assert "the true one is" in attack_report.sentences[0]
 
 
 def test_members_who_are_away_have_no_part_in_a_vote(tmp_path: Path, write: Write) -> None:
     members = '["server", "partner-2", "partner-3"]'
     text = HEAD + "epsilon = 1.0\n" + PARTNERS.replace('["server"]', members).replace("SECRET", "weight")
-    (lesson,) = hold(write("plan.toml", text), tmp_path / "out", "transport=array").lessons
-    assert [row["targets"] for row in lesson.rows] == [28, 28, 28]
+    (attack_report,) = hold(write("plan.toml", text), tmp_path / "out", "transport=array").attack_reports
+    assert [row["targets"] for row in attack_report.rows] == [28, 28, 28]
     told = [read_json(tmp_path / "out" / f"vote-{number}" / "adversaries.json") for number in (1, 2)]
     assert [each[0]["who"] for each in told] == ["the cloud server and 1 partner", "the cloud server and 2 partners"]
 
@@ -185,12 +188,12 @@ def test_of_a_real_party_no_truth_is_told(tmp_path: Path, write: Write) -> None:
         'absent = ["partner-2"]\n', ""
     )
     real = '[[partners]]\npartner = "ann"\nweight = 1\nm = 1\n[[partners]]\npartner = "bob"\nweight = 2\nm = 0\n'
-    (lesson,) = hold(
+    (attack_report,) = hold(
         write("plan.toml", text.replace("[partners]\ncount = 30\n", real)), tmp_path / "out", "transport=array"
-    ).lessons
-    assert "the likeliest weight of ann is" in lesson.sentences[0]
-    assert "the true one" not in lesson.sentences[0]
-    assert not any("named" in column for column in lesson.rows[0])
+    ).attack_reports
+    assert "the likeliest weight of ann is" in attack_report.sentences[0]
+    assert "the true one" not in attack_report.sentences[0]
+    assert not any("named" in column for column in attack_report.rows[0])
 
 
 def test_a_target_that_no_vote_knows_is_refused(write: Write) -> None:

@@ -34,7 +34,7 @@ SESSIONS = [
 
 
 def scene_of(name: str, settings: list[str]) -> AttackContext:
-    return resolve(load_scenario(name, [*settings, "transport=array"])).scene(seed=11)
+    return resolve(load_scenario(name, [*settings, "transport=array"])).context(seed=11)
 
 
 def public_vote(epsilon: float) -> DPWeVote:
@@ -52,16 +52,16 @@ def scene_of_vote(epsilon: float, *, number: int = 12) -> AttackContext:
 def test_a_poisoners_reports_are_accepted_by_the_server_and_leave_everybody_elses(
     name: str, settings: list[str], strategy: Any
 ) -> None:
-    scene = scene_of(name, settings)
-    poisoning = find_poisoning(scene.protocol)
+    context = scene_of(name, settings)
+    poisoning = find_poisoning(context.protocol)
     poisoners = np.array([0, 3], dtype=np.int64)
-    honest = reports_of(poisoning, scene.inputs, noise=scene.noise())
-    poisoned = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=poisoners, strategy=strategy)
-    others = np.setdiff1d(np.arange(len(scene.names)), poisoners)
-    for phase, before, after in zip(scene.protocol.phases, honest, poisoned, strict=True):
+    honest = reports_of(poisoning, context.inputs, noise=context.noise())
+    poisoned = reports_of(poisoning, context.inputs, noise=context.noise(), poisoners=poisoners, strategy=strategy)
+    others = np.setdiff1d(np.arange(len(context.names)), poisoners)
+    for phase, before, after in zip(context.protocol.phases, honest, poisoned, strict=True):
         assert np.array_equal(before[others], after[others])
         for place in poisoners.tolist():
-            public = scene.inputs.public[place].tolist()
+            public = context.inputs.public[place].tolist()
             low, high = phase.mechanism_of(public).report_range
             report = after[place].tolist()
             assert low <= min(report) <= max(report) <= high
@@ -73,16 +73,16 @@ def test_a_poisoners_reports_are_accepted_by_the_server_and_leave_everybody_else
 def test_nobody_shifts_more_than_the_bound_and_chosen_reports_push_most(
     name: str, settings: list[str], sign: int
 ) -> None:
-    scene = scene_of(name, settings)
-    poisoning = find_poisoning(scene.protocol, sign=sign)
+    context = scene_of(name, settings)
+    poisoning = find_poisoning(context.protocol, sign=sign)
     poisoners = np.array([0, 3], dtype=np.int64)
-    number = len(scene.names)
+    number = len(context.names)
 
     def estimate(strategy: Any, places: Any) -> float:
-        reports = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=places, strategy=strategy)
-        return math.fsum(poisoning.contributions(reports, scene.inputs.public, num_parties=number).tolist())
+        reports = reports_of(poisoning, context.inputs, noise=context.noise(), poisoners=places, strategy=strategy)
+        return math.fsum(poisoning.contributions(reports, context.inputs.public, num_parties=number).tolist())
 
-    extremes = [poisoning.extremes(scene.inputs.public[place].tolist(), num_parties=number) for place in (0, 3)]
+    extremes = [poisoning.extremes(context.inputs.public[place].tolist(), num_parties=number) for place in (0, 3)]
     bound = sum(most - least for least, most in extremes)
     shifts = {strategy: sign * (estimate(strategy, poisoners) - estimate(strategy, None)) for strategy in STRATEGIES}
     tolerance = 1e-9 * max(1.0, bound)
@@ -102,12 +102,12 @@ def test_a_chosen_report_weighs_more_than_a_false_opinion_by_the_known_factor(ep
 
 
 def test_the_estimate_that_is_pushed_is_the_margin_that_is_released() -> None:
-    scene = scene_of_vote(1.0)
-    poisoning = find_poisoning(scene.protocol, "A")
-    reports = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=np.array([1]), strategy="greatest")
-    outcome = outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
+    context = scene_of_vote(1.0)
+    poisoning = find_poisoning(context.protocol, "A")
+    reports = reports_of(poisoning, context.inputs, noise=context.noise(), poisoners=np.array([1]), strategy="greatest")
+    outcome = outcome_of(context.protocol, reports, context.inputs.public, noise=context.noise())
     assert isinstance(outcome, Outcome)
-    pushed = math.fsum(poisoning.contributions(reports, scene.inputs.public, num_parties=12).tolist())
+    pushed = math.fsum(poisoning.contributions(reports, context.inputs.public, num_parties=12).tolist())
     assert outcome.candidates[0].margin.value == pytest.approx(pushed, rel=1e-12)
 
 
@@ -116,21 +116,21 @@ def test_agents_that_poison_release_what_arrays_say_and_the_lesson_has_its_numbe
     scenario = load_scenario("consortium", ["count=9", "public_weights=true"])
     resolved = resolve(msgspec.structs.replace(scenario, adversary=[table]))
     finished = run_in_folder(resolved, RunFolder(tmp_path / "run"), pictures=False)
-    scene = resolved.scene(seed=scenario.seed or 0)
-    poisoning = find_poisoning(scene.protocol, "joint data space")
+    context = resolved.context(seed=scenario.seed or 0)
+    poisoning = find_poisoning(context.protocol, "joint data space")
     members = np.array([1, 2], dtype=np.int64)
-    reports = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=members)
-    expected = outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
+    reports = reports_of(poisoning, context.inputs, noise=context.noise(), poisoners=members)
+    expected = outcome_of(context.protocol, reports, context.inputs.public, noise=context.noise())
     assert isinstance(expected, Outcome)
     assert finished.record.outcome == expected
-    (lesson,) = finished.lessons
-    chosen = lesson.rows[0]
+    (attack_report,) = finished.attack_reports
+    chosen = attack_report.rows[0]
     assert chosen["estimate"] == pytest.approx(expected.candidates[0].margin.value)
     weights = (1.0, 2.0, 3.0)
-    places: list[int] = scene.inputs.public[members, 1].tolist()
+    places: list[int] = context.inputs.public[members, 1].tolist()
     own = sum(weights[place] for place in places)
     factor = (math.e + 1) / (math.e - 1)  # at the scenario's ε of 1
-    assert f"{own * factor:.4g} at most" in " ".join(lesson.sentences)
+    assert f"{own * factor:.4g} at most" in " ".join(attack_report.sentences)
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,14 @@ def test_voters_that_poison_preferences_release_what_arrays_say(
     scenario = msgspec.structs.replace(load_scenario("moral-synthetic", [*few, *settings]), adversary=[table])
     resolved = resolve(scenario)
     finished = run_in_folder(resolved, RunFolder(tmp_path / "run"), pictures=False)
-    scene = resolved.scene(seed=scenario.seed or 0)
-    poisoning = find_poisoning(scene.protocol, "x2", sign=-1)
+    context = resolved.context(seed=scenario.seed or 0)
+    poisoning = find_poisoning(context.protocol, "x2", sign=-1)
     poisoners = np.array([1], dtype=np.int64)
-    reports = reports_of(poisoning, scene.inputs, noise=scene.noise(), poisoners=poisoners, strategy=strategy)
-    assert finished.record.outcome == outcome_of(scene.protocol, reports, scene.inputs.public, noise=scene.noise())
-    assert len(finished.lessons) == 1
+    reports = reports_of(poisoning, context.inputs, noise=context.noise(), poisoners=poisoners, strategy=strategy)
+    assert finished.record.outcome == outcome_of(
+        context.protocol, reports, context.inputs.public, noise=context.noise()
+    )
+    assert len(finished.attack_reports) == 1
 
 
 def test_a_session_that_releases_its_winner_alone_has_no_estimate_to_push() -> None:

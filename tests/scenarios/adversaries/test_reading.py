@@ -1,4 +1,4 @@
-"""Tables become roles: members are spelled out, and what a scene cannot have is refused before anything runs."""
+"""Tables become roles: members are spelled out, and what a context cannot have is refused before anything runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,30 +23,30 @@ COALITION = {"role": "coalition", "members": ["partner-2"]}
     ],
 )
 def test_ranges_and_the_star_are_names_in_the_end(
-    stage: Configuration, members: list[str], names: tuple[str, ...]
+    configuration: Configuration, members: list[str], names: tuple[str, ...]
 ) -> None:
     table = {"role": "coalition", "members": members, "target": "partner-1"}
-    (role,) = stage("dpwevote", table, transport="array").adversaries
+    (role,) = configuration("dpwevote", table, transport="array").adversaries
     assert role.members == names
 
 
-def test_numbers_with_zeros_in_front_keep_their_width(stage: Configuration) -> None:
+def test_numbers_with_zeros_in_front_keep_their_width(configuration: Configuration) -> None:
     table = {"role": "coalition", "members": ["voter 000000002..4"]}
-    (role,) = stage("moral-preferences", table).adversaries
+    (role,) = configuration("moral-preferences", table).adversaries
     assert role.members == ("voter 000000002", "voter 000000003", "voter 000000004")
 
 
-def test_a_party_whose_name_looks_like_a_range_is_meant_itself(stage: Configuration) -> None:
-    (candidate,) = stage("dpwevote").protocol.parameters.candidates
+def test_a_party_whose_name_looks_like_a_range_is_meant_itself(configuration: Configuration) -> None:
+    (candidate,) = configuration("dpwevote").protocol.parameters.candidates
     partners = f"partners=[{{partner='a-1..2', weight=1, '{candidate}'=1}}, {{partner='b', weight=2, '{candidate}'=0}}]"
     table = {"role": "coalition", "members": ["a-1..2"]}
-    (role,) = stage("dpwevote", table, parties=partners).adversaries
+    (role,) = configuration("dpwevote", table, parties=partners).adversaries
     assert role.members == ("a-1..2",)
 
 
-def test_a_star_without_a_target_is_everybody_of_whom_nobody_is_left(stage: Configuration) -> None:
+def test_a_star_without_a_target_is_everybody_of_whom_nobody_is_left(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="no party is left about whom anything could be learnt") as caught:
-        stage("dpwevote", {"role": "coalition", "members": ["*"]})
+        configuration("dpwevote", {"role": "coalition", "members": ["*"]})
     assert (caught.value.field, caught.value.value) == ("adversary 1: members", "all 4")
 
 
@@ -74,16 +74,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.bad_input("a role that nobody registered, or that a protocol does not have")
 @pytest.mark.parametrize("case", list(REFUSED))
-def test_a_table_that_cannot_be_is_refused_by_its_number(stage: Configuration, case: str) -> None:
+def test_a_table_that_cannot_be_is_refused_by_its_number(configuration: Configuration, case: str) -> None:
     table, field, words = REFUSED[case]
     with refuses(said=words) as caught:
-        stage("dpwevote", COALITION, table)
+        configuration("dpwevote", COALITION, table)
     assert caught.value.field.startswith(field)
 
 
-def test_a_misspelled_party_is_answered_with_the_one_that_was_meant(stage: Configuration) -> None:
+def test_a_misspelled_party_is_answered_with_the_one_that_was_meant(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="did you mean 'partner-2'"):
-        stage("dpwevote", {"role": "coalition", "members": ["partnr-2"]})
+        configuration("dpwevote", {"role": "coalition", "members": ["partnr-2"]})
 
 
 DEVIATING = {
@@ -98,40 +98,40 @@ DEVIATING = {
 
 @pytest.mark.bad_input("an adversary in a session that cannot have it")
 @pytest.mark.parametrize("role", list(DEVIATING))
-def test_arrays_have_no_channels_on_which_to_deviate_or_to_listen(stage: Configuration, role: str) -> None:
+def test_arrays_have_no_channels_on_which_to_deviate_or_to_listen(configuration: Configuration, role: str) -> None:
     with pytest.raises(ConfigurationError, match="transport = 'tcp'") as caught:
-        stage("dpwevote", {"role": role, **DEVIATING[role]}, transport="array")
+        configuration("dpwevote", {"role": role, **DEVIATING[role]}, transport="array")
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", role)
 
 
-def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(stage: Configuration) -> None:
+def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(configuration: Configuration) -> None:
     equivocator, liar = ({"role": role, **DEVIATING[role]} for role in ("equivocator", "liar"))
     with pytest.raises(ConfigurationError, match="a party that deviates for one adversary only") as caught:
-        stage("dpwevote", equivocator, liar)
+        configuration("dpwevote", equivocator, liar)
     assert (caught.value.field, caught.value.value) == ("adversary 'liar'", "server")
     leaver, replayer = ({"role": role, **DEVIATING[role]} for role in ("leaver", "replayer"))
     with pytest.raises(ConfigurationError, match="got 'partner-1'"):
-        stage("dpwevote", leaver, replayer)
-    assert len(stage("dpwevote", leaver, equivocator).adversaries) == 2
+        configuration("dpwevote", leaver, replayer)
+    assert len(configuration("dpwevote", leaver, equivocator).adversaries) == 2
 
 
-def test_where_noise_is_secure_nobody_s_view_is_recorded(stage: Configuration) -> None:
+def test_where_noise_is_secure_nobody_s_view_is_recorded(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="left out, since noise is secure") as caught:
-        stage("dpwevote", settings=["noise=secure", "adversary=[{role='coalition', members=['server']}]"])
+        configuration("dpwevote", settings=["noise=secure", "adversary=[{role='coalition', members=['server']}]"])
     assert caught.value.field == "adversary"
 
 
-def test_a_role_that_a_protocol_does_not_have_is_answered_with_those_that_it_has(stage: Configuration) -> None:
+def test_a_role_that_a_protocol_does_not_have_is_answered_with_those_that_it_has(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match=r"one that protocol 'dpwevote' has: .*coalition") as caught:
-        stage("dpwevote", {"role": "membership"})
+        configuration("dpwevote", {"role": "membership"})
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")
     assert "membership" not in str(caught.value.allowed)
 
 
-def test_a_party_with_the_server_s_name_is_told_from_it_by_nobody(stage: Configuration) -> None:
-    (candidate,) = stage("dpwevote").protocol.parameters.candidates
+def test_a_party_with_the_server_s_name_is_told_from_it_by_nobody(configuration: Configuration) -> None:
+    (candidate,) = configuration("dpwevote").protocol.parameters.candidates
     partners = f"partners=[{{partner='server', weight=1, '{candidate}'=1}}, {{partner='b', weight=2, '{candidate}'=0}}]"
-    assert stage("dpwevote", parties=partners).names == ["server", "b"]
+    assert configuration("dpwevote", parties=partners).names == ["server", "b"]
     with pytest.raises(ConfigurationError, match="another name") as caught:
-        stage("dpwevote", {"role": "coalition", "members": ["b"]}, parties=partners)
+        configuration("dpwevote", {"role": "coalition", "members": ["b"]}, parties=partners)
     assert (caught.value.field, caught.value.value) == ("a partner", "server")

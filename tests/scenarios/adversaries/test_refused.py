@@ -121,7 +121,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
     [(*kind, *case) for kind, cases in REFUSED.items() for case in cases],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Callable[..., Local], role: str, transport: str, keys: dict[str, Any], field: str, words: str
+    configuration: Callable[..., Local], role: str, transport: str, keys: dict[str, Any], field: str, words: str
 ) -> None:
     with refuses(f"adversary 1: {field}" if field else "adversary 1", said=words):
-        stage("dpwevote", {"role": role, **keys}, transport=transport)
+        configuration("dpwevote", {"role": role, **keys}, transport=transport)

@@ -40,15 +40,15 @@ class Eavesdropper(Role, frozen=True, kw_only=True):
     name = "eavesdropper"
     needs_agents = True
 
-    def check(self, scene):
-        super().check(scene)
+    def check(self, context):
+        super().check(context)
         if not self.members:
             raise ConfigurationError(field="members", value="nobody", allowed="somebody")
 
-    def deviations(self, scene):
+    def deviations(self, context):
         return {} if self.loud else dict.fromkeys(self.members, Silent())
 
-    def learn(self, scene, happened):
+    def learn(self, context, happened):
         heard = {view.party: len(view.observations) for view in happened.views if view.party in self.members}
         return AttackReport(
             role=self.name,
@@ -80,10 +80,10 @@ def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:
 
 
 def test_what_somebody_else_registered_wrongly_is_no_fault_of_another_table(
-    elsewhere: str, stage: Configuration
+    elsewhere: str, configuration: Configuration
 ) -> None:
     with pytest.raises(ConfigurationError, match=r"one that protocol 'dpwevote' has: .*eavesdropper") as caught:
-        stage("dpwevote", {"role": "membership"})
+        configuration("dpwevote", {"role": "membership"})
     assert caught.value.value == "membership", elsewhere
 
 
@@ -110,8 +110,8 @@ def test_a_third_party_s_role_learns_from_a_scenario_and_its_files_are_in_the_fo
     ended = psephos("run", write("ears.toml", text), "--out", "out", "--verbose")
     assert (ended.status, ended.err) == (0, ""), elsewhere
     assert "Adversary: eavesdropper, 2 listeners" in ended.out
-    (lesson,) = read_json("out/adversaries.json")
-    assert (lesson["role"], lesson["sentences"]) == ("eavesdropper", ["The failure: None."])
+    (attack_report,) = read_json("out/adversaries.json")
+    assert (attack_report["role"], attack_report["sentences"]) == ("eavesdropper", ["The failure: None."])
     rows = read_rows("out/adversary-1.csv")
     assert [row["party"] for row in rows] == ["partner-1", "partner-2"]
     assert all(int(row["messages"]) >= 5 for row in rows)  # joined, asked and answered twice, and heard the end
@@ -126,7 +126,7 @@ def test_a_third_party_s_role_deviates(elsewhere: str, play: Play) -> None:
 
 def test_a_run_without_adversaries_leaves_nothing_of_them(play: Play) -> None:
     played = play("dpwevote")
-    assert played.lessons == ()
+    assert played.attack_reports == ()
     assert not list(played.folder.glob("adversar*"))
 
 
@@ -134,7 +134,7 @@ def test_several_adversaries_have_a_table_each(play: Play) -> None:
     coalition = {"role": "coalition", "members": ["server"], "target": "partner-1"}
     equivocator = {"role": "equivocator", "misled": ["partner-2"]}
     played = play("dpwevote", equivocator, coalition)
-    assert [lesson.role for lesson in played.lessons] == ["equivocator", "coalition"]
+    assert [attack_report.role for attack_report in played.attack_reports] == ["equivocator", "coalition"]
     written = {path.name for path in played.folder.glob("adversar*")}
     assert written == {
         "adversaries.json",
@@ -143,15 +143,20 @@ def test_several_adversaries_have_a_table_each(play: Play) -> None:
     }
 
 
-def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(stage: Configuration) -> None:
-    resolved = stage("dpwevote", settings=["round=3", "budget=9.0"])
-    scene = resolved.scene(seed=5)
-    assert (scene.round_number, scene.seed, scene.budget, scene.may_show_truth) == (3, 5, Budget(epsilon=9.0), True)
-    assert scene.place_of("partner-3", field="target") == 2
-    assert scene.coalition(["server", "partner-4", "partner-1"]).members == (0, 3)
+def test_a_scene_knows_its_parties_its_noise_and_its_later_votes(configuration: Configuration) -> None:
+    resolved = configuration("dpwevote", settings=["round=3", "budget=9.0"])
+    context = resolved.context(seed=5)
+    assert (context.round_number, context.seed, context.budget, context.may_show_truth) == (
+        3,
+        5,
+        Budget(epsilon=9.0),
+        True,
+    )
+    assert context.place_of("partner-3", field="target") == 2
+    assert context.coalition(["server", "partner-4", "partner-1"]).members == (0, 3)
     draws = [
         noise.uniforms(protocol="dpwevote", phase="weights", start=0, stop=4, slots=2).tolist()
-        for noise in (scene.noise(), scene.noise(rerun=1), resolved.scene(seed=5).noise())
+        for noise in (context.noise(), context.noise(rerun=1), resolved.context(seed=5).noise())
     ]
     assert draws[0] == draws[2] != draws[1]
 
@@ -165,8 +170,8 @@ def test_a_session_that_fails_ends_with_status_1_and_says_what_was_learnt(psepho
     assert "quorum requires" in ended.err
     assert "Adversary: selective-abort" in ended.out
     assert "The quorum held" in ended.out
-    (lesson,) = read_json("out/adversaries.json")
-    assert lesson["role"] == "selective-abort"
+    (attack_report,) = read_json("out/adversaries.json")
+    assert attack_report["role"] == "selective-abort"
     assert Path("out/adversary-1.csv").is_file()
     assert not Path("out/result.json").exists()
 

@@ -27,17 +27,17 @@ def test_without_a_quorum_the_target_alone_is_counted_and_loses_what_its_ledger_
     play: Play, transport: str
 ) -> None:
     played = play("dpwevote", abort(), transport=transport, settings=["quorum=1"])
-    (lesson,) = played.lessons
-    assert "ended with 1 of 4 parties counted" in lesson.sentences[0]
-    assert lesson.sentences[0].endswith("3 were cut off, and know it.")
-    crowd, alone, server = lesson.rows
-    assert [row["the target"] for row in lesson.rows] == ["in the crowd", "isolated", "the server itself"]
+    (attack_report,) = played.attack_reports
+    assert "ended with 1 of 4 parties counted" in attack_report.sentences[0]
+    assert attack_report.sentences[0].endswith("3 were cut off, and know it.")
+    crowd, alone, server = attack_report.rows
+    assert [row["the target"] for row in attack_report.rows] == ["in the crowd", "isolated", "the server itself"]
     assert alone["bits"] == pytest.approx(server["bits"])
     assert crowd["bits"] < alone["bits"]
     entries = read_ledger(played.folder)
     assert {entry.person for entry in entries} == {"partner-2"}
     assert sum(entry.proven for entry in entries) == pytest.approx(1.0)
-    assert "its ε = 1 allows 0.353" in lesson.sentences[-1]
+    assert "its ε = 1 allows 0.353" in attack_report.sentences[-1]
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_without_a_quorum_the_target_alone_is_counted_and_loses_what_its_ledger_
         ([], "The session came to no end, and nothing was published."),
     ],
 )
-def test_whose_reports_are_thrown_away_is_not_told(stage: Configuration, counted: list[int], told: str) -> None:
-    resolved = stage("dpwevote", abort(hangs_up=False, trials=1))
+def test_whose_reports_are_thrown_away_is_not_told(configuration: Configuration, counted: list[int], told: str) -> None:
+    resolved = configuration("dpwevote", abort(hangs_up=False, trials=1))
     (role,) = resolved.adversaries
     tallies = [Tally(number, np.zeros(1, dtype=np.int64)) for number in counted]
-    lesson = role.learn(resolved.scene(seed=1), SessionTrace(tallies=tallies))
-    assert lesson.sentences[0].endswith(told)
-    (deviation,) = role.deviations(resolved.scene(seed=1)).values()
+    attack_report = role.learn(resolved.context(seed=1), SessionTrace(tallies=tallies))
+    assert attack_report.sentences[0].endswith(told)
+    (deviation,) = role.deviations(resolved.context(seed=1)).values()
     report = Report(0, msgspec.Raw(b"\x91\x00"))
     assert deviation.incoming("partner-1", report).inward == ()
     assert deviation.incoming("partner-2", report).inward == (report,)
@@ -63,17 +63,17 @@ def test_whose_reports_are_thrown_away_is_not_told(stage: Configuration, counted
 def test_a_quorum_holds_and_names_who_is_missing(play: Play) -> None:
     played = play("dpwevote", abort(members=["partner-4"]), settings=["quorum=1.0"])
     assert isinstance(played.failure, QuorumError)
-    (lesson,) = played.lessons
-    assert lesson.who == "a server that drops all but partner-2 and 1 accomplice"
-    assert lesson.sentences[0].startswith("The quorum held: phase 'weights' had ")
-    assert " of 4 reports" in lesson.sentences[0]
-    assert "Nothing was published" in lesson.sentences[0]
+    (attack_report,) = played.attack_reports
+    assert attack_report.who == "a server that drops all but partner-2 and 1 accomplice"
+    assert attack_report.sentences[0].startswith("The quorum held: phase 'weights' had ")
+    assert " of 4 reports" in attack_report.sentences[0]
+    assert "Nothing was published" in attack_report.sentences[0]
     (written,) = read_json(played.folder / "adversaries.json")
-    assert written["sentences"] == list(lesson.sentences)
+    assert written["sentences"] == list(attack_report.sentences)
     assert (played.folder / "adversary-1.csv").is_file()
     assert "failure" in read_json(played.folder / "run.json")
 
 
-def test_what_cannot_be_computed_is_said_before_anything_runs(stage: Configuration) -> None:
+def test_what_cannot_be_computed_is_said_before_anything_runs(configuration: Configuration) -> None:
     with pytest.raises(ConfigurationError, match="of Laplace noise"):
-        stage("dpwevote", abort(), settings=["variant=laplace"])
+        configuration("dpwevote", abort(), settings=["variant=laplace"])

@@ -19,8 +19,8 @@ def scenario_of(*tables: dict[str, Any], transport: str = "memory") -> Scenario:
     return msgspec.structs.replace(scenario, adversary=list(tables))
 
 
-def scene() -> AttackContext:
-    return resolve(scenario_of()).scene(seed=1)
+def context() -> AttackContext:
+    return resolve(scenario_of()).context(seed=1)
 
 
 @pytest.mark.parametrize("transport", ["memory", "tcp"])
@@ -33,8 +33,8 @@ def test_a_session_refuses_outsiders_and_names_that_are_taken_and_its_outcome_is
     finished = run_in_folder(tried, RunFolder(tmp_path / "tried"), pictures=False)
     assert finished.record.outcome == plain.record.outcome
     assert not finished.record.endings
-    (lesson,) = finished.lessons
-    outside, taken = lesson.rows[:2]
+    (attack_report,) = finished.attack_reports
+    outside, taken = attack_report.rows[:2]
     assert (outside["tried"], outside["welcomed"]) == (2, 0)
     assert outside["the server says"] == NOT_ADMITTED
     assert (taken["tried"], taken["welcomed"]) == (2, 0)
@@ -42,13 +42,13 @@ def test_a_session_refuses_outsiders_and_names_that_are_taken_and_its_outcome_is
 
 
 def test_a_key_keeps_a_seat_for_its_owner() -> None:
-    found = rehearse(scene(), "partner-4", has_certificates=True)
+    found = rehearse(context(), "partner-4", has_certificates=True)
     assert (found.impostor_is_welcome, found.owner_is_welcome) == (False, True)
     assert found.reason == NOT_ADMITTED
 
 
 def test_without_certificates_whoever_speaks_first_has_the_seat() -> None:
-    found = rehearse(scene(), "partner-4", has_certificates=False)
+    found = rehearse(context(), "partner-4", has_certificates=False)
     assert (found.impostor_is_welcome, found.owner_is_welcome) == (True, False)
     assert "has joined before" in found.reason
 
@@ -56,8 +56,8 @@ def test_without_certificates_whoever_speaks_first_has_the_seat() -> None:
 def test_names_that_one_person_holds_by_right_weigh_their_share_and_nothing_detects_them(tmp_path: Path) -> None:
     table = {"role": "sybils", "members": ["partner-1..3"]}
     finished = run_in_folder(resolve(scenario_of(table)), RunFolder(tmp_path / "run"), pictures=False)
-    (lesson,) = finished.lessons
-    text = " ".join(lesson.sentences)
+    (attack_report,) = finished.attack_reports
+    text = " ".join(attack_report.sentences)
     assert "33.3%" in text  # 3 of 9, each with a weight of up to 3
     assert "by 9 at most (proven" in text
     assert not finished.record.endings

@@ -111,8 +111,8 @@ def lesson_of(
     scenario = load_scenario(str(path), [f"transport={transport}", *settings])
     resolved = resolve(msgspec.structs.replace(scenario, adversary=[dict(table)]))
     finished = run_in_folder(resolved, RunFolder(tmp_path / f"run-{transport}"), pictures=False)
-    (lesson,) = finished.lessons
-    return lesson
+    (attack_report,) = finished.attack_reports
+    return attack_report
 
 
 @pytest.fixture
@@ -151,10 +151,10 @@ def test_values_between_the_candidates_are_none_of_these(tmp_path: Path, tea: Pa
     path = tmp_path / "mean.toml"
     voters = "\n".join(f'[[voters]]\nvoter = "v{n}"\nvalue = {20 * n}' for n in range(4))
     path.write_text(f"protocol = 'bounded-mean'\nseed = 5\nsynthetic = true\n{voters}\n", encoding="utf-8")
-    lesson = lesson_of(tmp_path, path, "array")
-    assert [row["truth"] for row in lesson.rows] == ["0", "none of these", "none of these", "none of these"]
+    attack_report = lesson_of(tmp_path, path, "array")
+    assert [row["truth"] for row in attack_report.rows] == ["0", "none of these", "none of these", "none of these"]
     # Laplace noise of scale 100 is beyond the middle of 0 and 100 with probability e^(-1/2)/2.
-    assert f"it names the row rightly in {1 - math.exp(-0.5) / 2:.3f}; guessing" in lesson.sentences[0]
+    assert f"it names the row rightly in {1 - math.exp(-0.5) / 2:.3f}; guessing" in attack_report.sentences[0]
 
 
 @pytest.mark.parametrize("role", ["asker", "network-observer"])
@@ -166,8 +166,8 @@ def test_other_roles_infer_by_the_same_attack(tmp_path: Path, tea: Path, role: s
 def test_selective_abort_takes_the_server_into_the_coalition(tmp_path: Path, tea: Path) -> None:
     table = {"role": "selective-abort", "target": "v1", "members": ["server"], "trials": 20}
     settings = ("quorum=1", "deadline_seconds=1")
-    lesson = lesson_of(tmp_path, tea, "memory", *settings, table=table)
-    assert "names the row rightly" in " ".join(lesson.sentences)
+    attack_report = lesson_of(tmp_path, tea, "memory", *settings, table=table)
+    assert "names the row rightly" in " ".join(attack_report.sentences)
 
 
 class Unwritten(Approvals):

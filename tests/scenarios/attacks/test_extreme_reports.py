@@ -181,17 +181,17 @@ def test_agents_release_what_the_lesson_says(tmp_path: Path, tea: Path, transpor
     finished = run_in_folder(resolved, RunFolder(tmp_path / "run"), pictures=False)
     session = session_of(Approvals(Ballot(epsilon=EPSILON)), aim="coffee", sign=-1)
     turned = int(drawn_in(session)[MEMBERS, 1].sum())
-    (lesson,) = finished.lessons
-    tea_row, coffee_row = lesson.rows
+    (attack_report,) = finished.attack_reports
+    tea_row, coffee_row = attack_report.rows
     assert estimates_in(finished.record.outcome)["coffee"].value == pytest.approx(float(coffee_row["with them"]))
     # Of 30 reports with p = 3/4 a count has the standard error √(30·3/16)/½.
     error = math.sqrt(NUMBER * 3 / 16) / SIGNAL
     assert coffee_row["shift"] == pytest.approx(-2 * turned)
     assert coffee_row["in standard errors"] == pytest.approx(-2 * turned / error)
     assert tea_row["shift"] == 0
-    assert f"a shift of {-2 * turned:.4g}, {2 * turned / error:.1f} standard errors" in lesson.sentences[1]
-    assert "between pushed down and up their reports move it by 6." in lesson.sentences[1]  # 2 for each of them
-    assert "nothing is proven" in lesson.sentences[2]
+    assert f"a shift of {-2 * turned:.4g}, {2 * turned / error:.1f} standard errors" in attack_report.sentences[1]
+    assert "between pushed down and up their reports move it by 6." in attack_report.sentences[1]  # 2 for each of them
+    assert "nothing is proven" in attack_report.sentences[2]
 
 
 @pytest.mark.parametrize(

@@ -175,8 +175,8 @@ def test_two_parties_follow_the_product_of_their_laws(source: Source) -> None:
     """False alarm: 2e-12, with secure noise at each run."""
     vote = make_vote(candidates=("ada",))
     rows = vote.encode({"weight": [1, 3], "ada": [0, 1]}).private
-    exposure = exposure_of_two(vote, rows, (), (rows[1], ()))
-    pair = exposure.pair(0, 1, name="the two")
+    observable = exposure_of_two(vote, rows, (), (rows[1], ()))
+    pair = observable.pair(0, 1, name="the two")
     alone = exposure_of_party(vote, rows, (), num_sessions=1)
     assert pair.laws is not None
     for law, first in zip(pair.laws, (0, 1), strict=True):

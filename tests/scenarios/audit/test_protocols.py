@@ -180,8 +180,8 @@ def test_repeated_votes_share_no_noise() -> None:
 def test_independent_outputs_are_what_agents_draw_at_their_places() -> None:
     vote = DPWeVote(Parameters(candidates=("a", "b"), variant="laplace"))
     rows = vote.encode({"weight": [1, 3], "a": [0, 1], "b": [1, 1]}).private
-    exposure = exposure_of_party(vote, rows, (), num_sessions=1)
-    for part, phase in zip(exposure.parts, vote.phases, strict=True):
+    observable = exposure_of_party(vote, rows, (), num_sessions=1)
+    for part, phase in zip(observable.parts, vote.phases, strict=True):
         drawn = part.draw(1, 5, SimulatedNoise(7, session="views"))
         agent = SimulatedNoise(7, session="views")
         values = rows[1, phase.columns].tolist()

@@ -34,7 +34,7 @@ from psephos.scenarios.truth_discovery.audit.sessions import truth_discovery_cli
 from thoroughness import IS_FULL, draws
 
 RISK = 1e-9
-CLIMBS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
+SWEEPS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
 MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
     (GeneralizedRandomizedResponse(1.0, 3), (0, 2, 1, 1)),
     (OneLayer.of_epsilon((2,), 1.0), (0, 1, 1, 0, 0, 1, 0, 1)),
@@ -46,15 +46,15 @@ MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
 
 
 @pytest.mark.full("a full run")
-@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: SizeSweep) -> None:
+@pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
+def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(sweep: SizeSweep) -> None:
     for rotation in range(2):
         ladder = SizeGrid(rotation)
-        made = combinations(climb, ladder)
-        (told,) = tried_of("group", [climb], ladder)
+        made = combinations(sweep, ladder)
+        (told,) = tried_of("group", [sweep], ladder)
         assert not told.untried["by"]
         assert told.num_combinations == len(made) == len({each.name for each in made})
-        for size, rungs in climb.sizes.items():
+        for size, rungs in sweep.sizes.items():
             assert set(told.tried[size]) == {str(each.sizes[size]) for each in made}
             assert [*told.tried[size], *told.untried[size]] == sorted(
                 map(str, rungs), key=lambda rung: (rung in told.untried[size], int(rung))
@@ -64,72 +64,72 @@ def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(climb: SizeSw
 
 
 @pytest.mark.few(most=2)
-@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_every_choice_can_be_held_at_the_ends_of_every_size(climb: SizeSweep) -> None:
+@pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
+def test_every_choice_can_be_held_at_the_ends_of_every_size(sweep: SizeSweep) -> None:
     """A rotation may bring any of them together, and a run must not end for it."""
-    usual = {size: rungs[min(1, len(rungs) - 1)] for size, rungs in climb.sizes.items()}
-    for choice in climb.choices:
-        for size, rungs in climb.sizes.items():
+    usual = {size: rungs[min(1, len(rungs) - 1)] for size, rungs in sweep.sizes.items()}
+    for choice in sweep.choices:
+        for size, rungs in sweep.sizes.items():
             for rung in (rungs[0], rungs[-1]):
-                assert climb.make(choice, climb.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
+                assert sweep.make(choice, sweep.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
 
 
 @pytest.mark.parametrize("climbs", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])
 def test_what_a_party_of_each_own_level_loses_is_held_against_this_level(
-    climbs: Callable[[], Iterator[SizeSweep]],
+    sweeps: Callable[[], Iterator[SizeSweep]],
 ) -> None:
     """In a roster that has another level, too."""
     levels: set[float] = set()
-    for climb, choice in [(each, choice) for each in climbs() for choice in each.choices if OWN in choice]:
-        stage = climb.make(choice, least(climb))
-        case = stage.case("x", seed=1)
+    for sweep, choice in [(each, choice) for each in sweeps() for choice in each.choices if OWN in choice]:
+        configuration = sweep.make(choice, least(sweep))
+        case = configuration.case("x", seed=1)
         level = float(choice.partition(OWN)[2])
         levels.add(level)
         assert case.claimed >= level * (1 - 1e-9)
-        assert len({end.public[-1] for own in stage.kinds.values() for end in own}) > 1
+        assert len({end.public[-1] for own in configuration.kinds.values() for end in own}) > 1
         lost = max(np.log(pair.laws[0] / pair.laws[1]).max() for pair in case.pairs() if pair.laws is not None)
         assert 0.5 * case.proven < lost <= case.proven * (1 + 1e-9), choice
     assert len(levels) == 3
 
 
-RELEASES = [climb for climb in CLIMBS if climb.name in {"releases", "counts"}]
+RELEASES = [sweep for sweep in SWEEPS if sweep.name in {"releases", "counts"}]
 
 
-@pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
-def test_wherever_a_trusted_server_releases_totals_some_are_0(climb: SizeSweep) -> None:
-    for choice in climb.choices:
-        stage = climb.make(choice, least(climb) | {list(climb.sizes)[-1]: 3})
-        (phase,) = stage.protocol.phases
-        ends = [end for own in stage.kinds.values() for end in own]
+@pytest.mark.parametrize("sweep", RELEASES, ids=lambda sweep: sweep.make(sweep.choices[0], least(sweep)).protocol.name)
+def test_wherever_a_trusted_server_releases_totals_some_are_0(sweep: SizeSweep) -> None:
+    for choice in sweep.choices:
+        configuration = sweep.make(choice, least(sweep) | {list(sweep.sizes)[-1]: 3})
+        (phase,) = configuration.protocol.phases
+        ends = [end for own in configuration.kinds.values() for end in own]
         tallies = [phase.tally(end.private[:, phase.columns], earlier=(), public=end.public) for end in ends]
         assert any(0 in tally.totals for tally in tallies), choice
 
 
-def least(climb: SizeSweep) -> dict[str, int]:
+def least(sweep: SizeSweep) -> dict[str, int]:
     """Return the second rung of each size."""
-    return {size: rungs[1] for size, rungs in climb.sizes.items()}
+    return {size: rungs[1] for size, rungs in sweep.sizes.items()}
 
 
 def test_a_vote_whose_totals_of_0_are_released_without_noise_is_refuted() -> None:
-    *_, climb = dpwevote_climbs()
+    *_, sweep = dpwevote_climbs()
 
     def nothing_in_clear(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
         return [value and drawn for value, drawn in zip(values, rightly(mechanism, values), strict=True)]
 
-    stage = climb.make("majority", {"candidates": 2, "partners": 3})
-    wrong = dataclasses.replace(stage, make_noise=by_draw(nothing_in_clear))
-    for own, verdict in ((stage, AuditVerdict.CONSISTENT), (wrong, AuditVerdict.PROOF_REFUTED)):
+    configuration = sweep.make("majority", {"candidates": 2, "partners": 3})
+    wrong = dataclasses.replace(configuration, make_noise=by_draw(nothing_in_clear))
+    for own, verdict in ((configuration, AuditVerdict.CONSISTENT), (wrong, AuditVerdict.PROOF_REFUTED)):
         found = found_by(own.case("releases", seed=1), 2_000, 1 - RISK, source="secure")
         assert found.verdict is verdict, found.departure
 
 
 @pytest.mark.full("the same of other rotations")
-@pytest.mark.parametrize("climb", CLIMBS, ids=lambda climb: climb.name)
-def test_quick_runs_of_other_rotations_try_other_combinations(climb: SizeSweep) -> None:
-    names = [each.name for rotation in range(3) for each in combinations(climb, SizeGrid(rotation, is_quick=True))]
+@pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
+def test_quick_runs_of_other_rotations_try_other_combinations(sweep: SizeSweep) -> None:
+    names = [each.name for rotation in range(3) for each in combinations(sweep, SizeGrid(rotation, is_quick=True))]
     assert len(names) == 3
     assert len(set(names)) > 1
-    assert names[:1] == [each.name for each in combinations(climb, SizeGrid(0, is_quick=True))]
+    assert names[:1] == [each.name for each in combinations(sweep, SizeGrid(0, is_quick=True))]
 
 
 def test_every_rung_is_tried_by_some_rotation_and_places_beyond_forty_are_there() -> None:
@@ -212,20 +212,20 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
 
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
-    """False alarm: 1e-9 a case. Quick, masked sums are left to `test_masked_stages`."""
+    """False alarm: 1e-9 a case. Quick, masked sums are left to `test_masked_configurations`."""
     cases = ladder_cases(SizeGrid(7, is_quick=True))
-    assert len({(case.group, case.name) for case in cases}) == len(cases) == len(CLIMBS)
+    assert len({(case.group, case.name) for case in cases}) == len(cases) == len(SWEEPS)
     for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
         found = found_by(case, draws(150, full=2_000), 1 - RISK)
         assert found.verdict is not AuditVerdict.PROOF_REFUTED, (case.name, found.departure)
 
 
 @pytest.mark.few(most=3)
-@pytest.mark.parametrize("climb", RELEASES, ids=lambda climb: climb.make(climb.choices[0], least(climb)).protocol.name)
-def test_ends_lose_the_same_whichever_is_the_first(climb: SizeSweep) -> None:
+@pytest.mark.parametrize("sweep", RELEASES, ids=lambda sweep: sweep.make(sweep.choices[0], least(sweep)).protocol.name)
+def test_ends_lose_the_same_whichever_is_the_first(sweep: SizeSweep) -> None:
     """Of two laws the greater loss counts: a release may tell the one from the other by more than that from this."""
-    for choice in climb.choices:
-        stage = climb.make(choice, least(climb))
-        for ends in stage.kinds.values():
-            losses = [stage._loss(own) for own in (ends, type(ends)(*reversed(ends)))]  # pyright: ignore[reportPrivateUsage]  what its pairs are made of
+    for choice in sweep.choices:
+        configuration = sweep.make(choice, least(sweep))
+        for ends in configuration.kinds.values():
+            losses = [configuration._loss(own) for own in (ends, type(ends)(*reversed(ends)))]  # pyright: ignore[reportPrivateUsage]  what its pairs are made of
             assert losses[0] == losses[1], choice

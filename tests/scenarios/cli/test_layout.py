@@ -45,8 +45,8 @@ def test_what_a_run_says_fits_and_stands_in_order(name: str, psephos: Psephos, m
         ended.out.index(f"\n{words}") for words in ("Privacy loss per person", "Trust: ", "About: ", "Everything is in")
     ]
     assert places == sorted(places)
-    lessons = ended.out.partition("\nAdversary: ")[2]
-    assert ("± is one standard error." in lessons) == (" ± " in lessons)
+    attack_reports = ended.out.partition("\nAdversary: ")[2]
+    assert ("± is one standard error." in attack_reports) == (" ± " in attack_reports)
 
 
 @pytest.mark.parametrize("name", scenarios())

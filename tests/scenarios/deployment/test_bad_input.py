@@ -38,7 +38,7 @@ def check_decided(session: Serving, heard: list[Any], *, num_received: tuple[int
     assert result.num_received == num_received
 
 
-USUAL = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", "cid", make_mode("vote", seed=SEED).charter.id)
+USUAL = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", "cid", make_mode("vote", seed=SEED).descriptor.id)
 
 
 def greeting(**fields: Any) -> bytes:

@@ -113,8 +113,8 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
     ((agreement, num_paid),) = told
     assert num_paid == 0
     assert (agreement.terms.session, agreement.terms.place) == ("vote", 0)
-    assert agreement.terms.charter == SessionDescriptor(
-        make_mode("vote", seed=SEED).charter.id, session.side.roster.digest
+    assert agreement.terms.descriptor == SessionDescriptor(
+        make_mode("vote", seed=SEED).descriptor.id, session.side.roster.digest
     )
     assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
     assert agreement.protocol.parameters == session.side.protocol.parameters
@@ -285,8 +285,8 @@ def test_a_budget_by_periods_holds_by_the_times_in_the_journal_and_one_in_all_at
 
 def invited(scenario: str) -> Invitation:
     """Return ann's invitation to a simulation, with the id by which her journal knows it."""
-    charter = make_mode(Path(scenario).stem, seed=SEED).charter
-    return msgspec.structs.replace(invitation_to(scenario), session_id=charter.id)
+    descriptor = make_mode(Path(scenario).stem, seed=SEED).descriptor
+    return msgspec.structs.replace(invitation_to(scenario), session_id=descriptor.id)
 
 
 def break_off(scenario: str, folder: RunFolder, **kept: Any) -> None:
@@ -479,10 +479,10 @@ def test_a_server_that_is_yet_to_come_is_waited_for(vote: str, *, is_invited: bo
         losses.append(error)
         is_away.set()
 
-    with socket.socket() as seat, concurrent.futures.ThreadPoolExecutor() as pool:
-        seat.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        seat.bind(("127.0.0.1", 0))
-        address = format_address(*seat.getsockname())
+    with socket.socket() as client, concurrent.futures.ThreadPoolExecutor() as pool:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        client.bind(("127.0.0.1", 0))
+        address = format_address(*client.getsockname())
         first = pool.submit(join_as, address, invitation=invitation, on_loss=note)
         assert is_away.wait(PATIENCE)
         with serving(vote, address=address) as session:

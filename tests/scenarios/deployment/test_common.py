@@ -65,8 +65,8 @@ def test_tls_needs_keys_which_nothing_shows() -> None:
 def test_the_id_of_a_simulation_follows_from_its_seed_and_that_of_a_deployment_from_its_invitations(
     mode: int | None, expected: str
 ) -> None:
-    charter = SessionDescriptor("an id", "a roster", 5)
-    assert in_charter(make_mode("vote", seed=mode), charter).charter == SessionDescriptor(expected, "a roster", 5)
+    descriptor = SessionDescriptor("an id", "a roster", 5)
+    assert in_charter(make_mode("vote", seed=mode), descriptor).descriptor == SessionDescriptor(expected, "a roster", 5)
 
 
 @pytest.mark.parametrize("round_number", [0, 2])

@@ -82,8 +82,8 @@ class HostileServer:
                 match message:
                     case Hello():
                         parameters = msgspec.Raw(msgspec.msgpack.encode(self._invitation.parameters))
-                        public, charter = tuple(self._invitation.public), self._invitation.charter
-                        stream.sendall(_frames(Welcome(PROTOCOL_VERSION, parameters, public, charter)))
+                        public, descriptor = tuple(self._invitation.public), self._invitation.descriptor
+                        stream.sendall(_frames(Welcome(PROTOCOL_VERSION, parameters, public, descriptor)))
                         if number % (self._num_cuts + 1) == self._num_cuts:
                             stream.sendall(_frames(Abort("that was all")))
                         else:

@@ -220,7 +220,7 @@ def test_an_enrollment_is_taken_or_refused(content: bytes) -> None:
 def read_session(folder: Path) -> None:
     """Do all that `serve` does with what was drawn up."""
     opening, keys = read_opening(folder, fingerprints=drawn().roster.fingerprints or ())
-    check_expiry(opening.charter, field="--roster")
+    check_expiry(opening.descriptor, field="--roster")
     opening.check(session="vote", kind=SessionKind.DEPLOYMENT, roster=drawn().roster)
     find_transport("tls", keys=keys)
 

@@ -101,7 +101,7 @@ class Game:
                     side=side,
                     address="127.0.0.1:0",
                     keys=keys,
-                    charter=opening.charter,
+                    descriptor=opening.descriptor,
                     mode=mode,
                     journal=folder / JOURNAL_FILE,
                     kept=kept,

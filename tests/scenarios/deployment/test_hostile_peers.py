@@ -193,9 +193,9 @@ class FakeServer:
         self._thread.join(PATIENCE)
 
 
-CHARTER: Final = make_mode("vote", seed=SEED).charter
-TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0, charter=CHARTER)
-WELCOME: Final = Welcome.of(VOTE, charter=CHARTER)
+CHARTER: Final = make_mode("vote", seed=SEED).descriptor
+TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0, descriptor=CHARTER)
+WELCOME: Final = Welcome.of(VOTE, descriptor=CHARTER)
 
 
 @pytest.fixture

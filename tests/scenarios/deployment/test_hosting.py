@@ -78,7 +78,7 @@ def drawn_up(folder: Path) -> tuple[Serving, DrawnUp]:
         address="127.0.0.1:0",
         mode=make_mode(side.scenario.name, seed=SEED),
         keys=Keys(drawn.server, [read_certificate(each)[0] for each in drawn.certificates]),
-        charter=drawn.opening.charter,
+        descriptor=drawn.opening.descriptor,
     )
     return serving, drawn
 

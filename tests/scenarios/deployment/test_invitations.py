@@ -88,7 +88,7 @@ def test_an_invitation_says_what_is_agreed_to() -> None:
             key=invitation.key,
         )
         assert msgspec.convert(invitation.parameters, Parameters) == VOTE.parameters
-        assert invitation.charter == drawn.opening.charter
+        assert invitation.descriptor == drawn.opening.descriptor
     assert begun <= drawn.opening.expires - 2 * 86_400 + 1 <= time.time() + 1  # it is of whole seconds
 
 
@@ -245,7 +245,7 @@ def test_a_server_that_would_serve_something_else_is_refused(change: dict[str, A
 
 
 def test_a_session_whose_time_is_over_is_refused() -> None:
-    check_expiry(draw().opening.charter, field="--roster")
+    check_expiry(draw().opening.descriptor, field="--roster")
     check_expiry(SessionDescriptor(), field="--roster")
     with pytest.raises(
         ConfigurationError,

@@ -293,7 +293,7 @@ def test_a_server_that_a_script_runs_in_the_background_ends_by_a_signal_and_not_
             ann.send(Inquiry(PROTOCOL_VERSION, "ann"))
             terms = ann.receive()
             assert isinstance(terms, Terms)
-            ann.hello("ann", kind="deployment", session_id=terms.charter.id)
+            ann.hello("ann", kind="deployment", session_id=terms.descriptor.id)
             ann.receive()  # the welcome: it goes on
             server.send(signal.SIGTERM)
             check_failed(server.ending(), "interrupted (SIGTERM); ", status=143)

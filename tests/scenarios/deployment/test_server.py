@@ -295,7 +295,7 @@ def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
     ("field", "change", "lines", "parties"),
     [
         ("session", {"mode": make_mode("other", seed=None)}, "", "abc"),
-        ("session id", {"charter": SessionDescriptor("2" * 32)}, "", "abc"),
+        ("session id", {"descriptor": SessionDescriptor("2" * 32)}, "", "abc"),
         ("kind", {"mode": make_mode("vote", seed=SEED)}, "", "abc"),
         ("parameters", {}, "parameters.epsilon = 2.0", "abc"),
         ("roster", {}, "", "acb"),
@@ -311,7 +311,11 @@ def test_a_journal_is_no_other_sessions_than_it_was_begun_as(
         side = resolve_served(
             load_scenario(write_vote(tmp_path, entries=entries), [lines.replace(" ", "")] if lines else ())
         )
-        given: dict[str, Any] = {"mode": make_mode("vote", seed=None), "charter": SessionDescriptor("1" * 32), **change}
+        given: dict[str, Any] = {
+            "mode": make_mode("vote", seed=None),
+            "descriptor": SessionDescriptor("1" * 32),
+            **change,
+        }
         return open_sitting(Serving(side=side, address="", transport="tcp", journal=tmp_path / "a.sqlite", **given))
 
     with sitting():

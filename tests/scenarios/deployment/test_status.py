@@ -424,13 +424,13 @@ LEFT: Final = Attendance({"join": 0}, (), (), reasons={f"p{number}": "enough" fo
 FIRST_TWELVE: Final = "".join(f"p{number} has left: enough\n" for number in range(12))
 
 
-def page_of(standing: SessionStatus, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
+def page_of(session_status: SessionStatus, path: str, *, at: str = "0", host: str = "") -> tuple[int, str]:
     """Return what the page answers of a standing, at an address and by the name that a browser has for it."""
     named = f"Host: {host}\r\n" if host else ""
 
     async def ask(status: Status) -> bytes:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(status.serve, lambda: standing)
+            nursery.start_soon(status.serve, lambda: session_status)
             async with await trio.open_tcp_stream(*parse_address(status.address)) as stream:
                 await stream.send_all(f"GET {path} HTTP/1.0\r\n{named}\r\n".encode())
                 received = b"".join([bytes(data) async for data in stream])
@@ -450,7 +450,7 @@ def test_what_a_peer_or_a_transport_says_is_no_label() -> None:
 
 
 @pytest.mark.parametrize(
-    ("standing", "expected"),
+    ("session_status", "expected"),
     [
         ({}, (200, "open: phase 'join' until 2027-01-15 08:00:00 UTC\n")),
         ({"deadlines": {"join": float("inf")}}, (200, "open: phase 'join' without a deadline\n")),
@@ -464,8 +464,8 @@ def test_what_a_peer_or_a_transport_says_is_no_label() -> None:
         ),
     ],
 )
-def test_its_words_are_these(standing: dict[str, Any], expected: tuple[int, str]) -> None:
-    assert page_of(dataclasses.replace(OPEN, **standing), "/healthz") == expected
+def test_its_words_are_these(session_status: dict[str, Any], expected: tuple[int, str]) -> None:
+    assert page_of(dataclasses.replace(OPEN, **session_status), "/healthz") == expected
 
 
 def test_where_it_is_private_who_takes_part_nothing_follows_from_it() -> None:

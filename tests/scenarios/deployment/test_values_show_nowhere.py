@@ -103,7 +103,7 @@ class Held:
             address="127.0.0.1:0",
             mode=mode,
             transport="tcp",
-            charter=SessionDescriptor(self.session_id),
+            descriptor=SessionDescriptor(self.session_id),
         )
 
     def serve_drawn(self, drawn: Drawn) -> None:
@@ -115,7 +115,7 @@ class Held:
             side=side,
             transport="tls",
             keys=Keys(drawn.server, peers),
-            charter=drawn.opening.charter,
+            descriptor=drawn.opening.descriptor,
             journal=self.folder / "server.sqlite",
         )
 

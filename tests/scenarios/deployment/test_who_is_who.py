@@ -185,8 +185,8 @@ class FakeServer:
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # which asks for no certificate
         self._context.load_cert_chain(folder / "fake.pem")
         parameters = msgspec.Raw(msgspec.msgpack.encode({**invitation.parameters, "epsilon": 10.0}))
-        terms = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", parameters, 0, (), invitation.charter)
-        welcome = Welcome(PROTOCOL_VERSION, parameters, (), invitation.charter)
+        terms = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", parameters, 0, (), invitation.descriptor)
+        welcome = Welcome(PROTOCOL_VERSION, parameters, (), invitation.descriptor)
         self._words = encode_frames([encode(terms), encode(welcome)])
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"

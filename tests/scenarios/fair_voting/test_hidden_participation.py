@@ -183,8 +183,8 @@ def test_what_an_adversary_does_in_a_session_without_a_quorum_is_said(tmp_path: 
     settings = (*SMALL, f"adversary=[{table}]")
     resolved = resolve(load_scenario("two-societies", settings))
     finished = run_in_folder(resolved, RunFolder(tmp_path / "out"), pictures=False)
-    (lesson,) = finished.lessons
-    assert said in " ".join(lesson.sentences)
+    (attack_report,) = finished.attack_reports
+    assert said in " ".join(attack_report.sentences)
     assert finished.record.num_received == (None,)
     assert finished.seconds < 60
 
@@ -253,7 +253,7 @@ def served_to(names: Sequence[str], path: Path, folder: Path) -> dict[str, Any]:
                 party=name,
                 place=NAMES.index(name),
                 public=(),
-                session_id=mode.charter.id,
+                session_id=mode.descriptor.id,
             )
             voting.append(threading.Thread(target=vote_if_in_time, args=(address, invitation)))
             voting[-1].start()

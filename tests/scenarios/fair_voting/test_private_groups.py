@@ -156,10 +156,10 @@ def test_one_s_own_file_has_group_and_ranking() -> None:
 
 def test_attacks_for_public_groups_alone_refuse_private_ones() -> None:
     vote, inputs = make("joint")
-    scene = AttackContext(vote, [f"voter-{number}" for number in range(1, 8)], inputs, "s")
+    context = AttackContext(vote, [f"voter-{number}" for number in range(1, 8)], inputs, "s")
     role = DifferencingRole(members=("voter-1",), target="voter-2")
     with pytest.raises(ConfigurationError, match="one in which the aggregator is trusted"):
-        role.check(scene)
+        role.check(context)
 
 
 def write(folder: Path, *, parameters: str = "", adversary: str = "") -> str:

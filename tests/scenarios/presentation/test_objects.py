@@ -149,8 +149,10 @@ def test_the_exact_line_of_a_channel_has_no_masses() -> None:
 
 
 def test_names_with_markup_are_text() -> None:
-    lesson = AttackReport(role=HOSTILE, who=HOSTILE, trust="", sentences=(HOSTILE,), rows=({HOSTILE: HOSTILE, "n": 1},))
-    for shown in (Answer(HOSTILE, Estimate(0.5, 0.1), (HOSTILE,)), ledger_of(HOSTILE), lesson):
+    attack_report = AttackReport(
+        role=HOSTILE, who=HOSTILE, trust="", sentences=(HOSTILE,), rows=({HOSTILE: HOSTILE, "n": 1},)
+    )
+    for shown in (Answer(HOSTILE, Estimate(0.5, 0.1), (HOSTILE,)), ledger_of(HOSTILE), attack_report):
         written = html_of(shown)
         assert "<img" not in written
         assert "&lt;img src=x" in written

@@ -333,7 +333,7 @@ def test_a_budget_that_just_holds_the_session_is_enough(ballot: str) -> None:
 
 def test_a_budget_may_have_a_delta(ballot: str) -> None:
     scenario = load_scenario(ballot, ["budget=1.5", "budget_delta=1e-6"])
-    assert resolve(scenario).scene(seed=1).budget == scenario.budget_of_parties == Budget(epsilon=1.5, delta=1e-6)
+    assert resolve(scenario).context(seed=1).budget == scenario.budget_of_parties == Budget(epsilon=1.5, delta=1e-6)
 
 
 @pytest.mark.parametrize("delta", ["1", "-0.1", "nan"])

@@ -42,8 +42,8 @@ class Forge(Deviation):
         return Passage(outward=(Report(message.step, self._payload) if isinstance(message, Report) else message,))
 
 
-def forging(scene: AttackContext, drink: int) -> Deviation:
-    return Forge(scene.protocol.phases[0].codec.encode([drink]))
+def forging(context: AttackContext, drink: int) -> Deviation:
+    return Forge(context.protocol.phases[0].codec.encode([drink]))
 
 
 class Forger(Role, frozen=True, kw_only=True):
@@ -54,10 +54,10 @@ class Forger(Role, frozen=True, kw_only=True):
 
     drink: int = 2
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        return {name: forging(scene, self.drink) for name in self.members}
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        return {name: forging(context, self.drink) for name in self.members}
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         return AttackReport(
             role=self.name, who="a forger", trust="Members lie.", sentences=("It lied.",), rows=self.rows()
         )
@@ -71,12 +71,12 @@ class Onlooker(Role, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "onlooker"
 
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
-        told = (f"They saw {len(self.seen(happened))} messages.",)
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
+        told = (f"They saw {len(self.seen(trace))} messages.",)
         return AttackReport(role=self.name, who="onlookers", trust="They follow the protocol.", sentences=told)
 
-    def seen(self, happened: SessionTrace) -> Sequence[object]:
-        return [each for view in happened.views if view.party in self.members for each in view.observations]
+    def seen(self, trace: SessionTrace) -> Sequence[object]:
+        return [each for view in trace.views if view.party in self.members for each in view.observations]
 
 
 @breaks("A role has a name")
@@ -91,19 +91,19 @@ class ForAnother(Forger, frozen=True, kw_only=True):
 
 @breaks("The role's own check takes")
 class Refuses(Forger, frozen=True, kw_only=True):
-    def check(self, scene: AttackContext) -> None:
-        scene.place_of("nobody", field="target")
+    def check(self, context: AttackContext) -> None:
+        context.place_of("nobody", field="target")
 
 
 @breaks("Who deviates is a member")
 class LetsAnotherDeviate(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        return {scene.names[-1]: forging(scene, self.drink)}
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        return {context.names[-1]: forging(context, self.drink)}
 
 
 @breaks("Who deviates is a member")
 class NoDeviation(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: cast("Deviation", "lies")}
 
 
@@ -114,7 +114,7 @@ class NeedsNone(Onlooker, frozen=True, kw_only=True):
 
 @breaks("Deviations act")
 class DoesNothing(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: Deviation()}
 
 
@@ -125,7 +125,7 @@ class Raises(Deviation):
 
 @breaks("Deviations act")
 class BreaksAsItActs(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         return {self.members[0]: Raises()}
 
 
@@ -133,20 +133,20 @@ class BreaksAsItActs(Forger, frozen=True, kw_only=True):
 class ReadsOtherRows(Forger, frozen=True, kw_only=True):
     """Reports what another voter drinks."""
 
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        return {self.members[0]: forging(scene, int(scene.inputs.private[5, 0]))}
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        return {self.members[0]: forging(context, int(context.inputs.private[5, 0]))}
 
 
 @breaks("Whatever members do, everybody else keeps")
 class ChangesOtherRows(Forger, frozen=True, kw_only=True):
-    def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
-        scene.inputs.private[5:] = self.drink
-        return super().deviations(scene)
+    def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
+        context.inputs.private[5:] = self.drink
+        return super().deviations(context)
 
 
 @breaks("What it learnt is told")
 class NoLesson(Forger, frozen=True, kw_only=True):
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         return cast("AttackReport", "It lied.")
 
 
@@ -164,15 +164,15 @@ class NotANumber(Forger, frozen=True, kw_only=True):
 
 @breaks("What it learnt is told")
 class NeedsAnOutcome(Forger, frozen=True, kw_only=True):
-    def learn(self, scene: AttackContext, happened: SessionTrace) -> AttackReport:
-        assert happened.outcome is not None, "the outcome is missing"
-        return super().learn(scene, happened)
+    def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
+        assert trace.outcome is not None, "the outcome is missing"
+        return super().learn(context, trace)
 
 
 @breaks("A role that only infers learns")
 class ReadsOtherViews(Onlooker, frozen=True, kw_only=True):
-    def seen(self, happened: SessionTrace) -> Sequence[object]:
-        return [each for view in happened.views if view.side is Side.CLIENT for each in view.observations]
+    def seen(self, trace: SessionTrace) -> Sequence[object]:
+        return [each for view in trace.views if view.side is Side.CLIENT for each in view.observations]
 
 
 PLANTED = [(promise, kind) for promise, kinds in FAULTS.items() for kind in kinds]
@@ -198,7 +198,7 @@ def test_a_role_without_a_fault_passes(kind: type[Role]) -> None:
 
 def test_a_server_that_deviates_needs_no_member() -> None:
     class Repeater(Forger, frozen=True, kw_only=True):
-        def deviations(self, scene: AttackContext) -> Mapping[str, Deviation]:
+        def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
             return {SERVER: Asker(3)}
 
     check_role(Repeater(), Poll(Settings()), VOTERS)

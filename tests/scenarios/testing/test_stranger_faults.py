@@ -65,9 +65,9 @@ def test_a_ledger_that_an_exact_attack_refutes_ends_its_run_with_status_1(
     assert "this ledger is refuted: the aggregator learnt more" in " ".join(ended.err.split())
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8") if not as_json else ""
     assert as_json or "This ledger is refuted: the aggregator learnt more than it says is proven." in page
-    lessons = read_json(tmp_path / "run" / "adversaries.json")
-    assert lessons[0]["refutes_ledger"]
-    assert "This ledger is refuted: exact evidence moved the odds" in " ".join(lessons[0]["sentences"])
+    attack_reports = read_json(tmp_path / "run" / "adversaries.json")
+    assert attack_reports[0]["refutes_ledger"]
+    assert "This ledger is refuted: exact evidence moved the odds" in " ".join(attack_reports[0]["sentences"])
 
 
 @pytest.mark.parametrize(

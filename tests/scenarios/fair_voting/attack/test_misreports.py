@@ -159,11 +159,11 @@ def table(**keys: Any) -> dict[str, Any]:
 
 def test_a_role_says_what_is_gained_and_what_is_allowed(play: Callable[..., Any]) -> None:
     for settings in (("mechanism=exponential",), ("mechanism=laplace",), ("mechanism=joint",)):
-        (lesson,) = play("fair-voting", table(), settings=settings, transport="array").lessons
-        assert lesson.rows[1]["mechanism"] == WITHOUT_PRIVACY
-        for row in lesson.rows:
+        (attack_report,) = play("fair-voting", table(), settings=settings, transport="array").attack_reports
+        assert attack_report.rows[1]["mechanism"] == WITHOUT_PRIVACY
+        for row in attack_report.rows:
             assert row["gain"] <= row["bound"] + 4 * row["standard_error"]
-        assert "whatever all others report" in " ".join(lesson.sentences)
+        assert "whatever all others report" in " ".join(attack_report.sentences)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_role_says_what_is_gained_and_what_is_allowed(play: Callable[..., Any]
     ],
 )
 def test_what_the_role_does_not_do_is_refused(
-    stage: Callable[..., Any], keys: dict[str, Any], settings: tuple[str, ...], words: str
+    configuration: Callable[..., Any], keys: dict[str, Any], settings: tuple[str, ...], words: str
 ) -> None:
     more: tuple[str, ...] = ()
     if "voters.alternatives" in "".join(settings):
@@ -187,4 +187,4 @@ def test_what_the_role_does_not_do_is_refused(
             "voters.groups.south={voters=2, dispersion=0.6}",
         )
     with pytest.raises(ConfigurationError, match=words):
-        stage("fair-voting", table(**keys), settings=(*settings, *more), transport="array")
+        configuration("fair-voting", table(**keys), settings=(*settings, *more), transport="array")

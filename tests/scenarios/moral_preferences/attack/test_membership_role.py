@@ -37,32 +37,36 @@ def test_what_agents_saw_and_what_arrays_hold_teach_the_same(
 ) -> None:
     table = membership(members=members, releases=[1, 4])
     by_agents, by_arrays = (
-        play("moral-preferences", table, settings=settings, transport=transport).lessons
+        play("moral-preferences", table, settings=settings, transport=transport).attack_reports
         for transport in ("tcp", "array")
     )
     assert by_agents == by_arrays
 
 
 def test_success_grows_within_the_ledger_s_total_while_the_error_falls_with_the_root(play: Play) -> None:
-    (lesson,) = play("moral-preferences", membership(), settings=["epsilon=2.0"], transport="array").lessons
-    assert [row["releases"] for row in lesson.rows] == [1, 4, 16, 64]
-    assert [row["ledger_total"] for row in lesson.rows] == pytest.approx([2, 8, 32, 128], rel=1e-4)
+    (attack_report,) = play(
+        "moral-preferences", membership(), settings=["epsilon=2.0"], transport="array"
+    ).attack_reports
+    assert [row["releases"] for row in attack_report.rows] == [1, 4, 16, 64]
+    assert [row["ledger_total"] for row in attack_report.rows] == pytest.approx([2, 8, 32, 128], rel=1e-4)
     tolerance = 4 * math.sqrt(0.25 / ROUNDS)  # four standard errors: false alarms below 1e-4
-    for row in lesson.rows:
+    for row in attack_report.rows:
         assert row["proven_bound"] == pytest.approx(1 / (1 + math.exp(-row["ledger_total"])))
         assert row["success"] <= row["proven_bound"] + tolerance
-        assert row["error"] == pytest.approx(lesson.rows[0]["error"] / math.sqrt(row["releases"]), rel=0.15)
-    for before, after in pairwise(lesson.rows):
+        assert row["error"] == pytest.approx(attack_report.rows[0]["error"] / math.sqrt(row["releases"]), rel=0.15)
+    for before, after in pairwise(attack_report.rows):
         assert before["success"] < after["success"]
-    assert "No budget refuses any of these releases" in lesson.sentences[-1]
+    assert "No budget refuses any of these releases" in attack_report.sentences[-1]
 
 
 def test_a_budget_ends_it_where_the_ledger_is_used_up(play: Play) -> None:
     table = membership(budget=4.5)  # the noise's grid makes each release cost a little more than 1
-    (lesson,) = play("moral-preferences", table, settings=["epsilon=1.0"], transport="array").lessons
-    assert [row["budget"] for row in lesson.rows] == ["allows it", "allows it", "refuses it", "refuses it"]
-    assert "A ledger with a budget of 4.5 lets the target take part in 4 releases" in lesson.sentences[-1]
-    (refused,) = play("moral-preferences", membership(budget=0.5), settings=["epsilon=1.0"], transport="array").lessons
+    (attack_report,) = play("moral-preferences", table, settings=["epsilon=1.0"], transport="array").attack_reports
+    assert [row["budget"] for row in attack_report.rows] == ["allows it", "allows it", "refuses it", "refuses it"]
+    assert "A ledger with a budget of 4.5 lets the target take part in 4 releases" in attack_report.sentences[-1]
+    (refused,) = play(
+        "moral-preferences", membership(budget=0.5), settings=["epsilon=1.0"], transport="array"
+    ).attack_reports
     assert {row["budget"] for row in refused.rows} == {"refuses it"}
 
 
@@ -70,9 +74,9 @@ def test_where_everybody_has_an_epsilon_the_target_s_own_counts(play: Play) -> N
     voters = "voters={generator='normal', voters=4, records=6, features=2, groups={}}"
     table = membership(members=SERVER, releases=[1, 2])
     played = play("moral-preferences", table, settings=["paradigm=VLDP"], parties=voters)
-    (lesson,) = played.lessons
+    (attack_report,) = played.attack_reports
     charged = [entry.proven for entry in read_ledger(played.folder) if entry.person == TARGET]
-    assert [row["ledger_total"] for row in lesson.rows] == pytest.approx([charged[0], 2 * charged[0]])
+    assert [row["ledger_total"] for row in attack_report.rows] == pytest.approx([charged[0], 2 * charged[0]])
 
 
 def test_a_crowd_stands_before_the_target_and_repetition_does_not_remove_it() -> None:
@@ -105,16 +109,18 @@ def test_noise_of_many_voters_is_drawn_as_a_normal_one_of_the_same_size() -> Non
 
 def test_of_many_colluders_a_sample_is_the_population(play: Play) -> None:
     voters = "voters={generator='normal', voters=60, records=6, features=2}"
-    (lesson,) = play("moral-preferences", membership(releases=[1]), parties=voters, transport="array").lessons
-    assert lesson.who == "59 voters"
-    assert 0.4 < lesson.rows[0]["success"] <= lesson.rows[0]["proven_bound"]
+    (attack_report,) = play(
+        "moral-preferences", membership(releases=[1]), parties=voters, transport="array"
+    ).attack_reports
+    assert attack_report.who == "59 voters"
+    assert 0.4 < attack_report.rows[0]["success"] <= attack_report.rows[0]["proven_bound"]
 
 
 def test_a_session_that_came_to_no_end_published_nothing(play: Play) -> None:
     leaver = {"role": "leaver", "members": ["voter 000000002"]}
     played = play("moral-preferences", membership(releases=[1]), leaver, settings=["quorum=1.0"])
     assert isinstance(played.failure, QuorumError)
-    assert played.lessons[0].sentences[0].startswith("The session came to no end, and nothing was published")
+    assert played.attack_reports[0].sentences[0].startswith("The session came to no end, and nothing was published")
 
 
 @pytest.mark.parametrize(
@@ -134,23 +140,23 @@ def test_a_session_that_came_to_no_end_published_nothing(play: Play) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_runs(
-    stage: Configuration, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
+    configuration: Configuration, table: dict[str, Any], settings: tuple[str, ...], field: str, words: str
 ) -> None:
     with refuses(said=words) as caught:
-        stage("moral-preferences", table, settings=settings)
+        configuration("moral-preferences", table, settings=settings)
     assert caught.value.field in {field, f"adversary 1: {field}"}
 
 
-def test_who_is_like_everybody_cannot_be_told_from_anybody(stage: Configuration) -> None:
+def test_who_is_like_everybody_cannot_be_told_from_anybody(configuration: Configuration) -> None:
     voters = "voters={generator='normal', voters=1, records=6, features=2}"
     with pytest.raises(ConfigurationError, match="whose preferences differ from the other voters'"):
-        stage("moral-preferences", membership(members=[]), parties=voters)
+        configuration("moral-preferences", membership(members=[]), parties=voters)
 
 
 @pytest.mark.parametrize("protocol", ["dpwevote", "truth-discovery", "fair-voting"])
-def test_a_protocol_that_does_not_have_the_role_says_which_it_has(stage: Configuration, protocol: str) -> None:
+def test_a_protocol_that_does_not_have_the_role_says_which_it_has(configuration: Configuration, protocol: str) -> None:
     with pytest.raises(ConfigurationError, match=f"one that protocol '{protocol}' has: asker, coalition") as caught:
-        stage(protocol, {"role": "membership", "target": "anybody"}, transport="array")
+        configuration(protocol, {"role": "membership", "target": "anybody"}, transport="array")
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")
     assert "membership" not in caught.value.allowed
     assert ("differencing" in caught.value.allowed) == (protocol == "fair-voting")

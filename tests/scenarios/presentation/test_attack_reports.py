@@ -9,7 +9,7 @@ from psephos.scenarios.presentation import show_lesson, written_lesson
 from rich.console import Console
 
 
-def lesson(*, rows: tuple[Row, ...] = ()) -> AttackReport:
+def attack_report(*, rows: tuple[Row, ...] = ()) -> AttackReport:
     """Return a lesson."""
     return AttackReport(role="coalition", who="the server", trust="Nobody.", sentences=("It is so.",), rows=rows)
 
@@ -26,7 +26,7 @@ def test_a_terminal_shows_who_trust_words_and_the_table() -> None:
         {"others": 1200, "case": "[bold]", "ε": math.inf, "bound_on_success": 0.123456},
         {"others": 3, "case": "other", "ε": 1.0, "bound_on_success": 1.0},
     )
-    text = shown(lesson(rows=rows))
+    text = shown(attack_report(rows=rows))
     for words in (
         "Adversary: coalition, the server",
         "Trust: Nobody.",
@@ -43,14 +43,14 @@ def test_a_terminal_shows_who_trust_words_and_the_table() -> None:
 
 def test_a_long_table_and_no_table_are_left_to_the_folder() -> None:
     rows: tuple[Row, ...] = tuple({"number": n} for n in range(25))
-    assert "The table has 25 rows" in shown(lesson(rows=rows))
-    assert "Number" not in shown(lesson(rows=rows))
-    assert "Number" in shown(lesson(rows=rows[:24]))
-    assert "adversary-" not in shown(lesson())
+    assert "The table has 25 rows" in shown(attack_report(rows=rows))
+    assert "Number" not in shown(attack_report(rows=rows))
+    assert "Number" in shown(attack_report(rows=rows[:24]))
+    assert "adversary-" not in shown(attack_report())
 
 
 def test_plain_data_has_null_where_json_has_no_number() -> None:
-    told = lesson(rows=({"odds": math.inf, "bits": math.nan, "who": "server", "n": 2},))
+    told = attack_report(rows=({"odds": math.inf, "bits": math.nan, "who": "server", "n": 2},))
     plain = json.loads(json.dumps(written_lesson(told), allow_nan=False))
     assert plain["rows"] == [{"odds": None, "bits": None, "who": "server", "n": 2}]
     assert plain["sentences"] == ["It is so."]

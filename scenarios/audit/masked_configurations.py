@@ -89,7 +89,7 @@ class MaskedStage(Configuration):
     @property
     def _masked(self) -> MaskedPhase:
         phase = self.protocol.masked_phase
-        assert phase is not None  # noqa: S101  it is a masked stage
+        assert phase is not None  # noqa: S101  it is a masked configuration
         return phase
 
     def honest_place(self, seed: int) -> int:
@@ -164,7 +164,7 @@ class MaskedStage(Configuration):
         return np.frombuffer(drawn, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
 
     def _least(self, width: int, num_rows: int) -> int:
-        """Return how many sessions are held whatever the stage's share is."""
+        """Return how many sessions are held whatever the configuration's share is."""
         wanted = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
         return min(max(wanted, _LEAST_SESSIONS), _MOST_OF_LEAST)
 
@@ -220,8 +220,8 @@ class MaskedStage(Configuration):
         ledgers: Sequence[Ledger] | None = None,
     ) -> Wire:
         """Return the wire between the machines of a session that it held; PsephosError: it fails, or drops a party."""
-        charter = SessionDescriptor(hashlib.sha256(session.encode()).hexdigest()[:32])
-        mode, names = _Mode(session, noise, charter=charter), names_of(len(inputs))
+        descriptor = SessionDescriptor(hashlib.sha256(session.encode()).hexdigest()[:32])
+        mode, names = _Mode(session, noise, descriptor=descriptor), names_of(len(inputs))
         roster, mode, signers = with_keys(self.protocol, Roster(names, inputs.public), mode)
         of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
         parties = EarlierReports(self.protocol, names, inputs, None).parties(of_names, signers)

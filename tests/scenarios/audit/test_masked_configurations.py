@@ -7,7 +7,7 @@ import pytest
 from audits import found_by
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.audit import AuditVerdict
-from psephos.scenarios.audit.masked_stages import MaskedStage, sizes_of
+from psephos.scenarios.audit.masked_configurations import MaskedStage, sizes_of
 from psephos.scenarios.dpwevote.audit.sessions import masked_stage as of_votes
 from psephos.scenarios.fair_voting.audit.sessions import masked_stage as of_rankings
 from psephos.scenarios.moral_preferences.audit.sessions import masked_stage as of_records

@@ -15,31 +15,33 @@ from .terminal import show_note, show_table, title_of
 _MOST_ROWS: Final = 24  # a longer table is for a file
 
 
-def show_lesson(console: Console, lesson: AttackReport) -> None:
+def show_lesson(console: Console, attack_report: AttackReport) -> None:
     """Print whom an adversary corrupts, what it learnt, and its table."""
     console.print()
-    console.print(Text.assemble(("Adversary: ", "bold"), (f"{lesson.role}, {lesson.who}", "bold magenta")))
-    trust = Text.assemble(("Trust: ", "bold"), (lesson.trust, "dim"))
-    for text in (trust, *map(Text, lesson.sentences)):
+    console.print(
+        Text.assemble(("Adversary: ", "bold"), (f"{attack_report.role}, {attack_report.who}", "bold magenta"))
+    )
+    trust = Text.assemble(("Trust: ", "bold"), (attack_report.trust, "dim"))
+    for text in (trust, *map(Text, attack_report.sentences)):
         show_note(console, text)
-    if any("±" in sentence for sentence in lesson.sentences):
+    if any("±" in sentence for sentence in attack_report.sentences):
         show_note(console, "± is one standard error.")
-    if len(lesson.rows) > _MOST_ROWS:
-        show_note(console, f"The table has {len(lesson.rows):,} rows: see the run's folder, adversary-*.csv.")
-    elif lesson.rows:
+    if len(attack_report.rows) > _MOST_ROWS:
+        show_note(console, f"The table has {len(attack_report.rows):,} rows: see the run's folder, adversary-*.csv.")
+    elif attack_report.rows:
         console.print()
-        headers = list(lesson.rows[0])
-        texts = [key for key in headers if isinstance(lesson.rows[0][key], str)]
+        headers = list(attack_report.rows[0])
+        texts = [key for key in headers if isinstance(attack_report.rows[0][key], str)]
         ordered = [*texts, *(key for key in headers if key not in texts)]
-        columns = [[_cell(row[key]) for row in lesson.rows] for key in ordered]
+        columns = [[_cell(row[key]) for row in attack_report.rows] for key in ordered]
         rows = list(zip(*columns, strict=True))
         show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
 
 
-def written_lesson(lesson: AttackReport) -> dict[str, Any]:
+def written_lesson(attack_report: AttackReport) -> dict[str, Any]:
     """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
-    plain: dict[str, Any] = msgspec.to_builtins(lesson)
-    if not lesson.refutes_ledger:
+    plain: dict[str, Any] = msgspec.to_builtins(attack_report)
+    if not attack_report.refutes_ledger:
         del plain["refutes_ledger"]
     return _finite(snapped(plain))
 
