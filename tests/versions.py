@@ -32,7 +32,7 @@ TESTS: Final = {
     "numpy": "vectors/test_vectors.py",
     "opendp": "agents/test_opendp_measurements.py",
     "pandas": "scenarios/reading/test_frames.py",
-    "platformdirs": "agents/test_witness.py",
+    "platformdirs": "agents/test_rollback_guard.py",
     "prometheus-client": "scenarios/deployment/test_status.py",
     "pyarrow": "scenarios/running/test_columns.py",
     "pynacl": "agents/test_masking.py",

@@ -38,7 +38,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "asking": AskedAnew,
     "mechanism_cases": Callable,
     "session_cases": Callable,
-    "climbs": Callable,
+    "sweeps": Callable,
     "claims": Callable,
     "details": Callable,
     "file_form": FileForm,

@@ -74,7 +74,7 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(sweep: SizeSweep) ->
                 assert sweep.make(choice, sweep.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
 
 
-@pytest.mark.parametrize("climbs", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])
+@pytest.mark.parametrize("sweeps", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])
 def test_what_a_party_of_each_own_level_loses_is_held_against_this_level(
     sweeps: Callable[[], Iterator[SizeSweep]],
 ) -> None:

@@ -37,7 +37,7 @@ _PRIVATE: Final = frozenset(
     )
 )
 _SHOWN: Final = {
-    "Witness.key": "by what a journal is known, which is a session's id",
+    "RollbackGuard.key": "by what a journal is known, which is a session's id",
     "Measured.reports": "the least and the greatest report that there is",
     "Measured.values": "likewise of values",
     "Questions.entries": "a function",
