@@ -128,6 +128,7 @@ class KnownDeal:
     Attributes:
         alpha: what its polynomials are combined by.
         entries: the digests of its entries, by their holders' places, in order.
+        held: what `held_digest` covers of it where a holder acknowledges it, likewise.
         numbers: at which its polynomials are held, likewise.
         pieces: by their holders' places.
         digest: of all of it.
@@ -140,14 +141,11 @@ class KnownDeal:
         self.pieces = {piece.place: piece for piece in deal.pieces}
         self.numbers = {holder: rules.graph.number_of(dealer, holder) for holder in self.pieces}
         self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
+        self.held = {place: held_entry(dealer, entry, self.alpha) for place, entry in self.entries.items()}
         pairs = tuple(self.entries.items())
         self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
         self.chunks = tuple(map(_digest_of_chunk, self._chunks))
         self.digest = deal_digest(rules, dealer, self._keys, **points, alpha=self.alpha, chunks=self.chunks)
-
-    def held_by(self, holder: int) -> bytes:
-        """Return what `held_digest` covers of it, where a holder acknowledges it."""
-        return held_entry(self._dealer, self.entries[holder], self.alpha)
 
     def path_to(self, holder: int) -> Path:
         """Return what leads from the entry of a holder to the digest."""

@@ -244,8 +244,8 @@ class MaskingServer:
 
     def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
-        right, gone = self._right_deals, {*doubted}
-        return [near for near in self._near(holder) if (near in right or near == holder) and near not in gone]
+        kept = (self._right_deals | {holder}).difference(doubted)
+        return [near for near in self._near(holder) if near in kept]
 
     def _wrong_of(self, place: int, said: Said) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
@@ -270,7 +270,7 @@ class MaskingServer:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
                 if said.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
-                held = [self._deals[dealer].held_by(place) for dealer in self._held_by(place, doubted)]
+                held = [self._deals[dealer].held[place] for dealer in self._held_by(place, doubted)]
                 if said.held != held_digest(rules, place, held):
                     return "has signed that it holds something else than what it was told"
                 public, about = self._keys(place).of_boxes, rules.about("possession", place)
