@@ -9,7 +9,7 @@ FILES := $(shell find $(ROOMS) -name '*.py' -o -name '*.toml' -o -name '*.j2' -o
 .PHONY: demo test quick verify check style types strict bench bench-survey docs papers exchange mutate simulate \
 	versions constraints vulnerabilities bits clean FORCE
 
-demo: .venv/installed
+demo: .venv/demo
 	@$(BIN)/psephos run consortium-masked
 	@$(BIN)/psephos run consortium --transport tcp
 
@@ -122,21 +122,33 @@ vulnerabilities: constraints
 clean:
 	rm -rf .venv .rivals .exchange .versions build *.egg-info
 
+# An environment that grows: what a run needs comes first, and what tests and extras need with the first `make test`.
+EDITABLE = PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
+	--config-settings editable_mode=strict
+
 .venv/installed: .venv/dependencies .venv/files
-	@PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build-isolation --editable . \
-		--config-settings editable_mode=strict
+	@$(EDITABLE)
+	@touch .venv/demo $@
+
+.venv/demo: .venv/runtime .venv/files
+	@$(EDITABLE)
 	@touch $@
 
-.venv/dependencies: pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Psephos needs Python 3.11 or newer: make PYTHON=... ")'
-	@echo 'Setting up .venv: about a minute, once.'
-	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=78.1.1' wheel
+.venv/dependencies: .venv/runtime
+	@echo 'Adding to .venv what tests and extras need: about a minute, once.'
 	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,opendp,pictures,spreadsheets]' --group dev
 	@touch $@
 
+.venv/runtime: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Psephos needs Python 3.11 or newer: make PYTHON=... ")'
+	@echo 'Setting up .venv: about half a minute, once.'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' 'setuptools>=78.1.1' wheel
+	@$(BIN)/pip install --quiet .
+	@touch $@
+
 # Rewritten only when the list of files has changed, or the links are gone.
-.venv/files: FORCE | .venv/dependencies
+.venv/files: FORCE | .venv/runtime
 	@test -d build && echo '$(FILES)' | cmp -s - $@ || echo '$(FILES)' > $@
 
 FORCE:
