@@ -112,12 +112,8 @@ class CentralSums:
         no, yes = self.margins[place].tolist()
         return self._num_candidates * (yes - no)
 
-    def sums_of(self, places: IntArray, opinions: IntArray) -> IntArray:
-        """Return what partners of these weights and opinions add up to: margins, then the number beside them."""
-        return exact_column_sums(self.rows_of(places, opinions))
-
     def rows_of(self, places: IntArray, opinions: IntArray) -> IntArray:
-        """Return what each of them adds."""
+        """Return what partners of these weights and opinions add: to the margins, then to the number beside them."""
         votes = self.margins[places[:, None], opinions]
         beside = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
         return np.hstack([votes, beside])
@@ -133,13 +129,12 @@ class CentralVotes(CentralPhase):
         self.sums = sums
         self._parameters = parameters
         self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
-        self._loss = self._loss_for(sums.mechanism.event)
         super().__init__(
             _PHASE,
             columns=columns,
             bound=max(self._num_weights - 1, 1),
             tally_mechanism=sums.mechanism,
-            losses=[self._loss],
+            losses=[self._loss_for(sums.mechanism.event)],
         )
 
     def _loss_for(self, event: PureMechanism) -> PrivacyLoss:
@@ -163,7 +158,7 @@ class CentralVotes(CentralPhase):
                 raise ValueError("it is not the place of a weight and one opinion for each candidate, 0 or 1")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), self.sums.sums_of(reports[:, 0], reports[:, 1:]))
+        return Tally(len(reports), exact_column_sums(self.sums.rows_of(reports[:, 0], reports[:, 1:])))
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         flat = reports.reshape(-1, reports.shape[2])
@@ -227,7 +222,7 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
         return [self._loss_for(PureMechanism(epsilon=quotient_up(moved, scale))) for moved in sensitivities]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        sums = self.sums.sums_of(public[:, 1], reports)
+        sums = exact_column_sums(self.sums.rows_of(public[:, 1], reports))
         return Tally(len(reports), np.concatenate([sums, self.numbers_of(public)]))
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
@@ -278,10 +273,6 @@ class CentralVariant(Variant):
     def adds_up_margins(self) -> bool:
         return not self._parameters.public_weights and self._parameters.quota is None
 
-    @property
-    def weight_deviation(self) -> float:
-        return float(self.central_sums.deviation)
-
     def bias_bound(self, num_partners: int) -> float:
         return float(num_partners * self.central_sums.deviation)
 
@@ -309,10 +300,13 @@ class CentralVariant(Variant):
             return None
         (tally,) = tallies
         block = TallyBlock.of([tally])
-        total, share = float(self._totals(block)[0]), self._parameters.fraction
+        total, quota = (float(sums.rounded(block.totals)[0]) for sums in self._exact_sums[:2])
         error = self._error_of_total(tally)
-        quota = Estimate(float(self._quotas(block)[0]), share * error)
-        return WeightsOutcome(quota=quota, total_weight=Estimate(total, error), weight_counts=())
+        return WeightsOutcome(
+            quota=Estimate(quota, self._parameters.fraction * error),
+            total_weight=Estimate(total, error),
+            weight_counts=(),
+        )
 
     def _error_of_total(self, tally: Tally) -> float:
         """Return the standard error of the total weight; 0 where it is not told, or known."""
@@ -324,16 +318,9 @@ class CentralVariant(Variant):
     def _unit_of_total(self) -> Fraction:
         return self.central_sums.step / self.central_sums.total_share
 
-    def _totals(self, tallies: TallyBlock) -> FloatArray:
-        """Return the total weights; 0 where they are not told."""
-        return self._exact_sums[0].rounded(tallies.totals)
-
-    def _quotas(self, tallies: TallyBlock) -> FloatArray:
-        return self._exact_sums[1].rounded(tallies.totals)
-
     @functools.cached_property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, list[ExactSums], list[ExactSums]]:
-        """Of a tally: the total weight, the quota, and each candidate's support and margin."""
+        """Of a tally: the total weight (0 where it is not known), the quota, and each candidate's support and margin."""
         numbers, is_public = range(len(self._parameters.candidates)), self._parameters.public_weights
         beside: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
         if is_public:
@@ -359,11 +346,11 @@ class CentralVariant(Variant):
 
     def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
         (tally,) = tallies
-        _, _, supports, margins = self._exact_sums
+        _, quotas, supports, margins = self._exact_sums
         margin = margins[number].rounded(tally.totals)
         if not self.tells_support:
             return Sums(None, None, margin, margin)
-        return Sums(supports[number].rounded(tally.totals), self._quotas(tally), margin, margin)
+        return Sums(supports[number].rounded(tally.totals), quotas.rounded(tally.totals), margin, margin)
 
     def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
         (tally,) = tallies
@@ -433,7 +420,7 @@ class CentralVariant(Variant):
         step, num_partners = self.central_sums.step, tally.num_reports
         off = num_partners * self.central_sums.deviation
         if spent:
-            (total,) = self._totals(TallyBlock.of([tally])).tolist()
+            (total,) = self._exact_sums[0].rounded(tally.totals[None]).tolist()
             most = min(total + self._total_within(num_partners, spent), self.total_range([tally])[1])
             off += Fraction(self.share_rounded) * Fraction(max(most, 0.0))
         held = self._fixed_quota

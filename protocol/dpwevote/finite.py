@@ -53,8 +53,7 @@ class WeightsPhase(PublishedWeights):
     """
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        num_groups = self.mechanism.report_range[1] + 1
-        return Tally(len(reports), np.bincount(reports[:, 0], minlength=num_groups).astype(np.int64))
+        return self.tally_block(reports[None], earlier=(), public=public).tally(0)
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         return TallyBlock(reports.shape[1], counts_of_rows(reports[:, :, 0], self.mechanism.report_range[1] + 1))
@@ -112,6 +111,7 @@ class JointVariant(TwoReports):
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._opinion = parameters.make_opinion_mechanism()
         self._opinions = debiased_values(self._opinion, _OPINIONS)
+        self._known_verdict = functools.lru_cache(maxsize=_MOST_KNOWN)(self._verdict_on_lattice)
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
@@ -231,7 +231,7 @@ class JointVariant(TwoReports):
         told = totals[:, :, self._told_yes].tolist()
         yes = [sum(map(operator.mul, self.lattice[1], row)) for row in told]
         keys = zip((margins > 0).tolist(), yes, numbers, strict=True)
-        verdicts = [self._on_lattice(*key) for key in keys]
+        verdicts = [self._known_verdict(*key) for key in keys]
         if None not in verdicts:
             return [verdict for verdict in verdicts if verdict is not None]
         judged = self._judged(margins, numbers, opinions.num_reports)
@@ -255,7 +255,7 @@ class JointVariant(TwoReports):
     def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
         return opinions.totals[:, 0].sum(axis=2)
 
-    def _on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
+    def _verdict_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
         """Return the verdict that holds for every truth, by a bound on all of them; None where that takes too long.
 
         In units of which all weights are multiples, "passes" is held against truths that fail by as little as
@@ -266,18 +266,6 @@ class JointVariant(TwoReports):
             yes: what is reported as "yes", in these units.
             numbers: of partners by weight.
         """
-        key = is_ahead, yes, numbers
-        if key not in self._known_verdicts:
-            if len(self._known_verdicts) >= _MOST_KNOWN:
-                self._known_verdicts.clear()
-            self._known_verdicts[key] = self._find_on_lattice(*key)
-        return self._known_verdicts[key]
-
-    @functools.cached_property
-    def _known_verdicts(self) -> dict[tuple[bool, int, tuple[int, ...]], Verdict | None]:
-        return {}
-
-    def _find_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
         parameters = self._parameters
         if sum(numbers) > MOST_SCHEMERS:
             return None
@@ -418,7 +406,7 @@ class JointVariant(TwoReports):
         """
         if self._parameters.public_weights:
             each = [opinion - fraction for opinion in self._opinions]
-            return _SumsByWeight(self, each, *_matrices_of(self._opinion))
+            return _SumsByWeight(self._parameters.weights, each, *_matrices_of(self._opinion))
         return LinearEstimator(self._flat_rows(weights, fraction), *self._matrices)
 
     @functools.cached_property
@@ -501,19 +489,19 @@ class _SumsByWeight:
     Variances are those of a `LinearEstimator` for each weight, bit for bit: two terms have one sum.
 
     Args:
-        variant: whose weights, increasing.
+        weights: the public set, increasing.
         each: the number of each opinion.
     """
 
     def __init__(
-        self,
-        variant: TwoReports,
-        each: Sequence[Fraction],
-        channel: FloatArray,
-        inverse: FloatArray,
+        self, weights: Sequence[float], each: Sequence[Fraction], channel: FloatArray, inverse: FloatArray
     ) -> None:
         self._channel = channel
-        self._numbers = variant.multiples_of(each)
+        ratios = [weight.as_integer_ratio() for weight in weights]
+        products = [
+            [above * number.numerator, below * number.denominator] for above, below in ratios for number in each
+        ]
+        self._numbers = np.array([above / below for above, below in products]).reshape(len(weights), -1)  # rounded once
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)

@@ -97,11 +97,7 @@ class VotesPhase(PersonalizedPhase):
         self._num_reports = max(len(report.estimates) for report in reports)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        totals = np.zeros((len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
-        for level, places in self.by_level(public):
-            for column, own in enumerate(reports[places].T):
-                totals[level, column] = np.bincount(own, minlength=self._num_reports)
-        return Tally(len(reports), totals if self.is_personal else totals[0])
+        return self.tally_block(reports[None], earlier=(), public=public).tally(0)
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         totals = np.zeros((len(reports), len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
@@ -269,16 +265,15 @@ class SignedVariant(Variant):
         return numbers[public[:, -1:] if self._parameters.own_levels.epsilons else 0, reports[0]]
 
     @functools.cached_property
-    def _estimators(self) -> tuple[LinearEstimator, ...]:
-        return tuple(map(_estimator_of, self.reports))
-
-
-def _estimator_of(report: UnbiasedReport) -> LinearEstimator:
-    # The inverse of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
-    mechanism = report.mechanism
-    is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
-    inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
-    return LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse)
+    def _estimators(self) -> list[LinearEstimator]:
+        estimators: list[LinearEstimator] = []
+        for report in self.reports:
+            # The inverse of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
+            mechanism = report.mechanism
+            is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
+            inverse = inverse_matrix(mechanism) if is_krr else report.debiasing
+            estimators.append(LinearEstimator(report.estimates, mechanism.channel_matrix(), inverse))
+        return estimators
 
 
 class TwoPointVariant(SignedVariant):

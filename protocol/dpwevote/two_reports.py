@@ -2,10 +2,7 @@
 
 import abc
 import functools
-import math
-import operator
 from collections.abc import Callable, Iterator, Sequence
-from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -109,34 +106,13 @@ class TwoReports(Variant):
     ) -> list[Verdict]:
         """Return the verdicts on unbiased margins, the other arguments being as in `support_and_margins`."""
 
-    def public_total(self, opinions: Tally) -> float:
-        """Return the weight of all who reported opinions, known where weights are public."""
-        return float(self.public_totals(TallyBlock.of([opinions]))[0])
-
     def public_totals(self, opinions: TallyBlock) -> FloatArray:
-        """Return the same of each session."""
-        return self._weights_together.rounded(self.voters_by_weight(opinions))
+        """Return the weight of all who reported opinions in each session, known where weights are public."""
+        return self._exact_weights.rounded(self.voters_by_weight(opinions))
 
     @functools.cached_property
-    def _weights_together(self) -> ExactSums:
+    def _exact_weights(self) -> ExactSums:
         return ExactSums(self._parameters.weights)
-
-    def weigh(self, numbers: Sequence[int]) -> Fraction:
-        """Return the weight of so many partners of each weight together, exactly."""
-        units, denominator = self._units
-        return Fraction(sum(map(operator.mul, units, numbers)), denominator)
-
-    def multiples_of(self, each: Sequence[Fraction]) -> FloatArray:
-        """Return each weight times each of some numbers, rounded once: shape (weights, numbers)."""
-        units, denominator = self._units
-        return np.array([[unit * own.numerator / (denominator * own.denominator) for own in each] for unit in units])
-
-    @functools.cached_property
-    def _units(self) -> tuple[list[int], int]:
-        """The weights' numerators, and their common denominator."""
-        ratios = [weight.as_integer_ratio() for weight in self._parameters.weights]
-        denominator = math.lcm(*(below for _, below in ratios))
-        return [above * (denominator // below) for above, below in ratios], denominator
 
     @abc.abstractmethod
     def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
@@ -171,7 +147,7 @@ class TwoReports(Variant):
 
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
         if self._parameters.public_weights:
-            total = Estimate(self.public_total(tallies[0]), 0.0)
+            total = Estimate(self.total_range(tallies)[0], 0.0)
             return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
         return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
 
@@ -202,7 +178,7 @@ class TwoReports(Variant):
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         if not self._parameters.public_weights:
             return super().total_range(tallies)
-        total = self.public_total(tallies[0])
+        (total,) = self.public_totals(TallyBlock.of(tallies[:1])).tolist()
         return total, total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
