@@ -320,7 +320,7 @@ class CentralVariant(Variant):
 
     @functools.cached_property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, list[ExactSums], list[ExactSums]]:
-        """Of a tally: the total weight (0 where it is not known), the quota, and each candidate's support and margin."""
+        """Of a tally: the total weight, 0 if unknown, the quota, and each candidate's support and margin."""
         numbers, is_public = range(len(self._parameters.candidates)), self._parameters.public_weights
         beside: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
         if is_public:
@@ -406,14 +406,14 @@ class CentralVariant(Variant):
         if spent or self._parameters.public_weights:
             beside = [(*row,) for row in tally.totals[:, size:].tolist()]
         known = dict[tuple[int, ...], tuple[int, int]]()
-        found: list[Verdict] = []
+        verdicts: list[Verdict] = []
         for steps, key, row in zip(tally.totals[:, number].tolist(), beside, tally.totals, strict=True):
             if key not in known:
                 known[key] = self._thresholds(Tally(tally.num_reports, row), spent)
             most_failing, least_passing = known[key]
             fails = Verdict.FAILS if steps <= least_passing - reach else Verdict.TOO_CLOSE
-            found.append(Verdict.PASSES if steps >= most_failing + reach else fails)
-        return found
+            verdicts.append(Verdict.PASSES if steps >= most_failing + reach else fails)
+        return verdicts
 
     def _thresholds(self, tally: Tally, spent: float) -> tuple[int, int]:
         """Return the greatest sum whose candidate may have to fail, and the least whose may have to pass."""

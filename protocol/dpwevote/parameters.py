@@ -187,7 +187,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def rounding(self) -> float:
         """The greatest share of the weight that stands for a partner's by which its own differs; 0 where none does."""
-        return 0.0 if isinstance(self.weights_within, msgspec.UnsetType) else self.weights_within
+        return self.weights_within or 0.0
 
     @property
     def kind(self) -> type[Variant]:
@@ -204,14 +204,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """ε of one weight report; 0 where there is none."""
         if self.public_weights or self.kind.has_one_price:
             return 0.0
-        if (channel := self._weight_channel) is not None:
+        if (channel := self._channel_of("weight")) is not None:
             return channel.epsilon
         return self.epsilon / 2 if self.epsilon_weight is None else self.epsilon_weight
 
     @property
     def loss_of_opinion(self) -> float:
         """ε of one opinion report, or of one report of a signed weight."""
-        if (channel := self._opinion_channel) is not None:
+        if (channel := self._channel_of("opinion")) is not None:
             return channel.epsilon
         if self.epsilon_opinion is not None:
             return self.epsilon_opinion
@@ -224,43 +224,32 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def make_weight_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
         """Return what randomizes a group: k-RR, or the matrix (of "joint" and "printed", with private weights)."""
-        return self._weight_channel or GeneralizedRandomizedResponse(self.loss_of_weight, len(self.group_means))
+        return self._channel_of("weight") or GeneralizedRandomizedResponse(self.loss_of_weight, len(self.group_means))
 
     def make_opinion_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
         """Return what randomizes an opinion: randomized response, or the matrix (of "joint" and "printed")."""
-        return self._opinion_channel or GeneralizedRandomizedResponse(self.loss_of_opinion, _OPINIONS)
+        return self._channel_of("opinion") or GeneralizedRandomizedResponse(self.loss_of_opinion, _OPINIONS)
 
-    @property
-    def _weight_channel(self) -> FiniteChannel | None:
-        if isinstance(self.weight_matrix, msgspec.UnsetType):
+    def _channel_of(self, report: Literal["weight", "opinion"]) -> FiniteChannel | None:
+        field = f"{report}_matrix"
+        if (matrix := getattr(self, field)) is msgspec.UNSET:
             return None
-        return channel_of(self.weight_matrix, num_values=len(self.group_means), field="weight_matrix")
-
-    @property
-    def _opinion_channel(self) -> FiniteChannel | None:
-        if isinstance(self.opinion_matrix, msgspec.UnsetType):
-            return None
-        return channel_of(self.opinion_matrix, num_values=_OPINIONS, field="opinion_matrix")
+        return channel_of(matrix, num_values=len(self.group_means) if report == "weight" else _OPINIONS, field=field)
 
     @property
     def scope(self) -> Scope | None:
         """Where weight reports are kept, with all that their law depends on; None outside of a game."""
         if isinstance(self.game, msgspec.UnsetType):
             return None
+        law = self.kind.law_of_weights if self.weight_matrix is msgspec.UNSET else f"the matrix {self.weight_matrix!r}"
         shown = {
             "protocol": "dpwevote",
-            "mechanism of the weights": self._law_of_weights,
+            "mechanism of the weights": law,
             "weights": ", ".join(map(repr, self.weights)),
             "groups": " | ".join(", ".join(map(repr, group)) for group in self.groups) or "one for each weight",
             "epsilon_weight": repr(self.loss_of_weight),
         }
         return Scope(kind="game", name=self.game, law=tuple(shown.items()))
-
-    @property
-    def _law_of_weights(self) -> str:
-        if isinstance(self.weight_matrix, msgspec.UnsetType):
-            return self.kind.law_of_weights
-        return f"the matrix {self.weight_matrix!r}"
 
     @property
     def epsilon_total(self) -> float:
@@ -296,11 +285,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         are_weights = are_some and LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
         allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
         require(are_weights, "weights", list(self.weights)[:10], allowed)
-        is_share = isinstance(self.weights_within, msgspec.UnsetType) or (
-            LEAST_ROUNDING <= self.weights_within <= MOST_ROUNDING
-        )
-        allowed = f"a share of a weight, from {LEAST_ROUNDING:g} to {MOST_ROUNDING:g}"
-        require(is_share, "weights_within", self.weights_within, allowed)
+        if not isinstance(self.weights_within, msgspec.UnsetType):
+            allowed = f"a share of a weight, from {LEAST_ROUNDING:g} to {MOST_ROUNDING:g}"
+            is_share = LEAST_ROUNDING <= self.weights_within <= MOST_ROUNDING
+            require(is_share, "weights_within", self.weights_within, allowed)
         if self.groups:
             members = tuple(weight for group in self.groups for weight in group)
             allowed = "a partition of weights into non-empty groups of neighbors, in order"
@@ -352,7 +340,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             return
         given = {"weight": self.weight_matrix, "opinion": self.opinion_matrix}
         for kind, matrix in given.items():
-            if isinstance(matrix, msgspec.UnsetType):
+            if matrix is msgspec.UNSET:
                 continue
             allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
             require(self.kind.counts_by_group, f"{kind}_matrix", "given", allowed)
@@ -361,7 +349,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             loss = getattr(self, f"epsilon_{kind}")
             require(loss is None, f"epsilon_{kind}", loss, f"left out beside {kind}_matrix, whose loss is its own")
         for kind, is_reported in (("weight", not self.public_weights), ("opinion", True)):
-            is_unset = isinstance(given[kind], msgspec.UnsetType) and getattr(self, f"epsilon_{kind}") is None
+            is_unset = given[kind] is msgspec.UNSET and getattr(self, f"epsilon_{kind}") is None
             other = "opinion" if kind == "weight" else "weight"
             allowed = f"given beside {other}_matrix, whose loss is its own, unless there is {kind}_matrix"
             refuse(is_reported and is_unset, f"epsilon_{kind}", "left out", allowed)
@@ -370,7 +358,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         msgspec.structs.force_setattr(self, "epsilon", price)
 
     def _check_game(self) -> None:
-        if isinstance(self.game, msgspec.UnsetType):
+        if self.game is msgspec.UNSET:
             return
         require(_is_name(self.game), "game", self.game, f"1 to {MAX_NAME_LENGTH} printable characters")
         allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
@@ -393,14 +381,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not self.has_matrices:
             check_epsilon(self.epsilon)
         # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
-        check_epsilon(self.loss_of_opinion, field="epsilon_opinion")
+        paid, least = {"epsilon_opinion": self.loss_of_opinion}, self.kind.least_epsilon
         if not self.public_weights and not self.kind.has_one_price:
-            check_epsilon(self.loss_of_weight, field="epsilon_weight")
-        if least := self.kind.least_epsilon:
-            paid = {"epsilon_opinion": self.loss_of_opinion}
-            paid |= {} if self.public_weights else {"epsilon_weight": self.loss_of_weight}
-            for field, loss in paid.items():
-                require(loss >= least, field, loss, f"at least {least} in variant {self.variant!r}")
+            paid["epsilon_weight"] = self.loss_of_weight
+        for field, loss in paid.items():
+            check_epsilon(loss, field=field)
+            require(loss >= least, field, loss, f"at least {least} in variant {self.variant!r}")
 
     def _check_quota(self) -> None:
         if self.quota is not None:

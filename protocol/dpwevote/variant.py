@@ -335,16 +335,14 @@ class Variant(abc.ABC):
         `reach` returns how far noise brings it, but for the level, from a margin's key and its sign, 1 or −1: asked
         once for each.
         """
-        bias, known = (self.bias_bound(num_partners), self.rounding_bound(num_partners)), dict[Any, float]()
-        found: list[Verdict] = []
+        bias, rounding = self.bias_bound(num_partners), self.rounding_bound(num_partners)
+        reach_of_side = functools.cache(reach)
+        verdicts: list[Verdict] = []
         for margin, key in zip(margins.tolist(), keys, strict=False):
-            side = key, 1.0 if margin > 0 else -1.0
-            if side not in known:
-                known[side] = reach(*side) + bias[0] + bias[1]
-            needed = known[side]
-            passes = Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
-            found.append(Verdict.PASSES if margin >= needed else passes)
-        return found
+            needed = reach_of_side(key, 1.0 if margin > 0 else -1.0) + bias + rounding
+            undecided = Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
+            verdicts.append(Verdict.PASSES if margin >= needed else undecided)
+        return verdicts
 
     def reach_towards(self, parts: Sequence[Alike], sign: float) -> float:
         """Return how far noise brings a margin that is a sum of these reports on one side, but for the level."""

@@ -20,6 +20,7 @@ How sure a label is, the first model alone says. It errs alike whatever the nois
 (`truth_discovery.confidence`); the average of the three finds more truths, and is too sure here and too doubtful there.
 """
 
+import dataclasses
 import math
 from typing import Final
 
@@ -33,7 +34,7 @@ from .elementwise import snap_probabilities
 from .expectation import Fitting, FixedPrior, mean_posteriors
 from .inference import Inference, InferenceBlock, Ties, choose_labels, of_one_or_many
 from .noise import KnownNoise, OwnNoise
-from .noise_aware import coin_at_prior, confusions_at_prior, noise_aware_votes
+from .noise_aware import fit_coins, fit_confusions, noise_aware_votes
 from .vote_table import VoteTable
 from .votes import discover
 
@@ -78,9 +79,10 @@ def cautious_truth_discovery(
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     table, sizes = VoteTable(answers), answers.first.sizes
     paper = discover(table, max_iterations=max_iterations, clamp=clamp, ties=ties)
-    coin = coin_at_prior(table, noise, "uniform", fitting)
+    coin = fit_coins(table, noise, fitting)
     votes = noise_aware_votes(table, noise, most_competence=_MOST_COMPETENCE, max_iterations=max_iterations, ties=ties)
-    full = confusions_at_prior(table, noise, mean_posteriors(answers.first, coin), fitting)
+    at_prior = dataclasses.replace(fitting, class_prior=mean_posteriors(answers.first, coin))
+    full = fit_confusions(table, noise, at_prior)
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
@@ -91,7 +93,8 @@ def cautious_truth_discovery(
     priors, takes = frequent_labels(answers, noise, coin)
     if len(crowds := np.flatnonzero(takes.any(axis=1))):
         own_priors = {size: each[crowds] for size, each in priors.items()}
-        skewed = coin_at_prior(VoteTable(answers.some(crowds)), noise, own_priors, fitting)
+        at_prior = dataclasses.replace(fitting, class_prior=own_priors)
+        skewed = fit_coins(VoteTable(answers.some(crowds)), noise, at_prior)
         of_tasks = takes[crowds][:, np.searchsorted(list(priors), sizes)]
         truths[crowds] = np.where(of_tasks, skewed.truths, truths[crowds])
         confidences[crowds] = np.where(of_tasks, skewed.confidences, confidences[crowds])

@@ -9,8 +9,8 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import AnswerBlock
 from .elementwise import log, log_odds
-from .expectation import ClassPrior, Fitting, WorkerFit, check_class_prior, maximize
-from .inference import Inference, InferenceBlock, Ties, of_one_or_many
+from .expectation import ClassPrior, Fitting, WorkerFit, maximize
+from .inference import Inference, InferenceBlock, Ties, check_clamp, of_one_or_many
 from .vote_table import VoteTable
 
 
@@ -37,10 +37,10 @@ def one_coin(
         smoothing: added to the number of right and to that of wrong answers of each worker; at least 0.
         clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
     """
-    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
-    check_class_prior(class_prior)
-    if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
-        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    fitting = Fitting(
+        max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
+    )
+    check_clamp(clamp)
     if not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing must be at least 0, got {smoothing}")
     table = VoteTable(answers)
@@ -57,4 +57,4 @@ def one_coin(
             divergence=np.zeros(len(qualities)),
         )
 
-    return maximize(table, fit_workers, class_prior, fitting)
+    return maximize(table, fit_workers, fitting)

@@ -7,7 +7,6 @@ Source: Dawid and Skene (1979), section 3.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -17,19 +16,8 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import AnswerBlock, Answers
 from .elementwise import log, log_odds, snap_weights
-from .expectation import (
-    ClassPrior,
-    Fitted,
-    Fitting,
-    FittingRounds,
-    FixedPrior,
-    check_class_prior,
-    class_log_priors,
-    of_crowds,
-    priors_of,
-)
+from .expectation import ClassPrior, Fitting, Model, iterate, priors_of
 from .inference import MISSING, Inference, InferenceBlock, Ties, of_one_or_many
-from .rounds import rows_of
 from .vote_table import VoteTable, incidence
 
 _LEAST_QUALITY = 1e-10
@@ -68,12 +56,12 @@ FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFi
 """From expected counts, shape (crowds, workers, truths, reports), and the previous confusions, if there are any."""
 
 
-class ReportTable:
-    """Sums over the answers by what a worker said, for answer sets of one size."""
+class _Reports(Model[ConfusionFit]):
+    """Workers with confusion matrices, and their answers to tasks of one size by what they said."""
 
-    def __init__(self, votes: VoteTable) -> None:
-        self.votes, answers = votes, votes.answers
-        self.size = size = votes.num_labels
+    def __init__(self, votes: VoteTable, fit_confusions: FitConfusions) -> None:
+        self.votes, self._fit_confusions, answers = votes, fit_confusions, votes.answers
+        self._size = size = votes.num_labels
         first = answers.first
         crowds: IntArray = np.arange(len(answers), dtype=np.int64)[:, None]
         tasks = (crowds * first.num_tasks + first.tasks).reshape(-1)
@@ -82,22 +70,25 @@ class ReportTable:
         self._by_report = incidence(reports, tasks, shape)
         self._by_task = self._by_report.T
 
-    def vote(self, log_confusions: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each truth, shape (labels, crowds, tasks).
-
-        Args:
-            log_confusions: shape (crowds, workers, truths, reports).
-        """
-        columns = np.ascontiguousarray(log_confusions.swapaxes(2, 3)).reshape(-1, self.size)
-        scores = np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
-        return scores.reshape(self.size, self.votes.num_crowds, -1)
-
-    def count(self, probabilities: FloatArray) -> FloatArray:
-        """Return how often each worker is expected to have said what, shape (crowds, workers, truths, reports)."""
-        of_tasks = np.ascontiguousarray(probabilities.reshape(self.size, -1).T)
+    def fit(self, probabilities: FloatArray, previous: ConfusionFit | None) -> ConfusionFit:
+        """Return the M-step from how often each worker is expected to have said what."""
+        of_tasks = np.ascontiguousarray(probabilities.reshape(self._size, -1).T)
         counts = np.asarray(self._by_report @ of_tasks, dtype=np.float64)
-        shape = self.votes.num_crowds, self.votes.num_workers, self.size, self.size
-        return np.ascontiguousarray(counts.reshape(shape).swapaxes(2, 3))
+        shape = self.votes.num_crowds, self.votes.num_workers, self._size, self._size
+        counts = np.ascontiguousarray(counts.reshape(shape).swapaxes(2, 3))
+        return self._fit_confusions(counts, None if previous is None else previous.confusions)
+
+    def vote(self, fit: ConfusionFit) -> FloatArray:
+        log_reports = snap_weights(log(fit.reports))
+        columns = np.ascontiguousarray(log_reports.swapaxes(2, 3)).reshape(-1, self._size)
+        scores = np.ascontiguousarray(np.asarray(self._by_task @ columns, dtype=np.float64).T)
+        return scores.reshape(self._size, self.votes.num_crowds, -1)
+
+    def add_evidence(self, fit: ConfusionFit) -> FloatArray:
+        return fit.log_prior
+
+    def some(self, places: IntArray) -> "_Reports":
+        return _Reports(VoteTable(self.votes.answers.some(places)), self._fit_confusions)
 
 
 def relative_frequencies(counts: FloatArray) -> FloatArray:
@@ -130,7 +121,6 @@ def dawid_skene(
     Returns:
         Also the confusion matrices. A quality is the expected share of right answers, a weight its log-odds.
     """
-    check_class_prior(class_prior)
     if not 0 < floor <= 1:
         raise ValueError(f"floor must be in (0, 1], got {floor}")
     if not 0 <= smoothing < np.inf:
@@ -141,36 +131,42 @@ def dawid_skene(
         right = np.trace(counts, axis1=2, axis2=3)
         return ConfusionFit(confusions=confusions, reports=confusions, right=right, log_prior=np.zeros(len(counts)))
 
-    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
-    return maximize_confusions(VoteTable(answers), lambda _size: fit_confusions, class_prior, fitting)
+    fitting = Fitting(
+        max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
+    )
+    return maximize_confusions(VoteTable(answers), lambda _size: fit_confusions, fitting)
 
 
 def maximize_confusions(
-    table: VoteTable,
-    fit_of_size: Callable[[int], FitConfusions],
-    class_prior: ClassPrior | FixedPrior,
-    fitting: Fitting,
+    table: VoteTable, fit_of_size: Callable[[int], FitConfusions], fitting: Fitting
 ) -> InferenceBlock[Confusions]:
-    """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself.
-
-    The class prior may also be fixed.
-    """
+    """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself."""
     first, number = table.answers.first, table.num_crowds
     truths = np.full((number, first.num_tasks), MISSING, dtype=np.int64)
     probabilities = np.full((number, first.num_tasks, first.num_classes), np.nan)
     num_answers = np.bincount(first.workers, minlength=first.num_workers).astype(np.float64)
     right = np.zeros((number, first.num_workers))
-    runs: dict[int, _Run] = {}
-    for size in np.unique(first.sizes).tolist():
+    log_likelihoods = np.empty((number, 0))
+    confusions: dict[int, FloatArray] = {}
+    class_priors: dict[int, FloatArray] = {}
+    num_iterations, has_converged = np.zeros(number, dtype=np.int64), np.ones(number, dtype=np.bool_)
+    sizes: list[int] = np.unique(first.sizes).tolist()
+    for size in sizes:
         members = np.flatnonzero(first.sizes == size)
-        runs[size] = run = _run(_part_of(table, members), fit_of_size(size), class_prior, fitting)
-        truths[:, members] = run.truths
-        probabilities[:, members[:, None], np.arange(size)] = run.probabilities
+        votes = _part_of(table, members)
+        last, of_rounds = iterate(_Reports(votes, fit_of_size(size)), fitting)
+        log_likelihoods = of_rounds if len(sizes) == 1 else log_likelihoods
+        of_labels = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
+        truths[:, members] = votes.choose(of_labels, ties=fitting.ties)
+        probabilities[:, members[:, None], np.arange(size)] = votes.by_task(of_labels)
         answered = members[np.bincount(first.tasks, minlength=first.num_tasks)[members] > 0]
         probabilities[:, answered, size:] = 0.0
-        right += run.last.right
+        right += last.fit.right
+        confusions[size] = last.fit.confusions
+        class_priors |= priors_of(last.log_priors, votes.sizes)
+        num_iterations = np.maximum(num_iterations, last.num_iterations)
+        has_converged &= last.has_converged
     qualities = np.where(num_answers > 0, right / np.maximum(num_answers, 1.0), np.nan)
-    lasts = [run.last for run in runs.values()]
     return InferenceBlock(
         kind=Confusions,
         truths=truths,
@@ -178,67 +174,10 @@ def maximize_confusions(
         probabilities=probabilities,
         qualities=qualities,
         weights=log_odds(np.clip(qualities, _LEAST_QUALITY, 1 - _LEAST_QUALITY)),
-        num_iterations=np.max([np.zeros(number, dtype=np.int64), *(last.num_iterations for last in lasts)], axis=0),
-        has_converged=np.all([np.ones(number, dtype=np.bool_), *(last.has_converged for last in lasts)], axis=0),
-        log_likelihoods=runs[first.num_classes].log_likelihoods if len(runs) == 1 else np.empty((number, 0)),
-        others={
-            "confusions": {size: run.last.confusions for size, run in runs.items()},
-            "class_priors": {size: run.class_priors for size, run in runs.items()},
-        },
-    )
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class _FittedConfusions(Fitted):
-    confusions: FloatArray
-    right: FloatArray
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class _Run:
-    """The inference of the tasks of one size."""
-
-    truths: IntArray
-    probabilities: FloatArray
-    last: _FittedConfusions
-    class_priors: FloatArray
-    log_likelihoods: FloatArray
-
-
-def _run(
-    votes: VoteTable, fit_confusions: FitConfusions, class_prior: ClassPrior | FixedPrior, fitting: Fitting
-) -> _Run:
-    table = own = ReportTable(votes)
-    rounds = FittingRounds[_FittedConfusions](votes.num_crowds, fitting)
-    probabilities = own.votes.vote_shares
-    fit = fit_confusions(own.count(probabilities), None)
-    log_priors = class_log_priors(own.votes, probabilities, class_prior)
-    while rounds.go_on:
-        probabilities, evidence = own.votes.normalize(own.vote(snap_weights(log(fit.reports))) + log_priors)
-        have_converged, are_done = rounds.add((evidence + fit.log_prior) / max(own.votes.num_answers, 1))
-        fit = fit_confusions(own.count(probabilities), fit.confusions)
-        log_priors = class_log_priors(own.votes, probabilities, class_prior)
-        state = functools.partial(
-            _FittedConfusions,
-            probabilities=probabilities.swapaxes(0, 1),
-            log_priors=log_priors.swapaxes(0, 1),
-            confusions=fit.confusions,
-            right=fit.right,
-            num_iterations=np.full(len(evidence), rounds.number),
-            has_converged=have_converged,
-        )
-        rounds.stop(are_done, state)
-        if (places := rounds.leave_behind()) is not None:
-            own, fit = ReportTable(VoteTable(own.votes.answers.some(places))), rows_of(fit, places)
-            log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
-    last = rounds.ended()
-    probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
-    return _Run(
-        truths=table.votes.choose(probabilities, ties=fitting.ties),
-        probabilities=table.votes.by_task(probabilities),
-        last=last,
-        class_priors=priors_of(last.log_priors, table.votes.sizes)[table.size],
-        log_likelihoods=rounds.log_likelihoods,
+        num_iterations=num_iterations,
+        has_converged=has_converged,
+        log_likelihoods=log_likelihoods,
+        others={"confusions": confusions, "class_priors": class_priors},
     )
 
 

@@ -13,7 +13,7 @@ Reliability Estimation, SIGMOD 2014, Sections 2.2 to 2.4; its variant with the g
 `PM` of Zheng et al., Truth Inference in Crowdsourcing, PVLDB 2017. The debiased loss is ours.
 """
 
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import AnswerBlock
 from .elementwise import log, snap_probabilities, snap_weights
-from .inference import Inference, InferenceBlock, Ties, check_rounds, of_one_or_many
+from .inference import Inference, InferenceBlock, Ties, check_choice, check_clamp, check_rounds, of_one_or_many
 from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
@@ -58,10 +58,8 @@ def crh(
         are 0 (one worker, or equal losses at the scale "greatest") it is a majority.
     """
     check_rounds(max_iterations, ties)
-    if scale not in get_args(LossScale):
-        raise ValueError(f"scale must be one of {', '.join(get_args(LossScale))}, got {scale!r}")
-    if not 0 < clamp < 0.5:  # noqa: PLR2004  half is a guess between two labels
-        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+    check_choice("scale", scale, LossScale)
+    check_clamp(clamp)
     table = VoteTable(answers)
     flips = np.zeros(table.num_kinds) if noise is None else noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)

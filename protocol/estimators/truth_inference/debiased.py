@@ -11,7 +11,7 @@ from scipy.special import erfc
 from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import AnswerBlock, Answers
-from .inference import Inference, Ties, check_ties
+from .inference import Inference, Ties, check_choice
 from .noise import KnownNoise
 from .vote_table import VoteTable
 
@@ -55,7 +55,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
         ValueError: `ties` is not a rule, a size has no flip probability, or one is (s − 1)/s, where a report says
             nothing.
     """
-    check_ties(ties)
+    check_choice("ties", ties, Ties)
     table = VoteTable(AnswerBlock.of(answers))
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)

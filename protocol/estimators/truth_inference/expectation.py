@@ -10,7 +10,7 @@ Many crowds are fitted side by side, and each stops by its own likelihood.
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray, IntArray
 from .answers import Answers
 from .elementwise import exp_in_place, log, snap_weights
-from .inference import Inference, InferenceBlock, Ties, check_rounds
-from .rounds import Rounds, StateT, rows_of
+from .inference import Inference, InferenceBlock, Ties, check_choice, check_rounds
+from .rounds import Rounds, rows_of
 from .vote_table import VoteTable, sum_of_each
 
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
@@ -33,39 +33,51 @@ _LEAST_PRIOR = 1e-10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fitting:
-    """How long EM goes on, and which label is taken in the end where several are as probable; see the package."""
+    """How long EM goes on, and which label is taken in the end where several are as probable; see the package.
+
+    Args:
+        class_prior: see `ClassPrior`; or what it is.
+    """
 
     max_iterations: int
     tolerance: float
     rounds: int | None = None
     ties: Ties
+    class_prior: ClassPrior | FixedPrior = "uniform"
 
     def __post_init__(self) -> None:
         check_rounds(self.max_iterations, self.ties, tolerance=self.tolerance, rounds=self.rounds)
+        if isinstance(self.class_prior, str):
+            check_choice("class_prior", self.class_prior, ClassPrior)
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Fitted:
+FitT = TypeVar("FitT")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fitted(Generic[FitT]):
     """What EM has come to: a row for each crowd.
 
     Args:
         probabilities: shape (crowds, labels, tasks).
         log_priors: of classes, shape (crowds, labels, kinds).
+        fit: what the last M-step found.
     """
 
     probabilities: FloatArray
     log_priors: FloatArray
+    fit: FitT
     num_iterations: IntArray
     has_converged: NDArray[np.bool_]
 
 
-class FittingRounds(Rounds[StateT]):
+class FittingRounds(Rounds[Fitted[FitT]]):
     """Rounds of crowds that each end by their own log-likelihood, as a fitting says."""
 
     def __init__(self, num_crowds: int, fitting: Fitting) -> None:
         super().__init__(num_crowds)
         self._fitting, self._num_crowds = fitting, num_crowds
-        self._told: list[tuple[IntArray, FloatArray]] = []
+        self._by_round: list[tuple[IntArray, FloatArray]] = []
         self._last: FloatArray = np.full(num_crowds, -np.inf)
 
     def add(self, log_likelihoods: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -74,7 +86,7 @@ class FittingRounds(Rounds[StateT]):
         have_converged = log_likelihoods - self._last < fitting.tolerance
         self.number += 1
         self._last = log_likelihoods
-        self._told.append((self.crowds, log_likelihoods))
+        self._by_round.append((self.crowds, log_likelihoods))
         if fitting.rounds is not None:
             return have_converged, np.full(len(self.crowds), self.number == fitting.rounds)
         return have_converged, have_converged | (self.number == fitting.max_iterations)
@@ -87,10 +99,10 @@ class FittingRounds(Rounds[StateT]):
     @property
     def log_likelihoods(self) -> FloatArray:
         """Those of all rounds, shape (crowds, rounds); behind a crowd's last round they say nothing."""
-        told = np.full((self._num_crowds, self.number), np.nan)
-        for column, (crowds, log_likelihoods) in enumerate(self._told):
-            told[crowds, column] = log_likelihoods
-        return told
+        table = np.full((self._num_crowds, self.number), np.nan)
+        for column, (crowds, log_likelihoods) in enumerate(self._by_round):
+            table[crowds, column] = log_likelihoods
+        return table
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,12 +121,6 @@ class WorkerFit:
     log_misses: FloatArray
     qualities: FloatArray
     divergence: FloatArray
-
-
-def check_class_prior(class_prior: str) -> None:
-    """Raise ValueError unless `class_prior` is known."""
-    if class_prior not in get_args(ClassPrior):
-        raise ValueError(f"class_prior must be one of {', '.join(get_args(ClassPrior))}, got {class_prior!r}")
 
 
 def mean_posteriors(answers: Answers, found: InferenceBlock[Inference]) -> FixedPrior:
@@ -154,62 +160,95 @@ def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: C
     return snap_weights(log(np.maximum(priors, _LEAST_PRIOR)))
 
 
-def of_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
-    """Return the class prior of some of the crowds."""
-    if isinstance(class_prior, Mapping):
-        return {size: own[places] for size, own in class_prior.items()}
-    return class_prior
-
-
 def priors_of(log_priors: FloatArray, sizes: IntArray) -> dict[int, FloatArray]:
     """Return class priors for each size s, shape (crowds, s), of their logarithms, shape (crowds, labels, kinds)."""
     return {size: exp_in_place(log_priors[:, :size, kind].copy()) for kind, size in enumerate(sizes.tolist())}
 
 
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class _FittedWorkers(Fitted):
-    weights: FloatArray
-    qualities: FloatArray
+class Model(Protocol[FitT]):
+    """How answers depend on the truths: what EM fits to the answers of some crowds, `votes`."""
+
+    votes: VoteTable
+
+    def fit(self, probabilities: FloatArray, previous: FitT | None) -> FitT:
+        """Return the M-step, from the truths' probabilities and the last one."""
+        ...
+
+    def vote(self, fit: FitT) -> FloatArray:
+        """Return what answers add to the log-likelihood of each truth, shape (labels, crowds, tasks)."""
+        ...
+
+    def add_evidence(self, fit: FitT) -> FloatArray:
+        """Return what belongs to the log-likelihood besides, shape (crowds,)."""
+        ...
+
+    def some(self, places: IntArray) -> Self:
+        """Return the model of some of the crowds."""
+        ...
+
+
+def iterate(model: Model[FitT], fitting: Fitting) -> tuple[Fitted[FitT], FloatArray]:
+    """Return what rounds of M-step and E-step come to from the shares of votes on, and their log-likelihoods."""
+    votes, class_prior = model.votes, fitting.class_prior
+    rounds = FittingRounds[FitT](votes.num_crowds, fitting)
+    probabilities = votes.vote_shares
+    fit = model.fit(probabilities, None)
+    log_priors = class_log_priors(votes, probabilities, class_prior)
+    while rounds.go_on:
+        scores = model.vote(fit)
+        scores += log_priors if votes.num_kinds == 1 else log_priors[:, :, votes.kinds_of_tasks]
+        probabilities, evidence = votes.normalize(scores)
+        evidence += model.add_evidence(fit)
+        fit = model.fit(probabilities, fit)
+        log_priors = class_log_priors(votes, probabilities, class_prior)
+        have_converged, are_done = rounds.add(evidence / max(votes.num_answers, 1))
+        state = functools.partial(
+            Fitted,
+            probabilities.swapaxes(0, 1),
+            log_priors.swapaxes(0, 1),
+            fit,
+            np.full(len(evidence), rounds.number),
+            have_converged,
+        )
+        rounds.stop(are_done, state)
+        if (places := rounds.leave_behind()) is not None:
+            model, fit, log_priors = model.some(places), rows_of(fit, places), log_priors[:, places]
+            votes = model.votes
+            if isinstance(class_prior, Mapping):
+                class_prior = {size: prior[places] for size, prior in class_prior.items()}
+    return rounds.ended(), rounds.log_likelihoods
+
+
+@dataclasses.dataclass(frozen=True)
+class _Coins(Model[WorkerFit]):
+    """Workers who are right with one probability each."""
+
+    votes: VoteTable
+    fit_workers: Callable[[FloatArray], WorkerFit]
+
+    def fit(self, probabilities: FloatArray, previous: WorkerFit | None) -> WorkerFit:
+        del previous
+        return self.fit_workers(self.votes.agree(probabilities))
+
+    def vote(self, fit: WorkerFit) -> FloatArray:
+        return self.votes.vote(snap_weights(fit.weights))
+
+    def add_evidence(self, fit: WorkerFit) -> FloatArray:
+        return sum_of_each(self.votes.answers_of_workers * fit.log_misses) - fit.divergence
+
+    def some(self, places: IntArray) -> "_Coins":
+        return _Coins(VoteTable(self.votes.answers.some(places)), self.fit_workers)
 
 
 def maximize(
-    table: VoteTable,
-    fit_workers: Callable[[FloatArray], WorkerFit],
-    class_prior: ClassPrior | FixedPrior,
-    fitting: Fitting,
+    table: VoteTable, fit_workers: Callable[[FloatArray], WorkerFit], fitting: Fitting
 ) -> InferenceBlock[Inference]:
     """Return the truths after rounds of M-step and E-step from the shares of votes on.
 
     Args:
         fit_workers: from the expected number of right reports, shape (crowds, workers, kinds). Crowds become fewer.
-        class_prior: see `ClassPrior`; or what it is.
     """
-    rounds, own = FittingRounds[_FittedWorkers](table.num_crowds, fitting), table
-    probabilities = own.vote_shares
-    fit = fit_workers(own.agree(probabilities))
-    log_priors = class_log_priors(own, probabilities, class_prior)
-    while rounds.go_on:
-        scores = own.vote(snap_weights(fit.weights))
-        scores += log_priors if own.num_kinds == 1 else log_priors[:, :, own.kinds_of_tasks]
-        probabilities, evidence = own.normalize(scores)
-        evidence += sum_of_each(own.answers_of_workers * fit.log_misses) - fit.divergence
-        fit = fit_workers(own.agree(probabilities))
-        log_priors = class_log_priors(own, probabilities, class_prior)
-        have_converged, are_done = rounds.add(evidence / max(own.num_answers, 1))
-        state = functools.partial(
-            _FittedWorkers,
-            probabilities=probabilities.swapaxes(0, 1),
-            log_priors=log_priors.swapaxes(0, 1),
-            weights=fit.weights,
-            qualities=fit.qualities,
-            num_iterations=np.full(len(evidence), rounds.number),
-            has_converged=have_converged,
-        )
-        rounds.stop(are_done, state)
-        if (places := rounds.leave_behind()) is not None:
-            own, fit = VoteTable(own.answers.some(places)), rows_of(fit, places)
-            log_priors, class_prior = log_priors[:, places], of_crowds(class_prior, places)
-    last = rounds.ended()
+    last, log_likelihoods = iterate(_Coins(table, fit_workers), fitting)
     probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
     rows = table.by_task(probabilities)
     return InferenceBlock(
@@ -217,10 +256,10 @@ def maximize(
         truths=table.choose(probabilities, ties=fitting.ties),
         confidences=rows.max(axis=2),
         probabilities=rows,
-        qualities=table.hide_silent(last.qualities),
-        weights=table.hide_silent(last.weights[..., 0]),
+        qualities=table.hide_silent(last.fit.qualities),
+        weights=table.hide_silent(last.fit.weights[..., 0]),
         num_iterations=last.num_iterations,
         has_converged=last.has_converged,
-        log_likelihoods=rounds.log_likelihoods,
+        log_likelihoods=log_likelihoods,
         others={"class_priors": priors_of(last.log_priors, table.sizes)},
     )

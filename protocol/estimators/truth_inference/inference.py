@@ -161,15 +161,21 @@ def one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneOrMany[
     return find_either
 
 
-def check_ties(ties: str) -> None:
-    """Raise ValueError unless `ties` names a rule."""
-    if ties not in get_args(Ties):
-        raise ValueError(f"ties must be one of {', '.join(get_args(Ties))}, got {ties!r}")
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Raise ValueError unless an argument is one of the values of a `Literal`."""
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
+
+
+def check_clamp(clamp: float) -> None:
+    """Raise ValueError unless shares can be kept within [clamp, 1 − clamp]: 1/2 would make all of them alike."""
+    if not 0 < clamp < 0.5:  # noqa: PLR2004  a half
+        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
 
 
 def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, rounds: int | None = None) -> None:
     """Raise ValueError unless `ties` names a rule, there is a round, and the tolerance is a number ≥ 0."""
-    check_ties(ties)
+    check_choice("ties", ties, Ties)
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, got {max_iterations}")
     if rounds is not None and rounds < 1:

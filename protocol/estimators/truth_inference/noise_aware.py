@@ -21,7 +21,7 @@ from ...arrays import FloatArray, IntArray
 from .answers import AnswerBlock
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
 from .elementwise import exp_in_place, log, snap_weights
-from .expectation import ClassPrior, Fitting, FixedPrior, WorkerFit, check_class_prior, maximize
+from .expectation import ClassPrior, Fitting, WorkerFit, maximize
 from .inference import Inference, InferenceBlock, Ties, of_one_or_many
 from .noise import KnownNoise, OwnNoise
 from .vote_table import VoteTable, sum_of_each
@@ -71,34 +71,25 @@ def noise_aware_one_coin(
     Returns:
         Qualities are of the answers, before the perturbation: α's posterior mean over the answers of a worker.
     """
-    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
-    check_class_prior(class_prior)
+    fitting = Fitting(
+        max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
+    )
     if not 1 <= min(competence_prior) <= max(competence_prior) < np.inf:
         raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
     if not -1 < least_competence < 1:
         raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
-    return coin_at_prior(
-        VoteTable(answers),
-        noise,
-        class_prior,
-        fitting,
-        competence_prior=competence_prior,
-        least_competence=least_competence,
-    )
+    return fit_coins(VoteTable(answers), noise, fitting, competence_prior, least_competence)
 
 
-def coin_at_prior(
+def fit_coins(
     table: VoteTable,
     noise: KnownNoise | OwnNoise,
-    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
-    *,
     competence_prior: tuple[float, float] = (2.0, 1.0),
     least_competence: float = 0.0,
 ) -> InferenceBlock[Inference]:
     """Return what `noise_aware_one_coin` does; the class prior may also be fixed."""
-    fit = _fit_by_level(table, noise, prior=competence_prior, least=least_competence)
-    return maximize(table, fit, class_prior, fitting)
+    return maximize(table, _fit_by_level(table, noise, prior=competence_prior, least=least_competence), fitting)
 
 
 def noise_aware_votes(
@@ -307,23 +298,20 @@ def noise_aware_dawid_skene(
     Returns:
         Confusions and qualities are of the answers, before the perturbation.
     """
-    check_class_prior(class_prior)
     if not 0 < prior_answers < np.inf:
         raise ValueError(f"prior_answers must be above 0, got {prior_answers}")
     if not 0.5 < prior_quality < 1:  # noqa: PLR2004  guessing between two labels
         raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
-    fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties)
-    return confusions_at_prior(
-        VoteTable(answers), noise, class_prior, fitting, prior_answers=prior_answers, prior_quality=prior_quality
+    fitting = Fitting(
+        max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
     )
+    return fit_confusions(VoteTable(answers), noise, fitting, prior_answers, prior_quality)
 
 
-def confusions_at_prior(
+def fit_confusions(
     table: VoteTable,
     noise: KnownNoise | OwnNoise,
-    class_prior: ClassPrior | FixedPrior,
     fitting: Fitting,
-    *,
     prior_answers: float = 10.0,
     prior_quality: float = 0.7,
 ) -> InferenceBlock[Confusions]:
@@ -338,7 +326,7 @@ def confusions_at_prior(
         lie = flips[size] / (size - 1)
         kept = 1 - flips[size] - lie
 
-        def fit_confusions(counts: FloatArray, previous: FloatArray | None) -> ConfusionFit:
+        def fit(counts: FloatArray, previous: FloatArray | None) -> ConfusionFit:
             confusions = np.broadcast_to(relative_frequencies(earlier), counts.shape) if previous is None else previous
             expected = np.zeros_like(counts)
             for _ in range(_INNER_ROUNDS):
@@ -352,6 +340,6 @@ def confusions_at_prior(
                 log_prior=sum_of_each(earlier * log(confusions)),
             )
 
-        return fit_confusions
+        return fit
 
-    return maximize_confusions(table, fit_of_size, class_prior, fitting)
+    return maximize_confusions(table, fit_of_size, fitting)

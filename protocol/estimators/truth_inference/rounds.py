@@ -1,20 +1,15 @@
 """Rounds of many crowds side by side, each of which stops by itself and then stays as it is."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IntArray
 
-
-class _Dataclass(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-StateT = TypeVar("StateT", bound=_Dataclass)
+StateT = TypeVar("StateT")
 
 _FEW: Final = 0.6
 """Where no more of the crowds go on, the others are left behind: laying out answers anew costs about a round."""
@@ -23,7 +18,7 @@ _FEW: Final = 0.6
 class Rounds(Generic[StateT]):
     """Which crowds go on, and what each of the others had when it stopped.
 
-    A state is a dataclass of arrays that have a row for each crowd.
+    A state is a dataclass of arrays that have a row for each crowd, or of such dataclasses.
 
     Attributes:
         crowds: those that a state has rows of, in order: all that go on, and some that have stopped.
@@ -62,15 +57,17 @@ class Rounds(Generic[StateT]):
         if len(self._stopped) == 1:
             return self._stopped[0][1]
         order = np.argsort(np.concatenate([crowds for crowds, _ in self._stopped]))
-        return _joined([state for _, state in self._stopped], order)
+        return _combine(lambda *parts: np.concatenate(parts)[order], *(state for _, state in self._stopped))
 
 
 def rows_of(state: StateT, places: Any) -> StateT:
     """Return the rows of some crowds of a dataclass of arrays."""
-    fields = {field.name: getattr(state, field.name) for field in dataclasses.fields(state)}
-    return type(state)(**{name: own[places] for name, own in fields.items()})
+    return _combine(lambda array: array[places], state)
 
 
-def _joined(states: Sequence[StateT], order: IntArray) -> StateT:
-    names = [field.name for field in dataclasses.fields(states[0])]
-    return type(states[0])(**{name: np.concatenate([getattr(own, name) for own in states])[order] for name in names})
+def _combine(function: Callable[..., NDArray[Any]], *states: Any) -> Any:
+    """Return arrays, or dataclasses of them, as one, by a function of the arrays that stand in one place."""
+    if not dataclasses.is_dataclass(states[0]):
+        return function(*states)
+    names = vars(states[0])
+    return type(states[0])(**{name: _combine(function, *(getattr(each, name) for each in states)) for name in names})

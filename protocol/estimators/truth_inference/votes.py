@@ -7,7 +7,7 @@ Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2; whic
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import AnswerBlock, Answers
-from .inference import Inference, InferenceBlock, Ties, check_rounds, check_ties, of_one_or_many
+from .inference import (
+    Inference,
+    InferenceBlock,
+    Ties,
+    check_choice,
+    check_clamp,
+    check_rounds,
+    of_one_or_many,
+)
 from .rounds import Rounds
 from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
@@ -33,7 +41,7 @@ def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlo
     Source:
         Equation (1).
     """
-    check_ties(ties)
+    check_choice("ties", ties, Ties)
     table = VoteTable(answers)
     return _largest(table, table.counts, ties=ties)
 
@@ -65,7 +73,7 @@ def infer_by_scores(
         >>> infer_by_scores(answers, np.array([[1.0, 8.0]])).truths
         array([1])
     """
-    check_ties(ties)
+    check_choice("ties", ties, Ties)
     table = VoteTable(AnswerBlock.of(answers))
     of_workers: FloatArray = np.ones(table.num_workers) if weights is None else np.asarray(weights, dtype=np.float64)
     for name, values, shape in (
@@ -157,10 +165,8 @@ def discover(
 ) -> InferenceBlock[Inference]:
     """Return what `truth_discovery` does."""
     check_rounds(max_iterations, ties)
-    if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would make all weights 0
-        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
-    if normalization not in get_args(Normalization):
-        raise ValueError(f"normalization must be one of {', '.join(get_args(Normalization))}, got {normalization!r}")
+    check_clamp(clamp)
+    check_choice("normalization", normalization, Normalization)
     num_answers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     divisors = num_answers if normalization == "answered" else float(max(table.num_tasks, 1))
 

@@ -16,6 +16,10 @@ MAX_GROUPS = 100
 
 WEIGHT_MATRIX: Any = [["5/8", "2/8", "1/8"], ["1/8", "6/8", "1/8"], [0.25, 0.25, 0.5]]
 OPINION_MATRIX: Any = [[0.75, 0.25], [0.125, 0.875]]
+WEIGHTS = [float(number) for number in range(1, 1002)]
+GROUPS = [[1.0], [2.0, 3.0]]
+THREE: dict[str, Any] = {"candidates": ["a", "b", "c"], "epsilon_weight": 0.5, "epsilon_opinion": 0.25}
+SIGNED = ("two_point", "signed_rr", "optimal")
 MATRICES: dict[str, Any] = {"weight_matrix": WEIGHT_MATRIX, "opinion_matrix": OPINION_MATRIX}
 
 
@@ -34,66 +38,60 @@ def as_tuple(value: Any) -> Any:
     return tuple(as_tuple(part) for part in cast("list[Any]", value)) if isinstance(value, list) else value
 
 
-REFUSALS: list[tuple[str, dict[str, Any]]] = [
-    ("candidates", {"candidates": []}),
-    ("candidates", {"candidates": ["a", "b", "a"]}),
-    ("candidates", {"candidates": [str(number) for number in range(1_001)]}),
-    ("candidates", {"candidates": ["a" * 129]}),
-    ("candidates", {"candidates": [""]}),
-    ("candidates", {"candidates": [" a"]}),
-    ("candidates", {"candidates": ["a "]}),
-    ("candidates", {"candidates": ["a\nb"]}),
-    ("candidates", {"candidates": ["partner"]}),
-    ("candidates", {"candidates": ["weight"]}),
-    ("candidates", {"candidates": ["quota"]}),
-    ("candidates", {"candidates": ["total weight"]}),
-    ("weights", {"weights": []}),
-    ("weights", {"weights": [1.0, 1.0]}),
-    ("weights", {"weights": [2.0, 1.0]}),
-    ("weights", {"weights": [0.0, 1.0]}),
-    ("weights", {"weights": [-1.0, 1.0]}),
-    ("weights", {"weights": [1.0, math.inf]}),
-    ("weights", {"weights": [math.nextafter(1e-9, 0), 1.0]}),
-    ("weights", {"weights": [1.0, math.nextafter(1e15, math.inf)]}),
-    ("weights", {"weights": [1.0, math.nan]}),
-    ("weights", {"weights": [math.nan], "public_weights": True}),
-    ("weights", {"weights": [float(number) for number in range(1, 1002)]}),
-    ("weights", {"weights": [float(number) for number in range(1, 1002)], "public_weights": True}),
-    ("weights", {"weights": [float(number) for number in range(1, MAX_GROUPS + 2)]}),
-    ("weights", {"weights": [float(number) for number in range(1, MAX_GROUPS + 2)], "variant": "laplace"}),
-    ("weights", {"weights": [1.0]}),
+WRONG_ALONE: dict[str, list[Any]] = {
+    "candidates": [
+        [],
+        ["a", "b", "a"],
+        [str(number) for number in range(1_001)],
+        *([name] for name in ("a" * 129, "", " a", "a ", "a\nb", "partner", "weight", "quota", "total weight")),
+    ],
+    "weights": [
+        [],
+        [2.0, 1.0],
+        [math.nextafter(1e-9, 0), 1.0],
+        *([1.0, wrong] for wrong in (1.0, math.inf, math.nextafter(1e15, math.inf), math.nan)),
+        *([wrong, 1.0] for wrong in (0.0, -1.0)),
+        WEIGHTS[:1001],
+        WEIGHTS[: MAX_GROUPS + 1],
+        [1.0],
+    ],
+    "groups": [
+        [[1.0], [2.0]],
+        [[1.0, 3.0], [2.0]],
+        [[1.0], [], [2.0, 3.0]],
+        [[1.0, 2.0], [2.0, 3.0]],
+    ],
+    "epsilon": [0.0, -1.0, math.nan, 1e-10, 30.5, 0.99 * MIN_EPSILON],
+    "epsilon_weight": [0.0, 31.0],
+    "epsilon_opinion": [0.0, math.inf],
+    "prior": ["uniform"],
+    "quota": [0.0, -3.0, math.nan, math.inf],
+    "quota_fraction": [0.0, 1.1, math.nan],
+}
+"""Of each field, what it may not be."""
+PUBLIC: dict[str, Any] = {"public_weights": True}
+LAPLACE: dict[str, Any] = {"variant": "laplace"}
+WRONG_TOGETHER: list[tuple[str, dict[str, Any]]] = [
+    ("weights", {"weights": [math.nan], **PUBLIC}),
+    ("weights", {"weights": WEIGHTS[:1001], **PUBLIC}),
+    ("weights", {"weights": WEIGHTS[: MAX_GROUPS + 1], **LAPLACE}),
     ("weights", {"groups": [[1.0, 2.0, 3.0]]}),
-    ("groups", {"groups": [[1.0], [2.0]]}),
-    ("groups", {"groups": [[1.0, 3.0], [2.0]]}),
-    ("groups", {"groups": [[1.0], [], [2.0, 3.0]]}),
-    ("groups", {"groups": [[1.0, 2.0], [2.0, 3.0]]}),
-    ("groups", {"groups": [[1.0], [2.0, 3.0]], "public_weights": True}),
-    ("groups", {"groups": [[1.0], [2.0, 3.0]], "variant": "laplace"}),
-    ("epsilon", {"epsilon": 0.0}),
-    ("epsilon", {"epsilon": -1.0}),
-    ("epsilon", {"epsilon": math.nan}),
-    ("epsilon", {"epsilon": 1e-10}),
-    ("epsilon", {"epsilon": 30.5}),
-    ("epsilon", {"epsilon": 0.99 * MIN_EPSILON}),
+    ("groups", {"groups": GROUPS, **PUBLIC}),
+    ("groups", {"groups": GROUPS, **LAPLACE}),
     ("epsilon_weight", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_opinion": 1.0}),
     ("epsilon_opinion", {"epsilon": 1.5 * MIN_EPSILON, "epsilon_weight": 1.0}),
-    ("epsilon_weight", {"epsilon_weight": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon_opinion": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon": 1.99 * LaplaceVariant.least_epsilon, "variant": "laplace"}),
-    ("epsilon_opinion", {"epsilon": 0.99 * LaplaceVariant.least_epsilon, "variant": "laplace", "public_weights": True}),
-    ("epsilon_weight", {"epsilon_weight": 0.0}),
-    ("epsilon_weight", {"epsilon_weight": 31.0}),
-    ("epsilon_weight", {"epsilon_weight": 0.5, "public_weights": True}),
-    ("epsilon_opinion", {"epsilon_opinion": 0.0}),
-    ("epsilon_opinion", {"epsilon_opinion": math.inf}),
-    ("epsilon_opinion", {"epsilon_opinion": -1.0, "public_weights": True}),
-    ("weight_collection", {"weight_collection": "per_candidate", "public_weights": True}),
-    ("prior", {"prior": "uniform"}),
+    ("epsilon_weight", {"epsilon_weight": 0.99 * LaplaceVariant.least_epsilon, **LAPLACE}),
+    ("epsilon_opinion", {"epsilon_opinion": 0.99 * LaplaceVariant.least_epsilon, **LAPLACE}),
+    ("epsilon_opinion", {"epsilon": 1.99 * LaplaceVariant.least_epsilon, **LAPLACE}),
+    ("epsilon_opinion", {"epsilon": 0.99 * LaplaceVariant.least_epsilon, **LAPLACE, **PUBLIC}),
+    ("epsilon_weight", {"epsilon_weight": 0.5, **PUBLIC}),
+    ("epsilon_opinion", {"epsilon_opinion": -1.0, **PUBLIC}),
+    ("weight_collection", {"weight_collection": "per_candidate", **PUBLIC}),
     ("prior", {"prior": [0.5, 0.5], "variant": "two_point"}),
     ("prior", {"prior": "uniform", "variant": "auto"}),
     *(
         (field, {field: value, "variant": variant})
-        for variant in ("two_point", "signed_rr", "optimal", "auto")
+        for variant in (*SIGNED, "auto")
         for field, value in (
             ("epsilon_weight", 0.5),
             ("epsilon_opinion", 0.5),
@@ -101,18 +99,10 @@ REFUSALS: list[tuple[str, dict[str, Any]]] = [
             ("project_counts", True),
         )
     ),
-    ("variant", {"variant": "two_point", "public_weights": True}),
-    ("variant", {"variant": "signed_rr", "public_weights": True}),
-    ("variant", {"variant": "optimal", "public_weights": True}),
-    ("quota", {"quota": 0.0}),
-    ("quota", {"quota": -3.0}),
-    ("quota", {"quota": math.nan}),
-    ("quota", {"quota": math.inf}),
-    ("quota_fraction", {"quota_fraction": 0.0}),
-    ("quota_fraction", {"quota_fraction": 1.1}),
-    ("quota_fraction", {"quota_fraction": math.nan}),
+    *(("variant", {"variant": variant, **PUBLIC}) for variant in SIGNED),
     ("quota_fraction", {"quota": 3.0, "quota_fraction": 0.5}),
 ]
+REFUSALS = [(field, {field: value}) for field, values in WRONG_ALONE.items() for value in values] + WRONG_TOGETHER
 
 
 @pytest.mark.bad_input("epsilon ≤ 0, nan, inf")
@@ -145,7 +135,7 @@ OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     **{
         variant: ("weight_matrix", {**MATRICES, "variant": variant}, "'joint' and 'printed' report by a matrix")
-        for variant in ("laplace", "two_point", "signed_rr", "optimal", "auto")
+        for variant in ("laplace", *SIGNED, "auto")
     },
     "opinions in a variant without": (
         "opinion_matrix",
@@ -205,27 +195,24 @@ def test_a_matrix_comes_back_as_it_was_and_is_not_written_where_there_is_none() 
         {"weights": [4.0], "public_weights": True},
         {"candidates": [str(number) for number in range(1_000)]},
         {"candidates": ["a" * 128, "Ä" * 128]},
-        {"weights": [float(number) for number in range(1, MAX_GROUPS + 1)]},
-        {"weights": [float(number) for number in range(1, MAX_GROUPS + 1)], "variant": "laplace"},
-        {"weights": [float(number) for number in range(1, 1001)], "public_weights": True},
-        {
-            "weights": [float(number) for number in range(1, 1001)],
-            "groups": [[float(10 * ten + one) for one in range(1, 11)] for ten in range(MAX_GROUPS)],
-        },
+        {"weights": WEIGHTS[:MAX_GROUPS]},
+        {"weights": WEIGHTS[:MAX_GROUPS], **LAPLACE},
+        {"weights": WEIGHTS[:1000], **PUBLIC},
+        {"weights": WEIGHTS[:1000], "groups": [WEIGHTS[10 * ten : 10 * ten + 10] for ten in range(MAX_GROUPS)]},
         {"epsilon": 2 * MIN_EPSILON},
-        {"epsilon": MIN_EPSILON, "public_weights": True},
+        {"epsilon": MIN_EPSILON, **PUBLIC},
         {"epsilon": LaplaceVariant.least_epsilon / 10},
-        {"epsilon": 2 * LaplaceVariant.least_epsilon, "variant": "laplace"},
-        {"epsilon": LaplaceVariant.least_epsilon, "variant": "laplace", "public_weights": True},
-        {"groups": [[1.0], [2.0, 3.0]]},
+        {"epsilon": 2 * LaplaceVariant.least_epsilon, **LAPLACE},
+        {"epsilon": LaplaceVariant.least_epsilon, **LAPLACE, **PUBLIC},
+        {"groups": GROUPS},
         {"epsilon": 30.0},
-        {"epsilon_weight": 0.0, "public_weights": True},
-        {"variant": "auto", "public_weights": True},
+        {"epsilon_weight": 0.0, **PUBLIC},
+        {"variant": "auto", **PUBLIC},
         {"variant": "optimal", "prior": "uniform"},
         {"variant": "optimal", "prior": [1 / 6] * 6},
-        {"variant": "two_point", "groups": [[1.0], [2.0, 3.0]]},
+        {"variant": "two_point", "groups": GROUPS},
         {"variant": "signed_rr", "epsilon": MIN_EPSILON},
-        {"variant": "two_point", "weights": [float(number) for number in range(1, MAX_GROUPS + 1)]},
+        {"variant": "two_point", "weights": WEIGHTS[:MAX_GROUPS]},
         {"quota": 1e-3},
         {"quota_fraction": 1.0},
     ],
@@ -239,42 +226,29 @@ def test_unknown_names_are_refused() -> None:
         parameters(quorum=3)
 
 
-def test_epsilon_is_halved_between_weight_and_opinion() -> None:
-    """Section 5.1.1: ε₁ = ε₂ = ε/2."""
-    chosen = parameters(epsilon=3.0)
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (1.5, 1.5, 3.0)
-
-
-def test_each_loss_can_be_set_by_itself() -> None:
-    chosen = parameters(epsilon=3.0, epsilon_weight=0.25)
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.25, 1.5, 1.75)
-    chosen = parameters(epsilon=3.0, epsilon_opinion=0.25)
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (1.5, 0.25, 1.75)
-
-
-def test_nothing_is_spent_on_public_weights() -> None:
-    chosen = parameters(epsilon=3.0, public_weights=True)
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 3.0, 3.0)
-    assert parameters(epsilon_opinion=0.25, public_weights=True).loss_of_opinion == 0.25
-
-
-def test_several_candidates_cost_one_weight_and_each_an_opinion() -> None:
-    """Reading W5: ε_weight + k·ε_opinion, or k(ε_weight + ε_opinion) where weights are collected for each."""
-    three: dict[str, Any] = {"candidates": ["a", "b", "c"], "epsilon_weight": 0.5, "epsilon_opinion": 0.25}
-    assert parameters(**three).epsilon_total == 0.5 + 3 * 0.25
-    assert parameters(**three, weight_collection="per_candidate").epsilon_total == 3 * (0.5 + 0.25)
-
-
-@pytest.mark.parametrize("variant", ["two_point", "signed_rr", "optimal", "auto"])
-def test_signed_weights_cost_one_report_of_epsilon_for_each_candidate(variant: str) -> None:
-    chosen = parameters(candidates=["a", "b", "c"], epsilon=0.75, variant=variant)
-    assert chosen.reports_signed_weights
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 0.75, 2.25)
-
-
-def test_opinions_alone_cost_epsilon_each_whatever_is_best() -> None:
-    chosen = parameters(candidates=["a", "b"], epsilon=0.75, variant="auto", public_weights=True)
-    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (0.0, 0.75, 1.5)
+@pytest.mark.parametrize(
+    ("given", "weight", "opinion", "total"),
+    [
+        ({"epsilon": 3.0}, 1.5, 1.5, 3.0),  # Section 5.1.1: ε₁ = ε₂ = ε/2
+        ({"epsilon": 3.0, "epsilon_weight": 0.25}, 0.25, 1.5, 1.75),
+        ({"epsilon": 3.0, "epsilon_opinion": 0.25}, 1.5, 0.25, 1.75),
+        ({"epsilon": 3.0, **PUBLIC}, 0.0, 3.0, 3.0),  # nothing is spent on public weights
+        ({"epsilon_opinion": 0.25, **PUBLIC}, 0.0, 0.25, 0.25),
+        # Reading W5: ε_weight + k·ε_opinion, or k(ε_weight + ε_opinion) where weights are collected for each.
+        (THREE, 0.5, 0.25, 0.5 + 3 * 0.25),
+        ({**THREE, "weight_collection": "per_candidate"}, 0.5, 0.25, 3 * (0.5 + 0.25)),
+        # Signed weights cost one report of ε for each candidate, and so do opinions alone, whatever is best.
+        *(
+            ({"candidates": ["a", "b", "c"], "epsilon": 0.75, "variant": variant}, 0.0, 0.75, 2.25)
+            for variant in (*SIGNED, "auto")
+        ),
+        ({"candidates": ["a", "b"], "epsilon": 0.75, "variant": "auto", **PUBLIC}, 0.0, 0.75, 1.5),
+    ],
+    ids=str,
+)
+def test_losses_are_those_of_the_reports(given: dict[str, Any], weight: float, opinion: float, total: float) -> None:
+    chosen = parameters(**given)
+    assert (chosen.loss_of_weight, chosen.loss_of_opinion, chosen.epsilon_total) == (weight, opinion, total)
 
 
 def test_the_quota_is_the_majority_unless_told_otherwise() -> None:
@@ -283,18 +257,24 @@ def test_the_quota_is_the_majority_unless_told_otherwise() -> None:
     assert parameters(quota=4.0).fraction == 0.0
 
 
-def test_every_weight_is_a_group_of_its_own_by_default() -> None:
-    chosen = parameters(weights=[1.0, 4.0])
-    assert chosen.group_of_weight == (0, 1)
-    assert chosen.group_means == (1.0, 4.0)
-    assert chosen.group_deviation == 0.0
-
-
-def test_a_group_stands_for_its_members_by_their_mean() -> None:
-    chosen = parameters(weights=[1.0, 2.0, 6.0, 10.0, 11.0], groups=[[1.0, 2.0, 6.0], [10.0, 11.0]])
-    assert chosen.group_of_weight == (0, 0, 0, 1, 1)
-    assert chosen.group_means == (3.0, 10.5)
-    assert chosen.group_deviation == 3.0
+@pytest.mark.parametrize(
+    ("given", "groups", "means", "deviation"),
+    [
+        ({"weights": [1.0, 4.0]}, (0, 1), (1.0, 4.0), 0.0),
+        (
+            {"weights": [1.0, 2.0, 6.0, 10.0, 11.0], "groups": [[1.0, 2.0, 6.0], [10.0, 11.0]]},
+            (0, 0, 0, 1, 1),
+            (3.0, 10.5),
+            3.0,
+        ),
+    ],
+)
+def test_a_group_stands_for_its_members_by_their_mean(
+    given: dict[str, Any], groups: tuple[int, ...], means: tuple[float, ...], deviation: float
+) -> None:
+    """By default every weight is a group of its own."""
+    chosen = parameters(**given)
+    assert (chosen.group_of_weight, chosen.group_means, chosen.group_deviation) == (groups, means, deviation)
 
 
 @pytest.mark.parametrize("field", ["epsilon", "epsilon_weight", "epsilon_opinion"])

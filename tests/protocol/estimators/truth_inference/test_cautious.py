@@ -1,5 +1,6 @@
 """The paper's truths, but where three models that know the perturbation find another one likelier on average."""
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -17,7 +18,7 @@ from psephos.protocol.estimators.truth_inference import (
 )
 from psephos.protocol.estimators.truth_inference.cautious import CREDIT, frequent_labels, keep_unless_likelier
 from psephos.protocol.estimators.truth_inference.expectation import Fitting
-from psephos.protocol.estimators.truth_inference.noise_aware import confusions_at_prior, noise_aware_votes
+from psephos.protocol.estimators.truth_inference.noise_aware import fit_confusions, noise_aware_votes
 
 
 def perturbed(seed: int, *, tasks: int = 120, workers: int = 25, size: int = 2, flip: float = 0.35) -> Answers:
@@ -41,7 +42,8 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
         paper, coin = truth_discovery(answers, max_iterations=100), noise_aware_one_coin(answers, noise)
         table, fitting = laid_out(answers), Fitting(max_iterations=100, tolerance=1e-6, ties="first")
         votes = noise_aware_votes(table, noise, most_competence=0.9, max_iterations=100, ties="first").inference(0)
-        full = confusions_at_prior(table, noise, {size: coin.probabilities.mean(axis=0)[None]}, fitting).inference(0)
+        fitting = dataclasses.replace(fitting, class_prior={size: coin.probabilities.mean(axis=0)[None]})
+        full = fit_confusions(table, noise, fitting).inference(0)
         found = cautious_truth_discovery(answers, noise, least_odds=2.0)
         mean = (coin.probabilities + votes.probabilities + full.probabilities) / 3
         for task in range(answers.num_tasks):

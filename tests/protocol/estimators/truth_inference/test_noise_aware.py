@@ -15,16 +15,19 @@ from psephos.protocol.estimators.truth_inference import (
     noise_aware_dawid_skene,
     noise_aware_one_coin,
 )
-from psephos.protocol.estimators.truth_inference.expectation import Fitting, mean_posteriors
+from psephos.protocol.estimators.truth_inference.expectation import Fitting, FixedPrior, mean_posteriors
 from psephos.protocol.estimators.truth_inference.noise_aware import (
     _expectation,  # pyright: ignore[reportPrivateUsage]  for its bits at every width
-    confusions_at_prior,
+    fit_confusions,
     noise_aware_votes,
 )
 
 OPTIONS: dict[str, Any] = {"max_iterations": 100, "ties": "first"}
-FITTING = Fitting(tolerance=1e-6, **OPTIONS)
 MIXED = {2: (0.1, 0.3), 3: (0.15, 0.4)}
+
+
+def at_prior(class_prior: FixedPrior) -> Fitting:
+    return Fitting(tolerance=1e-6, class_prior=class_prior, **OPTIONS)
 
 
 def crowd(seed: int, *, sizes: IntArray, workers: int = 9, share: float = 0.6, right: float = 0.7) -> Answers:
@@ -108,7 +111,7 @@ def test_a_uniform_prior_that_is_fixed_is_the_uniform_prior() -> None:
     sizes = np.array([2, 3] * 10)
     answers, noise = crowd(2, sizes=sizes), KnownNoise.fixed({2: 0.2, 3: 0.2})
     uniform = {size: np.full((1, size), 1 / size) for size in (2, 3)}
-    fixed = confusions_at_prior(laid_out(answers), noise, uniform, FITTING).inference(0)
+    fixed = fit_confusions(laid_out(answers), noise, at_prior(uniform)).inference(0)
     plain = noise_aware_dawid_skene(answers, noise)
     assert np.array_equal(fixed.truths, plain.truths)
     assert fixed.probabilities == pytest.approx(plain.probabilities, abs=1e-8)
@@ -122,7 +125,7 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
     answers = Answers(task, worker, label, 10, 2, np.full(10, 2))
     noise = KnownNoise.fixed({2: 0.3})
     for prior in ([0.9, 0.1], [0.2, 0.8]):
-        found = confusions_at_prior(laid_out(answers), noise, {2: np.array([prior])}, FITTING).inference(0)
+        found = fit_confusions(laid_out(answers), noise, at_prior({2: np.array([prior])})).inference(0)
         assert found.truths[0] == int(np.argmax(prior))
         assert found.class_priors[2] == pytest.approx(prior, abs=1e-9)
 
@@ -130,7 +133,7 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
 def test_a_prior_without_a_label_leaves_it_nearly_impossible() -> None:
     answers = crowd(5, sizes=np.full(20, 2))
     prior = {2: np.array([[0.0, 1.0]])}
-    found = confusions_at_prior(laid_out(answers), KnownNoise.fixed({2: 0.2}), prior, FITTING).inference(0)
+    found = fit_confusions(laid_out(answers), KnownNoise.fixed({2: 0.2}), at_prior(prior)).inference(0)
     assert np.nanmax(found.probabilities[:, 0]) < 1e-3
 
 
