@@ -78,7 +78,7 @@ _USERS: Final[dict[str, tuple[str, Sequence[Sequence[str]]]]] = {
             (
                 "trials",
                 "how often it is right, with made-up members in place of ours",
-                "trials committee.toml --like 60%",
+                "trials committee.toml --synthetic-yes 60%",
             ),
             ("new-board", "a vote of five, to be held for real", "new vote board.csv --public-weights --no-run"),
             ("rehearse", "hold it as processes over TLS", "rehearse board.toml"),

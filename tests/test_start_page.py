@@ -33,4 +33,4 @@ def test_the_pages_commands_run_as_printed(page: str, tmp_path: Path) -> None:
 def test_the_start_pages_trials_are_of_nobody_real() -> None:
     """So that no command of the page charges somebody's budget hundreds of times."""
     tried = [line for block in blocks_of(ROOT / "docs" / "start.md", "console") for line in block.splitlines()]
-    assert [line for line in tried if line.startswith("psephos trials") and "--like" not in line] == []
+    assert [line for line in tried if line.startswith("psephos trials") and "--synthetic-yes" not in line] == []

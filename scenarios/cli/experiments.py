@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @click.option(
-    "--like",
+    "--synthetic-yes",
     metavar="[SHARE]",
     is_flag=False,
     flag_value="60%",
-    help="Try made-up voters in place of yours, as many and with the same weights, of whom so many say yes (60%).",
+    help="Try synthetic voters in place of yours: as many, with the same weights, of whom this share votes yes (60%).",
 )
 @click.option(
     "--redraw",
@@ -77,7 +77,7 @@ def trials(
     error: str | None,
     grid: tuple[str, ...],
     seed: int | None,
-    like: str | None,
+    synthetic_yes: str | None,
     redraw: int,
     workers: int,
     cluster: str | None,
@@ -96,12 +96,13 @@ def trials(
     psephos trials consortium --grid epsilon=0.5,1,2 --grid variant=joint,laplace
     psephos trials two-societies --trials 2000 --grid mechanism=laplace,exponential
     psephos trials consortium --error 0.5% --cluster local
-    psephos trials committee.toml --like 55%
+    psephos trials committee.toml --synthetic-yes 55%
     psephos trials consortium --redraw
 
-    The parties stay the same, unless --redraw has their generator make others; each trial is one session, the same that
-    `psephos run` would hold. Each would cost real parties their ε again, so that nobody real may stand behind them:
-    --like makes some up. A grid runs every combination of its values; one that cannot be held is N/A, with the reason.
+    The parties stay the same, unless --redraw has their generator make others; each trial is one session, as
+    `psephos run` would run it. Every trial would spend real participants' ε again, so trials need synthetic
+    participants; --synthetic-yes generates them. A grid runs every combination of its values; one that cannot be run
+    is N/A, with the reason.
     A result depends on the seed alone, and not on the number of processes, or on a cluster. What was interrupted goes
     on by the same command with --resume FOLDER in place of --out.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
@@ -126,8 +127,8 @@ def trials(
     seed = seed_in(resume) if resume is not None and seed is None else seed
     drawn = secrets.randbits(128)
     loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
-    if like is not None:
-        share = _share_in(like, field="--like")
+    if synthetic_yes is not None:
+        share = _share_in(synthetic_yes, field="--synthetic-yes")
         loaded = [(own, synthetic_like(each, share)) for own, each in loaded]
     prepared, refused = prepare_all(loaded, seed=drawn, redraws=redraw > 0)
     first = prepared[0][2]
@@ -144,7 +145,7 @@ def trials(
             numbers.pluralize(len(first.names), first.protocol.client_role),
             f"protocol {first.protocol.name}",
             f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
-            *([f"made up: {like} say yes"] if like is not None else []),
+            *([f"synthetic: {synthetic_yes} vote yes"] if synthetic_yes is not None else []),
             *([f"drawn anew: {redraw} trials a draw"] if redraw else []),
         ]
         if not as_json:

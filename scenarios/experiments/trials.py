@@ -120,8 +120,8 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
         raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
     allowed = (
         f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
-        f"noise off. Say so if nobody voted for real (--set synthetic=true); or try made-up {role}s, as many and "
-        "with the same weights, without a look at what yours say (trials --like)"
+        f"noise off. Say so if nobody voted for real (--set synthetic=true); or try synthetic {role}s, as many and "
+        "with the same weights, without a look at what yours say (trials --synthetic-yes)"
     )
     refuse(not resolved.may_show_truth, "synthetic", value=False, allowed=allowed)
     drawn = seed if own_seed is None else own_seed
@@ -169,10 +169,10 @@ def synthetic_like(scenario: Scenario, share: float) -> Scenario:
         ConfigurationError: the system makes up none, or something of the scenario is not allowed.
     """
     like = sources_of(find_protocol(scenario.protocol)).like
-    require(0 <= share <= 1, "--like", share, "a share, as 0.6 or 60%")
+    require(0 <= share <= 1, "--synthetic-yes", share, "a share, as 0.6 or 60%")
     if like is None:
         allowed = f"left out: no parties like others are made up for protocol {scenario.protocol!r}"
-        raise ConfigurationError(field="--like", value=share, allowed=allowed)
+        raise ConfigurationError(field="--synthetic-yes", value=share, allowed=allowed)
     resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY, noise="simulated", seed=None))
     parties, parameters = like(resolved.protocol, resolved.inputs, share)
     known = {**scenario.parameters, **parameters}

@@ -79,9 +79,8 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
     and with the same ε of their own; on each candidate such a share of them votes yes.
     """
     parameters, number = vote.parameters, len(inputs)
-    refuse(
-        number > _MOST_LIKE, "--like", f"{number:,} partners", f"for at most {_MOST_LIKE:,}: give a generator instead"
-    )
+    allowed = f"for at most {_MOST_LIKE:,}: give a generator instead"
+    refuse(number > _MOST_LIKE, "--synthetic-yes", f"{number:,} partners", allowed)
     own = vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
     uniforms = _uniforms([SyntheticOpinions().seed], num_partners=number, candidates=parameters.candidates)
     says_yes = uniforms[:, 1:].argsort(axis=0).argsort(axis=0) < round(share * number)
