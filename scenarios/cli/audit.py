@@ -22,27 +22,33 @@ _SCENARIOS = {".toml", ".json"}
 _PAPERS_TAKE = {"name", "as_json"}
 
 
-@cli.command(short_help="Find lower bounds on privacy losses; check the papers' claims.")
+@cli.command(short_help="Measure lower bounds on privacy losses; check the papers' claims.")
 @click.argument("name", metavar="MECHANISM|PROTOCOL|SCENARIO|all|papers")
 @click.option(
-    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Of a SCENARIO, or of your own PROTOCOL's parameters."
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Set any value of SCENARIO, or a parameter of your own PROTOCOL.",
 )
-@click.option("--data", metavar="FOLDER", help="Of a SCENARIO: its data sets (default: the variable PSEPHOS_DATA).")
+@click.option(
+    "--data", metavar="FOLDER", help="The folder of data sets, for a SCENARIO (default: the variable PSEPHOS_DATA)."
+)
 @click.option(
     "--source",
     type=click.Choice(["simulated", "secure", "both"]),
     default="both",
     show_default=True,
-    help="Which noise to audit: that of simulations, that of deployments, or both.",
+    help="Which noise to audit: simulated, secure (as in deployments), or both.",
 )
 @click.option(
     "--samples",
     type=int,
-    help="How many outputs of each neighbor (default: 500,000; with secure noise at most 20,000).",
+    help="Outputs to draw of each neighbor (default: 500,000; with secure noise at most 20,000).",
 )
 @click.option("--thorough", is_flag=True, help="Draw ten times as many samples.")
 @click.option(
-    "--quick", is_flag=True, help="Draw a tenth of the samples: a minute or two, which finds only gross faults."
+    "--quick", is_flag=True, help="Draw a tenth of the samples. It takes a minute or two, and finds only gross faults."
 )
 @click.option(
     "--confidence",
@@ -57,10 +63,10 @@ _PAPERS_TAKE = {"name", "as_json"}
 @click.option(
     "--rotation",
     type=click.IntRange(min=0),
-    help="Which sizes of sessions meet; by default another one in each run, which the run prints.",
+    help="Which session sizes to combine (default: a random choice, which the audit prints).",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=0), default=0, help="How many processes (default: one for each core)."
+    "--workers", type=click.IntRange(min=0), default=0, help="Number of worker processes (default: one per core)."
 )
 @cluster_option
 @click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
@@ -86,10 +92,10 @@ def audit(
 ) -> None:
     """Find a lower bound on the privacy loss of MECHANISM, PROTOCOL or SCENARIO, or of all of them.
 
-    The audit searches for two neighboring inputs, and tells them apart by their outputs. If the law of the outputs is
-    finite, the bound is exact. Otherwise the audit draws outputs from the code that runs, and bounds the probability
-    of an event by Clopper and Pearson's intervals. It also compares the outputs with their stated laws. A table shows
-    the bound beside the claimed and the proven loss.
+    The audit searches for two neighboring inputs, and tells them apart by their outputs. If the outputs are finitely
+    many, the bound is exact. Otherwise the audit draws outputs from the code that runs, and bounds the probability of
+    an event by Clopper-Pearson intervals. It also compares the outputs with their stated distributions. A table shows
+    the audited bound next to the claimed and the proven loss.
 
     \b
     mechanisms  k-rr subset-selection hadamard-response local-hashing channels laplace vector-laplace
@@ -98,9 +104,9 @@ def audit(
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     papers      each claim of the papers, what is true, the numbers, and the command that shows them
 
-    Any other registered protocol is audited too: by its name, with its parameters by --set, or by a scenario, whose
-    parties' public rows count. Neighbors are two rows that a party may hold: those that the protocol's method
-    possible_entries() returns, or else those that its mechanisms take.
+    You can audit any other registered protocol by its name, with --set for its parameters, or by a scenario, whose
+    public columns count. Neighbors are two rows that a party may hold: those that the protocol's method
+    possible_entries() returns, or else those that its mechanisms accept.
 
     The exit status is 1 if a proof is refuted. `all` takes some minutes.
 

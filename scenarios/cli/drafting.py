@@ -33,11 +33,11 @@ _MAX_TITLE: Final = 100
 _MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
 _OF_TABLES: Final = {
-    "sheet": ("NAME", "Of a workbook the worksheet (default: the first visible one with a table)."),
-    "header": ("LINE", "The header's line (default: the first not empty)."),
+    "sheet": ("NAME", "The worksheet of a workbook (default: the first visible one with a table)."),
+    "header": ("LINE", "The line of the header (default: the first that is not empty)."),
     "header-lines": ("NUMBER", "How many lines the header takes (default: 1)."),
-    "only": ("COLUMN=WORD", "Only rows with this word there count; may be repeated."),
-    "leave-out-empty": ("COLUMN", "Rows with nothing there do not count."),
+    "only": ("COLUMN=WORD", "Count only rows with this word in this column; may be repeated."),
+    "leave-out-empty": ("COLUMN", "Leave out rows with nothing in this column."),
 }
 """Options of any file as a table: what stands for the value, and the help."""
 _OF_ROWS: Final = ("only", "leave-out-empty")
@@ -146,20 +146,19 @@ def _word_for(path: Path, words: list[str]) -> str:
     return _asked("the word after new", f"What is {path.name}? ({', '.join(fitting)})", fitting)
 
 
-@cli.group(cls=_Kinds, short_help="Make a first scenario of a CSV of your own, and run it.")
+@cli.group(cls=_Kinds, short_help="Make a first scenario from a CSV of your own, and run it.")
 def new() -> None:
-    """Make a first scenario of a CSV of your own, and run it.
+    """Make a first scenario from a CSV of your own, and run it.
 
     \b
-    psephos new vote                          # without a file: a small made-up one, to change
-    psephos new board.csv                     # what it is, by its columns; what they do not tell is asked
+    psephos new vote                          # without a file: a small synthetic one, to change
+    psephos new board.csv                     # the columns tell what it is; the rest is asked
     psephos new vote board.csv
     psephos new vote board.csv --partner Name --yes agree --no disagree
     psephos new crowd answers.csv --worker Student --no-run
 
-    FILE is looked at: its encoding, the sign between entries, its columns, and which words it has. What it does not
-    tell is asked for in a terminal, and elsewhere an error names the option that says it. The scenario that is written
-    is short, and yours to change.
+    `new` finds out the encoding, the separator, the columns and the words of FILE. What it cannot find out it asks in a
+    terminal; without one, an error names the option to add. The scenario that it writes is short, and yours to change.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
 
 
@@ -191,19 +190,23 @@ def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
         ),
         *_table_options(),
         click.Option(
-            ["--epsilon"], type=float, default=beginning.epsilon, show_default=True, help="What it may cost each one."
+            ["--epsilon"],
+            type=float,
+            default=beginning.epsilon,
+            show_default=True,
+            help="The privacy loss of each person.",
         ),
-        click.Option(["--title"], help="One line that says what it is about."),
+        click.Option(["--title"], help="A title of one line."),
         click.Option(
             ["--to"],
             type=click.Path(path_type=Path),
             metavar="TOML",
-            help="Where to write it (default: by FILE's name).",
+            help="The scenario to write (default: named after FILE).",
         ),
         click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
     ]
     if find_protocol(protocol).settings_by_trust:
-        help_ = f"local: nobody is trusted; central: who counts sees the {beginning.shown} (else asked, or local)."
+        help_ = f"local: trust nobody; central: whoever counts sees the {beginning.shown} (default: asked, or local)."
         parameters.insert(-3, click.Option(["--trust"], type=click.Choice(["local", "central"]), help=help_))
     short = beginning.help.partition(". ")[0].rstrip(".") + "."  # all of it: click would cut it off
     command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help, short_help=short)
@@ -558,10 +561,10 @@ def _check(text: str, target: Path, file: Path, written: str) -> None:
     resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
 
 
-@cli.command(short_help="Print a scenario, to copy and change.")
+@cli.command(short_help="Print a shipped scenario, to copy and change.")
 @click.argument("scenario", shell_complete=complete_shipped)
 def show(scenario: str) -> None:
-    """Print SCENARIO, one that comes with Psephos, to copy and change.
+    """Print SCENARIO, a shipped one, to copy and change.
 
     \b
     psephos show consortium > mine.toml
@@ -574,12 +577,12 @@ def show(scenario: str) -> None:
     click.echo(shipped[scenario].read_bytes(), nl=False)
 
 
-@cli.command(short_help="Write small made-up files to try.")
+@cli.command(short_help="Write small synthetic files to try.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path(), metavar="[FOLDER]")
 def samples(folder: Path) -> None:
-    """Write the small made-up files that the documents use into FOLDER (default: here).
+    """Write the manual's small synthetic files into FOLDER (default: here).
 
-    A file that is there already, and is another one, is left as it is.
+    An existing file with other content is left as it is.
     """
     from ...protocol.errors import require
     from ..reading.files import readable

@@ -8,20 +8,18 @@ from .group import cli
 from .options import file_option, folder_option, load, make_folder, scenario_options, warn
 
 
-@cli.command(short_help="Make PARTY's keys, which stay with it.")
+@cli.command(short_help="Make PARTY's keys, and the file that it sends to the organizer.")
 @click.argument("party")
-@folder_option("--out", help="Where to (default: a folder of the party's name and a digest of it).")
+@folder_option("--out", help="The folder to write (default: the party's name and a digest of it).")
 @click.option(
-    "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long they are good (365)."
+    "--days", type=click.FloatRange(min=0, min_open=True), default=365.0, help="How long the keys are valid (365)."
 )
-@file_option(
-    "--parties", help="PARTY is the host of the parties in this CSV of a scenario: its keys are those of all of them."
-)
+@file_option("--parties", help="Make PARTY the host of all parties in this CSV: they share its keys.")
 def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> None:
-    """Make PARTY's keys, for TLS and for signatures, and what it hands to whoever draws up the roster.
+    """Make PARTY's keys for TLS and signatures, and the enrollment that it sends to the organizer.
 
-    The private keys stay in the folder, and nobody else needs them. enrollment.json is public: hand it over by a way
-    that you trust, and compare the fingerprint by another one. A host, with --parties, speaks for all of its parties.
+    Keep the private keys: nobody else needs them. enrollment.json is public: send it by a channel that you trust, and
+    compare the fingerprint over another one. A host, with --parties, speaks for all of its parties.
 
     \b
     psephos enroll Germany
@@ -40,14 +38,12 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
 
 @cli.command(short_help="Write the roster of a session, with each party's certificate.")
 @scenario_options
-@folder_option("--out", help="The folder to write (default: a new one below runs/).")
-@folder_option("--enrolled", help="The parties' enrollments, as `psephos enroll` makes them.")
-@click.option("--make-keys", is_flag=True, help="Make all keys here instead; whoever does could take anybody's seat.")
+@folder_option("--out", help="The folder to write (default: a new one in runs/).")
+@folder_option("--enrolled", help="The folder of the parties' enrollments from `psephos enroll`.")
+@click.option("--make-keys", is_flag=True, help="Make all keys here instead. You could then take part as anyone.")
+@click.option("--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="The server's address (127.0.0.1:7000).")
 @click.option(
-    "--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="Where the server will be (127.0.0.1:7000)."
-)
-@click.option(
-    "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="After how many the session expires (30)."
+    "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="Days until the session expires (30)."
 )
 @click.option("--simulate", is_flag=True, help="Invite to a simulation, which protects nobody.")
 def roster(
@@ -62,11 +58,11 @@ def roster(
     make_keys: bool,
     simulate: bool,
 ) -> None:
-    """Draw up the roster of SCENARIO: who takes part, and by which certificate.
+    """Draw up the roster of SCENARIO: who takes part, with which certificate.
 
-    The folder is then the server's: roster.csv, the session's id, the parties' certificates, and the server's own key.
-    invitations/ in it has a file for each party: what it agrees to, and the server's certificate. Where all keys are
-    made here, it has the party's private key too, and is for that party alone.
+    The folder is the server's: it has roster.csv, the session's id, the parties' certificates, and the server's key.
+    Send each party its file in invitations/, which has the session's terms and the server's certificate. With
+    --make-keys it also has the party's private key, and is for that party only.
 
     \b
     psephos roster eu-council --enrolled enrollments --out vote
@@ -110,14 +106,14 @@ def roster(
     click.echo(f"{folder.path / 'invitations'}: {told}")
 
 
-@cli.command(short_help="Let PARTY's certificate open nothing any more.")
+@cli.command(short_help="Revoke PARTY's certificate.")
 @click.argument("party")
-@folder_option("--roster", "folder", required=True, help="The session's.")
+@folder_option("--roster", "folder", required=True, help="The session's folder.")
 def revoke(party: str, folder: Path) -> None:
-    """Let PARTY's certificate open nothing any more in the session of FOLDER, as when its key is somebody else's.
+    """Revoke PARTY's certificate, for example because its key was lost.
 
-    It counts from the next start of the server on: stop `serve`, and start it again with the same words. What the party
-    has reported stands. The session goes on without it where its quorum allows that; else draw it up anew.
+    To apply it, stop `serve` and start the same command again. Reports that the party has sent stay counted. The
+    session continues without it if the quorum allows; otherwise draw up a new roster.
 
     \b
     psephos revoke Germany --roster vote

@@ -22,20 +22,22 @@ if TYPE_CHECKING:
     from ..experiments.variants import VariantTable
 
 
-@cli.command(short_help="Run a scenario many times, and say how good its outcomes are.")
+@cli.command(short_help="Run a scenario many times, and measure how good its outcomes are.")
 @scenario_options
-@click.option("--trials", "number", type=int, help="Of the scenario, or of each cell (default: 500).")
+@click.option(
+    "--trials", "number", type=int, help="Number of runs of the scenario, or of each cell of a grid (default: 500)."
+)
 @click.option(
     "--error",
     metavar="[MEASURE=]E",
-    help="Run as many as it takes, at most --trials (default: 100000), until the mean of the verdict's measure, or of "
-    "another one, is known within ±E (95 %).",
+    help="Run until the mean of MEASURE (default: the verdict's) is known within ±E (95 %), at most --trials times "
+    "(default: 100000).",
 )
 @click.option(
     "--grid",
     metavar="KEY=A,B,...",
     multiple=True,
-    help="Try each of these values; may be repeated. Of KEY,KEY=A/B,C/D,... A and B go together, and C and D.",
+    help="Try each of these values; may be repeated. KEY,KEY=A/B,C/D,... varies keys together: A with B, C with D.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @click.option(
@@ -52,9 +54,9 @@ if TYPE_CHECKING:
     default=0,
     is_flag=False,
     flag_value=2,
-    help="Draw made-up parties anew for every K trials (2), and tell the variance between draws from that within one.",
+    help="Draw synthetic parties anew for every K trials (2), and report the variance between draws and within.",
 )
-@click.option("--workers", type=int, default=0, help="How many processes (default: as many as pay).")
+@click.option("--workers", type=int, default=0, help="Number of worker processes (default: automatic).")
 @cluster_option
 @out_option
 @resume_option
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "parquet"]),
     default="csv",
     show_default=True,
-    help="Of the table with a row for each trial.",
+    help="The format of the table with a row for each trial.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
@@ -89,7 +91,7 @@ def trials(
     pictures: bool,
     with_report: bool,
 ) -> None:
-    """Run SCENARIO many times, each time with fresh simulated noise, and measure its outcomes against the truth.
+    """Run SCENARIO many times, each time with fresh simulated noise, and compare its outcomes with the truth.
 
     \b
     psephos trials consortium
@@ -102,9 +104,8 @@ def trials(
     The parties stay the same, unless --redraw has their generator make others; each trial is one session, as
     `psephos run` would run it. Every trial would spend real participants' ε again, so trials need synthetic
     participants; --synthetic-yes generates them. A grid runs every combination of its values; one that cannot be run
-    is N/A, with the reason.
-    A result depends on the seed alone, and not on the number of processes, or on a cluster. What was interrupted goes
-    on by the same command with --resume FOLDER in place of --out.
+    is N/A, with the reason. Results depend on the seed only, not on the number of processes or on a cluster. To
+    continue interrupted trials, repeat the command with --resume FOLDER in place of --out.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import contextlib
     import secrets
@@ -179,12 +180,19 @@ def trials(
     tell_folder(console, folder, draws=True)
 
 
-@cli.command(short_help="Compare what a scenario's variants offer at its price.")
+@cli.command(short_help="Compare the error of a scenario's variants at its ε.")
 @scenario_options
 @click.option(
-    "--error", metavar="E", help="Also say what each variant costs for this error, in the table's unit or as 5%."
+    "--error", metavar="E", help="Also show the ε of each variant for this error, in the table's unit or as 5%."
 )
-@click.option("--trials", "number", type=int, default=200, show_default=True, help="Where errors are found by trials.")
+@click.option(
+    "--trials",
+    "number",
+    type=int,
+    default=200,
+    show_default=True,
+    help="Trials for each error that has no exact formula.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON and nothing else.")
 def variants(
@@ -197,7 +205,7 @@ def variants(
     *,
     as_json: bool,
 ) -> None:
-    """Compare what the variants of SCENARIO offer at its price, in its protocol's own unit of error.
+    """Compare the error of SCENARIO's variants at its ε, in the unit of its protocol.
 
     \b
     psephos variants consortium
@@ -205,8 +213,8 @@ def variants(
     psephos variants consortium --error 50
     psephos variants crowd --error 5%
 
-    A price is the proven loss of one party, of all that it says. Errors are exact in DPWeVote. In the other systems
-    they are found by trials of the same parties, behind whom nobody real may stand.
+    ε is the proven loss of one party over the whole session. Errors are exact in DPWeVote. In the other systems they
+    come from trials of the same parties, which have to be synthetic.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     import math
 
@@ -255,18 +263,27 @@ def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool
     show_variants(make_console(), table, offers, prices, error=error)
 
 
-@cli.command(short_help="Find the ε for an error, or the error for an ε, or how many people.")
+@cli.command(short_help="Find the ε, the error or the number of people from the other two.")
 @scenario_options
-@click.option("--error", metavar="E", help="The error that is wanted: a share as 0.05 or 5%, or 3 votes as 3.")
-@click.option("--epsilon", type=float, metavar="EPSILON", help="What one person may pay, of all that it says.")
-@click.option("--people", type=int, metavar="N", help="How many there are to be (default: the scenario's).")
-@click.option("--trials", "number", type=int, default=50, show_default=True, help="Where errors are found by trials.")
+@click.option(
+    "--error", metavar="E", help="The error that you accept: a share as 0.05 or 5%, or a number of votes as 3."
+)
+@click.option("--epsilon", type=float, metavar="EPSILON", help="The privacy loss that one person accepts.")
+@click.option("--people", type=int, metavar="N", help="The number of people (default: the scenario's).")
+@click.option(
+    "--trials",
+    "number",
+    type=int,
+    default=50,
+    show_default=True,
+    help="Trials for each error that has no exact formula.",
+)
 @click.option(
     "--minutes",
     type=click.FloatRange(min=0, min_open=True),
     default=2,
     show_default=True,
-    help="Where errors are found by trials, begin none after so long, and say what was found.",
+    help="Start no more trials after this time, and show what is known.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
 @out_option
@@ -287,7 +304,7 @@ def plan(
     as_json: bool,
     pictures: bool,
 ) -> None:
-    """Plan SCENARIO before anybody votes: error, ε and people, two of which give the third.
+    """Plan SCENARIO before anybody votes: of error, ε and people, two give the third.
 
     \b
     psephos plan consortium --error 5%
@@ -295,9 +312,9 @@ def plan(
     psephos plan consortium --epsilon 1
     psephos plan two-societies --error 5% --epsilon 0.5
 
-    For each variant and model of trust it says what ε means in odds, and what else could be done. Without --error,
-    --epsilon and --people it compares the variants at the scenario's own ε, as `psephos variants` does. Errors are
-    exact in votes and rankings, and depend on nobody's values. In the other systems they are found by trials of made-up
+    For each variant and model of trust, `plan` explains ε in odds, and proposes alternatives. Without --error,
+    --epsilon and --people it compares the variants at the scenario's own ε, as `psephos variants` does. Errors of votes
+    and rankings are exact, and depend on nobody's values. In the other systems they come from trials of synthetic
     parties, which take time: --minutes limits it.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse

@@ -19,7 +19,7 @@ _RUN_FAILED, _WRONG_INPUT = 1, 2
 _ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
 SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
-    "Read what a run left": ("report", "compare", "ledger"),
+    "Read results": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
@@ -42,16 +42,6 @@ def _show_traceback(context: click.Context, parameter: click.Parameter, value: o
     ending = context.find_object(_Ending)
     if ending is not None and value:
         ending.shows_traceback = True
-
-
-_TRACEBACK: Final = click.Option(
-    ["--traceback"],
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_show_traceback,
-    help="Where it fails, show all of Python's traceback.",
-)
 
 
 class Named(click.Group):
@@ -87,7 +77,7 @@ class _Commands(Named):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)
         own = {name for section in SECTIONS.values() for name in section}
-        sections = {**SECTIONS, "Of single systems": [name for name in names if name not in own]}
+        sections = {**SECTIONS, "For single systems": [name for name in names if name not in own]}
         longest = max(map(len, names))
         for title, of_section in sections.items():
             commands = {name: self.get_command(ctx, name) for name in of_section}
@@ -112,10 +102,19 @@ class _Context(click.Context):
         _Context.latest = self
 
 
-def with_traceback(command: click.Command) -> click.Command:
-    """Return a command that takes `--traceback`."""
-    if _TRACEBACK not in command.params:
-        command.params.append(_TRACEBACK)
+def with_traceback(command: click.Command, *, is_shown: bool = False) -> click.Command:
+    """Return a command that takes `--traceback`, shown in its help or only in that of `psephos` itself."""
+    if all(option.name != "traceback" for option in command.params):
+        option = click.Option(
+            ["--traceback"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_show_traceback,
+            hidden=not is_shown,
+            help="On failure, show Python's full traceback. Every command takes this option.",
+        )
+        command.params.append(option)
         command.context_class = _Context
     return command
 
@@ -132,6 +131,9 @@ def of_systems() -> dict[str, click.Command]:
 @click.version_option(package_name="psephos", prog_name="psephos")
 def cli() -> None:
     """Run, check and deploy differentially private votes and surveys."""
+
+
+with_traceback(cli, is_shown=True)
 
 
 def main() -> NoReturn:

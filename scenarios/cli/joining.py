@@ -41,64 +41,64 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
 @cli.command(short_help="Take part in a session as one party.")
 @click.argument("invitation_or_address", metavar="INVITATION", required=False)
 @transport_option
-@click.option("--as", "party", metavar="PARTY", help="The name of the party, where the invitation does not say it.")
+@click.option("--as", "party", metavar="PARTY", help="Your name on the roster, if the invitation does not have it.")
 @file_option(
     "--input",
     "input_file",
-    help="A CSV of the party's own values: a header and one line. A worker has task,label and a line for each answer; "
-    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Left out in a terminal, "
-    "the values are asked for one by one.",
+    help="A CSV of your values: a header and one line. A worker has task,label and a line for each answer; "
+    "a voter of moral preferences has record,choice,FEATURES and two lines for each record. Without it, a terminal "
+    "asks for the values one by one.",
 )
-@folder_option("--key", help="The party's keys, as `psephos enroll` made them (default: the folder of its name).")
+@folder_option("--key", help="The folder of your keys from `psephos enroll` (default: the one of your name).")
 @click.option(
     "--set",
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="What the session leaves you to choose, such as your epsilon among its levels: everybody will see it. "
-    "May be repeated; left out in a terminal, it is asked for. Beside --parties, VALUE is a CSV file with each one's.",
+    help="Your public choice where the session offers one, such as your epsilon among its levels. May be repeated; "
+    "without it, a terminal asks. With --parties, VALUE is a CSV file with each party's choice.",
 )
 @file_option(
     "--parties",
-    help="Take part as all parties in this CSV of the scenario, with the values in it, over one connection: their "
-    "invitations are in the folder INVITATION, and --key is their host's.",
+    help="Take part as a host, for all parties in this CSV of names and values, over one connection. INVITATION is "
+    "the folder of their invitations, and --key the host's.",
 )
-@click.option("--address", metavar="HOST:PORT", help="Where the server is, if not as the invitation says.")
+@click.option("--address", metavar="HOST:PORT", help="The server's address (default: as in the invitation).")
 @file_option(
-    "--invitation", "invitation_file", help="Over tcp, where INVITATION is the server's address: what was agreed to."
+    "--invitation", "invitation_file", help="Over tcp: the agreed terms. INVITATION is then the server's address."
 )
 @click.option(
     "--budget",
     type=float,
     metavar="EPSILON",
-    help="The largest epsilon that the session and all others in the journal may cost together, for replace-one "
-    "neighbors (default: 10 without an invitation).",
+    help="The most that this session and all others in the journal may cost together, for replace-one neighbors "
+    "(default: 10 without an invitation).",
 )
 @click.option(
     "--budget-period",
     "budget_period_seconds",
     metavar="LENGTH",
     callback=_read_period,
-    help="Let --budget hold in any window of this length, such as '7 days', by the times in the journal.",
+    help="Apply --budget to any period of this length, such as '7 days', by the journal's times.",
 )
 @click.option(
     "--budget-in-all",
     type=float,
     metavar="EPSILON",
-    help="Beside --budget-period, the largest epsilon that all sessions in the journal may cost together.",
+    help="With --budget-period: the most that all sessions in the journal may cost together.",
 )
 @file_option(
     "--journal",
     envvar="PSEPHOS_JOURNAL",
-    help="The person's journal over all sessions, or a folder with one for each name (default: one of this system's "
-    "user; PSEPHOS_JOURNAL).",
+    help="Your journal over all sessions, or a folder with one for each name (default: your user's own; "
+    "PSEPHOS_JOURNAL).",
 )
 @witness_option
 @click.option(
     "--trust-server",
     "trusts_server",
     is_flag=True,
-    help="Allow a session in which the server sees your values as they are (central model).",
+    help="Allow the central model, in which the server sees your values.",
 )
 @simulate_options
 @click.option(
@@ -106,11 +106,10 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     "patience_seconds",
     type=float,
     metavar="SECONDS",
-    help="How long to wait for a server that is silent, or not there, from the first try on (default: 3600; inf for no "
-    "limit).",
+    help="How long to wait for a server that is silent or cannot be reached (default: 3600; inf for no limit).",
 )
 @click.option(
-    "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round, if a simulation is repeated."
+    "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round of a repeated simulation."
 )
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
@@ -133,15 +132,14 @@ def join(
     with_report: bool,
     **how: Any,  # fields of `Joining`
 ) -> None:
-    """Take part in the session of INVITATION as one party, with that party's own values.
+    """Take part in the session of INVITATION as one party, with your own values.
 
-    The server must be the one whose certificate the invitation has, and its terms those of the invitation. This comes
-    before any noise is drawn, and before any value leaves.
+    Before it draws noise or sends anything, `join` checks the server's certificate and terms against the invitation.
 
-    Over another transport than tls, INVITATION is the server's address, on this machine. Without --invitation, `join`
-    then asks the server for its terms and shows them, and leaves if the session costs more than --budget. A server that
-    chooses its own terms learns whether your values are among those that they allow. In the central model the server
-    sees your values as they are; such a session needs --trust-server.
+    Over tcp, INVITATION is the server's address on this machine. Without --invitation, `join` then asks the server for
+    its terms, shows them, and leaves if the session costs more than --budget. Such a server learns whether your values
+    are among those that its terms allow. In the central model the server sees your values; add --trust-server to allow
+    it.
 
     \b
     psephos join vote/invitations/01-germany.json --input germany.csv

@@ -30,18 +30,18 @@ def _journal_option(command: _CommandT) -> _CommandT:
         "--journal",
         "path",
         envvar="PSEPHOS_JOURNAL",
-        help="The journal (default: that of this system's user; PSEPHOS_JOURNAL).",
+        help="The journal (default: your user's own; PSEPHOS_JOURNAL).",
     )
     return option(witness_option(command))
 
 
-@cli.group(short_help="Care for your journal: back up, restore, free.")
+@cli.group(short_help="Back up or restore your journal, or release a reserved budget.")
 def journal() -> None:
-    """Back up or restore your journal, or free what a session has reserved.
+    """Back up or restore your journal, or release the budget that a session has reserved.
 
-    `psephos join` keeps it: what you reserved, drew and sent in every session. It is your ledger, which `psephos
-    ledger` shows, and by it no report is drawn twice. Keep one for yourself, and do not copy it by other means.
-    That of a host's parties (`join --parties`) is host.sqlite beside it: name it by --journal.
+    `psephos join` writes what you reserved, drew and sent in every session into your journal. It is your ledger, shown
+    by `psephos ledger`, and it keeps any report from being drawn twice. Keep a single one, and copy it only with
+    `backup`. A host's journal (`join --parties`) is host.sqlite in the same folder: name it with --journal.
     """
 
 
@@ -51,7 +51,7 @@ def journal() -> None:
 def backup(target: Path, path: Path | None, witness: Path | None) -> None:
     """Write a backup of the journal to FILE, also while it is in use.
 
-    It is worth as much as it is new: losses after it are not in it. Back up after each session.
+    A backup lacks all losses after it was made, so back up after each session.
     """
     from ..deployment.journal_care import back_up
 
@@ -60,17 +60,15 @@ def backup(target: Path, path: Path | None, witness: Path | None) -> None:
     click.echo(f"{target}: {num_records:,} records, as of now")
 
 
-@journal.command(short_help="Put the backup FILE in the place of a lost journal.")
+@journal.command(short_help="Replace a lost journal by the backup FILE.")
 @click.argument("source", type=click.Path(path_type=Path), metavar="FILE")
 @_journal_option
-@click.option(
-    "--accept-unknown-losses", is_flag=True, help="Accept that nobody knows what was lost after the backup was made."
-)
+@click.option("--accept-unknown-losses", is_flag=True, help="Accept that losses after the backup are unknown.")
 def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unknown_losses: bool) -> None:
-    """Put the backup FILE in the place of a journal that is lost or damaged.
+    """Replace a lost or damaged journal by the backup FILE.
 
-    The budget then holds without what was lost since the backup. Sessions that are in the backup cannot be joined
-    again, since a report may have been drawn after it was made, and would be drawn a second time.
+    The budget then ignores all losses after the backup. You cannot join the sessions in the backup again: they may have
+    drawn a report since, which would be drawn a second time.
     """
     from ..deployment.journal_care import restore as put_back
 
@@ -81,14 +79,15 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
         click.echo(f"{aside}: what was there before")
 
 
-@journal.command(short_help="Free what SESSION has reserved.")
+@journal.command(short_help="Release the budget that SESSION has reserved.")
 @click.argument("session")
 @_journal_option
 def leave(session: str, path: Path | None, witness: Path | None) -> None:
-    """Free what SESSION, by its name or id, has reserved and you will not go on with.
+    """Release the budget that SESSION, a name or id, has reserved and that you will not use.
 
-    Room is freed by itself when a session ends for you, or expires. What was lost stays lost. If you join the session
-    again, it reserves anew and sends the same reports. In a host's journal, all its parties' room in SESSION is freed.
+    A session that ends or expires releases its budget by itself. Privacy already spent stays spent. If you join the
+    session again, it reserves anew and sends the same reports. In a host's journal, this releases the budget of all its
+    parties.
     """
     from ..deployment.journal_care import leave as free_room
 

@@ -46,10 +46,10 @@ def simulate_options(command: _CommandT) -> _CommandT:
         click.option(
             "--simulate",
             is_flag=True,
-            help="Rehearse with simulated noise, which protects nobody; both sides must say so.",
+            help="Use simulated noise, which protects nobody; server and parties must both say so.",
         ),
         click.option(
-            "--seed", type=click.IntRange(min=0), help="The seed of the simulated noise; the same on both sides."
+            "--seed", type=click.IntRange(min=0), help="The seed of the simulated noise, equal for server and parties."
         ),
     )
 
@@ -70,27 +70,27 @@ def folder_option(*names: str, **how: Any) -> Callable[[_CommandT], _CommandT]:
     return file_option(*names, metavar="FOLDER", **how)
 
 
-out_option = folder_option("--out", help="The run's folder (default: below runs/).")
+out_option = folder_option("--out", help="Write the run into this folder (default: a new one in runs/).")
 resume_option = folder_option(
-    "--resume", help="Go on with the same command where it was interrupted, in the folder that it left."
+    "--resume", help="Continue the same command, interrupted earlier, in the folder that it wrote."
 )
 cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
-    help="Compute on the workers of this Dask scheduler, as tcp://HOST:8786, or of one started here: local.",
+    help="Compute on this Dask scheduler's workers (tcp://HOST:8786), or on a local cluster (local).",
 )
 witness_option = folder_option(
     "--witness",
     envvar="PSEPHOS_WITNESS",
-    help="A folder outside the journal's, in which it is told how far the journal is, so that an older copy is found "
-    "(default: the folder for state of this system's user; PSEPHOS_WITNESS).",
+    help="A folder outside the journal's. It records the journal's length, so that a rolled-back copy is detected "
+    "(default: your user's state folder; PSEPHOS_WITNESS).",
 )
 transport_option = click.option(
     "--transport",
     default="tls",
     metavar="NAME",
-    help="How server and parties reach each other, the same on both sides (default: tls). Over tcp nothing is "
-    "encrypted and nobody proves who it is: on one machine alone.",
+    help="How server and parties connect, the same on both sides (default: tls). tcp neither encrypts nor "
+    "authenticates: use it on one machine only.",
 )
 
 

@@ -23,21 +23,19 @@ _MOST_FAILURES: Final = 12
 """Parties that are named with what they said."""
 
 
-@cli.command(short_help="Hold a whole deployment on this machine, each party a process.")
+@cli.command(short_help="Run a full deployment on this machine.")
 @scenario_options
 @simulate_options
 @click.option(
     "--trust-server",
     is_flag=True,
-    help="Allow a session in which the server sees everybody's values as they are (central model).",
+    help="Allow the central model, in which the server sees everybody's values.",
 )
-@click.option(
-    "--address", metavar="HOST:PORT", help="Where the server listens (default: 127.0.0.1 and a port that is free)."
-)
-@folder_option("--out", help="Keep everything in this folder, keys and values too (default: a temporary one).")
-@click.option("--show-commands", is_flag=True, help="Print the command of each party, and not of one of them alone.")
+@click.option("--address", metavar="HOST:PORT", help="Where the server listens (default: a free port of 127.0.0.1).")
+@folder_option("--out", help="Keep everything in this folder, also keys and values (default: a temporary folder).")
+@click.option("--show-commands", is_flag=True, help="Print every party's command, not only the first one's.")
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes, in a folder of --out).")
+@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes, with --out).")
 def rehearse(
     scenario: str,
     settings: tuple[str, ...],
@@ -52,13 +50,13 @@ def rehearse(
     as_json: bool,
     pictures: bool,
 ) -> None:
-    """Rehearse a deployment of SCENARIO: draw up its roster, then serve and join, each party with its own values.
+    """Run a full deployment of SCENARIO on this machine: draw up its roster, then serve and join.
 
-    The values are those of the scenario. Server and parties are processes on this machine, and meet over TLS. The
-    commands that they run are printed: each can be run on a machine of its own. Noise is secure unless --simulate says
-    otherwise; then the result is that of `psephos run` with this seed.
+    The scenario gives each party its values. Server and parties are processes of their own, connected over TLS. Their
+    commands are printed; each can run on another machine. Noise is secure, unless you add --simulate; then the result
+    equals that of `psephos run` with the same seed.
 
-    The exit status is the server's. A party that fails is named with the line that it ends with.
+    The exit status is the server's. For a party that fails, its name and last line are printed.
 
     \b
     psephos rehearse eu-council

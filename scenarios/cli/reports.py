@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..running.folder import RunFolder
 
 report_option = click.option(
-    "--report/--no-report", "with_report", default=True, help="Leave report.html in the folder (default: yes)."
+    "--report/--no-report", "with_report", default=True, help="Write report.html into the folder (default: yes)."
 )
 _SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers", "cluster", "resume"})
 """Options that change nothing of a result."""
@@ -24,16 +24,16 @@ _OF_SCENARIOS: Final = frozenset({"settings", "grid"})
 """Options that say values of a scenario, which may be tables."""
 
 
-@cli.command(short_help="Write the page of a run, report.html, for any browser.")
+@cli.command(short_help="Write the report of a run, report.html, for any browser.")
 @click.argument("run", type=click.Path(path_type=Path))
-@file_option("--out", help="The page (default: report.html in RUN).")
-@click.option("--open", "is_opened", is_flag=True, help="Open the page in a browser.")
+@file_option("--out", help="The file to write (default: report.html in RUN).")
+@click.option("--open", "is_opened", is_flag=True, help="Open the report in a browser.")
 def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
-    """Write the page of RUN, the folder of a run, a series, an audit, trials or a reproduction.
+    """Write the report of RUN, the folder of a run, a series, an audit, trials or a reproduction.
 
-    The page is one file. It needs no network, and sends nothing. It says what came of the run, what that cost, who is
-    trusted, what happened, and how to repeat it. It is computed from the folder's files; private/ is never opened. If
-    an audit's folder is in the run's, its bounds are shown too.
+    The report is one HTML file, and needs no network. It shows the outcome, the privacy cost, whom you trust, what
+    happened, and how to repeat it. It reads the folder's files, never private/. If RUN has an audit's folder in it, the
+    report shows the audited bounds too.
 
     \b
     psephos report runs/eu-council-20260101-120000
@@ -48,11 +48,11 @@ def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
         click.echo("psephos: no browser could be started here: open the file yourself", err=True)
 
 
-@cli.command(short_help="Put runs side by side: what differs, and what came of each.")
+@cli.command(short_help="Compare runs: their scenarios, outcomes and costs.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="RUN RUN...")
-@file_option("--out", help="Also write the tables as a file of CSV.")
+@file_option("--out", help="Also write the tables as CSV.")
 def compare(runs: Sequence[Path], out: Path | None) -> None:
-    """Put two or more runs of one protocol side by side: what differs in their scenarios, what came of each, its price.
+    """Compare two or more runs of one protocol: the differences of their scenarios, their outcomes and costs.
 
     \b
     psephos compare runs/one runs/two

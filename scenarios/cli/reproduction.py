@@ -35,7 +35,7 @@ class _Papers(Named):
 
 @cli.group(cls=_Papers, short_help="Run a paper's experiments again.")
 def reproduce() -> None:
-    """Run a paper's experiments again, compare the numbers with the published ones, and say which claims hold."""
+    """Run a paper's experiments again, and compare numbers and claims with the published ones."""
 
 
 def _command(name: str, paper: "Paper") -> click.Command:
@@ -49,7 +49,7 @@ def _command(name: str, paper: "Paper") -> click.Command:
 
 def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     yield click.option("--trials", type=int, default=paper.trials, show_default=True, help=paper.about_trials)
-    yield click.option("--seed", type=int, default=1, show_default=True, help="The seed of everything that is drawn.")
+    yield click.option("--seed", type=int, default=1, show_default=True, help="The seed of all randomness.")
     if paper.takes_data:
         words = "The folder of data sets (default: the variable PSEPHOS_DATA)."
         yield click.option("--data", metavar="FOLDER", help=words)
@@ -57,10 +57,10 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
         for name, words in options.items():
             yield click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=words)
     if paper.takes_workers:
-        yield click.option("--workers", type=int, default=0, help="How many processes (default: one for each core).")
-    words = "A value of the paper's grids in place of its own; may be repeated."
+        yield click.option("--workers", type=int, default=0, help="Number of worker processes (default: one per core).")
+    words = "Replace a value of the paper's grids; may be repeated."
     yield click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=words)
-    words = "Only this table, by the name of its file; may be repeated."
+    words = "Compute only this table, named as its file; may be repeated."
     yield click.option("--table", "only", metavar="NAME", multiple=True, help=words)
     yield out_option
     yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")

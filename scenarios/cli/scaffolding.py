@@ -12,16 +12,16 @@ import click
 _MAX_NAME: Final = 64
 
 
-@click.command("protocol", short_help="Write a package with a protocol of your own, which runs and passes its tests.")
+@click.command("protocol", short_help="Write a package with a protocol of your own, its tests and a scenario.")
 @click.argument("name")
 @click.option(
     "--model",
     type=click.Choice(["local", "central", "masked"]),
     default="local",
     show_default=True,
-    help="Who adds the noise: each person; a trusted server; or all together, under masks.",
+    help="Who adds the noise: each person; a trusted server; or all together, with secure aggregation.",
 )
-@click.option("--to", type=click.Path(path_type=Path), metavar="FOLDER", help="Where to write it (default: NAME).")
+@click.option("--to", type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write (default: NAME).")
 def new_protocol(name: str, model: str, to: Path | None) -> None:
     """Write a package with a protocol of your own, its tests and a scenario: a total of numbers, to change.
 

@@ -32,30 +32,30 @@ if TYPE_CHECKING:
     from ..running.resolution import Served
 
 
-@cli.command(short_help="Be the server of SCENARIO; each party is another process.")
+@cli.command(short_help="Run the server for SCENARIO.")
 @scenario_options
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Where, if not as the invitations say; port 0 lets the system choose.",
+    help="Where to listen (default: as in the invitations). Port 0 lets the system choose.",
 )
 @transport_option
 @folder_option(
-    "--roster", "roster_file", help="As `psephos roster` wrote it; over tcp also a CSV of names and public columns."
+    "--roster", "roster_file", help="The folder from `psephos roster`; over tcp also a CSV of names and public columns."
 )
 @folder_option(
     "--after",
     multiple=True,
-    help="The --roster folder of an earlier session of the same game: its parties repeat what it has from them, and "
-    "whoever reports something else is refused. For each earlier session, or for the last where all took part.",
+    help="The --roster folder of an earlier session of the same game. Its parties repeat their earlier reports; the "
+    "server refuses any other. Give each earlier session, or only the last if all took part in it.",
 )
 @witness_option
 @click.option(
     "--status",
     metavar="HOST:PORT",
-    help="Also answer monitors over HTTP: /healthz says in words where the session stands, /metrics has counts for "
-    "Prometheus. A port alone is one of this machine's loopback interface; port 0 lets the system choose. Nothing "
-    "private is in them, but whoever reaches the address reads them.",
+    help="Also answer monitors over HTTP: /healthz says in words where the session is, /metrics has counts for "
+    "Prometheus. A port alone listens on this machine only; port 0 lets the system choose. Nothing private is shown, "
+    "but anyone who reaches the address can read it.",
 )
 @simulate_options
 @out_option
@@ -80,13 +80,13 @@ def serve(
     pictures: bool,
     with_report: bool,
 ) -> None:
-    """Be the server of SCENARIO. Each party is another process, `psephos join`.
+    """Run the server for SCENARIO. Each party runs `psephos join` as another process.
 
-    The server reads who may take part and what is public. It reads no private column. Over TLS, parties prove who they
-    are by the roster's certificates. Over tcp the server knows them by name only, and listens on this machine alone.
+    The server reads the roster and the public columns, never a private one. Over TLS, parties authenticate by the
+    roster's certificates. Over tcp the server knows them by name only, and listens on this machine only.
 
-    The page of --status says which phase is open, until when, and how many have reported. Where participation is
-    private, it says nothing of who comes, or of how many.
+    The page of --status shows which phase is open, until when, and how many have reported. If participation is
+    private, it shows neither who takes part nor how many.
 
     \b
     psephos serve eu-council --roster vote
@@ -222,19 +222,19 @@ def _waiting_of(side: "Served") -> list[str]:
     return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]
 
 
-@cli.command(short_help="Count the reports of a session of SCENARIO again.")
+@cli.command(short_help="Recount the reports of a session of SCENARIO.")
 @scenario_options
 @click.option(
     "--reports",
     metavar="FILES",
-    help="Files of reports, a folder or a pattern, CSV, Parquet or Arrow: place, phase, payload "
+    help="Files of reports, a folder or a pattern (CSV, Parquet or Arrow), with place, phase, payload "
     "(default: the journal in the --roster folder).",
 )
 @folder_option(
     "--roster",
-    help="As `psephos roster` wrote it, or a CSV of names and public columns (default: the scenario's parties).",
+    help="The folder from `psephos roster`, or a CSV of names and public columns (default: the scenario's parties).",
 )
-@file_option("--export", help="Also write the reports into a file.")
+@file_option("--export", help="Also write the reports to this file.")
 @out_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
@@ -250,10 +250,10 @@ def tally(
     as_json: bool,
     pictures: bool,
 ) -> None:
-    """Count the reports of a session of SCENARIO again, or for the first time where others collected them.
+    """Recount the reports of a session of SCENARIO, or count reports that others collected.
 
-    Files have a row for each report, in the order of places on the roster and of phases. In the central model nothing
-    is counted again: the server's noise is drawn once.
+    A file has a row for each report, in the order of the roster and of phases. A session in the central model cannot be
+    recounted: the server draws its noise only once.
 
     \b
     psephos tally eu-council --roster vote --export reports.csv

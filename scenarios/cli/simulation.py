@@ -46,20 +46,22 @@ class _How(NamedTuple):
     with_report: bool
 
 
-@cli.command(short_help="Run a scenario: one of those, or a file of yours.")
+@cli.command(short_help="Run a scenario: a shipped one, or your own file.")
 @scenario_options
 @click.option(
-    "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without); the result is the same."
+    "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without agents); results are equal."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @cluster_option
 @out_option
 @resume_option
 @click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--record", is_flag=True, help="Also write seed, inputs, truth and views (simulations only).")
+@click.option("--record", is_flag=True, help="Also write the seed, inputs, truth and views (simulations only).")
 @click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
 @report_option
-@click.option("--verbose", is_flag=True, help="Print all tables, every loss, whom to trust, and how it went.")
+@click.option(
+    "--verbose", is_flag=True, help="Print all tables, every privacy loss, whom to trust, and the course of the run."
+)
 def run(
     scenario: str,
     transport: str | None,
@@ -76,19 +78,19 @@ def run(
     with_report: bool,
     verbose: bool,
 ) -> None:
-    """Run SCENARIO, which is a name from `psephos scenarios` or a TOML file.
+    """Run SCENARIO, a name from `psephos scenarios` or a TOML file.
 
-    All parties run in this one process. The `scenario.json` in a run's folder is a scenario too. It leaves out parties
-    whose values stood in a file of yours: name them again with --set partners=FILE.
+    All parties run in this one process. You can also run the `scenario.json` in a run's folder again. It leaves out
+    parties whose values were in your file: name the file with --set partners=FILE.
 
     \b
     psephos run eu-council --transport tcp
     psephos run consortium --set epsilon=2 --set variant=printed
     psephos run consortium --set partners=mine.csv --seed 7 --json
 
-    A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner; its candidates
-    replace the scenario's.
-    A file with [[votes]] is a series: its votes are held one after another, with one ledger for each person.
+    A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner. Its candidates
+    replace the scenario's. A file with [[votes]] is a series: its votes run one after another, with one ledger for each
+    person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ..running.plugin_errors import blaming_plugins
     from ..running.resolution import resolve
@@ -131,7 +133,7 @@ def _run_shared(
             sharded.journal.drop()
 
 
-@cli.command(short_help="List the scenarios, and the data that some need.")
+@cli.command(short_help="List the shipped scenarios and the data that some need.")
 def scenarios() -> None:
     """List the scenarios that come with Psephos, and the data that some of them need."""
     from ..datasets import DATA_VARIABLE, data_set_of
@@ -154,7 +156,7 @@ def scenarios() -> None:
     )
 
 
-@cli.command(short_help="Show what each party lost, in a run or in several.")
+@cli.command(short_help="Show the privacy that each person has spent.")
 @click.argument("runs", type=click.Path(path_type=Path), nargs=-1, metavar="[RUN]...")
 @click.option("--party", metavar="NAME", help="Show only the entries of this party.")
 @click.option("--delta", type=float, help="Also show the total epsilon at this delta, by tighter composition.")
@@ -163,14 +165,11 @@ def scenarios() -> None:
 def ledger(
     runs: tuple[Path, ...], party: str | None, delta: float | None, witness: Path | None, *, as_json: bool
 ) -> None:
-    """Show the privacy loss of each party in RUN, a run's folder, or of one person in RUN, its journal.
+    """Show the privacy that each person has spent.
 
-    RUN may be a host's journal, or the folder of its host.sqlite: what each of its parties lost, over all sessions.
-
-    Several folders are of runs of the same persons: what one of them lost in all of the runs adds up, by its name.
-
-    Without RUN it is your journal (PSEPHOS_JOURNAL, or where this system keeps it), over all sessions. It is shown
-    while a session goes on as well, and after one whose process was killed.
+    RUN is a run's folder, a person's journal, or a host's journal (or the folder of its host.sqlite). A journal covers
+    all sessions, also one that is still running or was killed. With several folders, losses of the same name add up.
+    Without RUN it shows your journal (PSEPHOS_JOURNAL, or your user's own).
     """
     from ..presentation import make_console
     from ..running.folder import to_json

@@ -168,12 +168,15 @@ def test_traceback_shows_all_and_the_sentence_below(
         "trials",
         "variants",
         "reproduce",
+        "new vote",
     ],
 )
-def test_every_command_takes_traceback(psephos: Callable[..., Any], command: str) -> None:
-    ended = psephos(command, "--help")
+def test_every_command_takes_traceback_which_help_shows_once(psephos: Callable[..., Any], command: str) -> None:
+    ended = psephos(*command.split(), "--traceback", "--help")
     assert ended.status == 0
-    assert ended.out.count("--traceback") == 1
+    assert "--traceback" not in ended.out
+    assert psephos("--traceback", *command.split(), "--help").status == 0
+    assert psephos("--help").out.count("--traceback") == 1
 
 
 def test_parties_hear_which_protocol_failed_and_not_what_the_exception_says(

@@ -480,7 +480,7 @@ def test_help_lists_every_command_of_ours_in_one_section_and_systems_after_them(
     in_sections = [name for names in SECTIONS.values() for name in names]
     assert sorted(in_sections) == sorted(cli.commands)
     told = CliRunner().invoke(cli, ["--help"]).output
-    places = [told.index(f"\n{title}:\n") for title in (*SECTIONS, "Of single systems")]
+    places = [told.index(f"\n{title}:\n") for title in (*SECTIONS, "For single systems")]
     assert places == sorted(places)
     for name in (*in_sections, *of_systems()):
         assert len(re.findall(rf"^  {name} ", told, re.MULTILINE)) == 1, name
