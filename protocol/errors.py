@@ -6,7 +6,9 @@ that a program need not parse a sentence. Wrong arguments to pure functions are 
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 # So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
 MAX_QUOTED_CHARACTERS = 120
@@ -292,6 +294,28 @@ class UnsupportedEventError(PrivacyError):
         super().__init__(f"{accountant} cannot account for {event!r}: {reason}")
 
 
+_SENTENCES: Final = (
+    (r"left out", r"leave out {field}"),
+    (r"given one (?:of them )?(alone|at a time)", r"give one of {field} {0}"),
+    (r"given", r"give {field}"),
+    (r"without the unknown key ", r"{field} has no key "),
+    (r"with the required key ", r"{field} needs the key "),
+    (r"a column of the table", r"the table has no column {field}"),
+    (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
+    (r"well-formed \(", r"{field} {value} is not well-formed ("),
+    (r"(one of .*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1} It must be {0}"),
+)
+"""What to say of a setting, by how the phrase begins that says what is allowed."""
+
+
+def _sentence(field: str, value: str, allowed: str) -> str:
+    before, separator, field = field.rpartition(": ")
+    for pattern, form in _SENTENCES:
+        if found := re.match(pattern, allowed):
+            return before + separator + form.format(*found.groups(), field=field, value=value) + allowed[found.end() :]
+    return f"{before}{separator}{field} must be {allowed}, got {value}"
+
+
 class ConfigurationError(PsephosError, ValueError):
     """A setting that is not allowed.
 
@@ -303,7 +327,7 @@ class ConfigurationError(PsephosError, ValueError):
 
     def __init__(self, *, field: str, value: object, allowed: str) -> None:
         self.field, self.value, self.allowed = field, value, allowed
-        PsephosError.__init__(self, f"{field} must be {allowed}, got {quote(value)}")
+        PsephosError.__init__(self, _sentence(field, quote(value), allowed))
 
 
 def require(condition: object, field: str, value: object, allowed: str) -> None:

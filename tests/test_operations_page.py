@@ -184,7 +184,7 @@ def test_a_renewed_key_is_the_one_that_opens(operated: Operated) -> None:
     with Process(*words, folder=operated.folder) as process:
         ended = process.ending()
     assert (ended.status, ended.err.count("\n")) == (2, 1)
-    assert ended.err.startswith("psephos: --key must be given: the folder of the keys of 'Bob'")
+    assert ended.err.startswith("psephos: give --key: the folder of the keys of 'Bob'")
 
 
 @pytest.mark.full("27 processes at once")

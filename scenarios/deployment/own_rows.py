@@ -14,7 +14,7 @@ def encode_own(
     """Return a party's private row, of its entries by column; an error's field is the column alone."""
     known = [column.name for column in protocol.columns()]
     for name in entries:
-        refuse(name not in known, f"column {name!r}", "unknown", one_of(known, name))
+        refuse(name not in known, "column", name, one_of(known, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:

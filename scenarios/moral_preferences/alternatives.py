@@ -86,7 +86,7 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
         side = _side_of(table, row)
         if side in alternatives[code]:
             value = f"{side!r} of pair {names[code]!r} again"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="given once")
+            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="named once")
         alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
         lines[code] = lines[code] or int(table.lines[row])
     for name, sides, line in zip(names, alternatives, lines, strict=True):

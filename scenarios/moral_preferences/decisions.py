@@ -66,7 +66,7 @@ def read_outcome(run: Path) -> Outcome:
     try:
         outcome: Outcome = convert(read, Outcome, path.name)
     except ConfigurationError as error:
-        allowed = f"a run of protocol {ours!r} ({error.field} must be {error.allowed})"
+        allowed = f"a run of protocol {ours!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
     names = [society.name for society in outcome.by_society]
     allowed = f"a run of protocol {ours!r} (societies must have names of their own)"

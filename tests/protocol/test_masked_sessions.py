@@ -541,7 +541,7 @@ def test_a_server_and_parties_agree_to_one_roster_of_keys() -> None:
     with pytest.raises(ConfigurationError, match=r"descriptor\.roster must be agreed to beforehand"):
         session.client("p0")
     session.descriptor = SessionDescriptor()
-    with pytest.raises(ConfigurationError, match="session id must be given"):
+    with pytest.raises(ConfigurationError, match="give session id"):
         session.client("p0")
 
 

@@ -357,9 +357,9 @@ def test_batches_keep_nothing() -> None:
     ("given", "words"),
     [
         ({"game": ""}, "game must be 1 to 128 printable characters, got ''"),
-        ({"game": "board", "public_weights": True}, "game must be left out where weights are public"),
-        ({"game": "board", "variant": "two_point"}, "game must be left out in variant 'two_point'"),
-        ({"game": "board", "variant": "auto"}, "game must be left out in variant 'auto'"),
+        ({"game": "board", "public_weights": True}, "leave out game where weights are public"),
+        ({"game": "board", "variant": "two_point"}, "leave out game in variant 'two_point'"),
+        ({"game": "board", "variant": "auto"}, "leave out game in variant 'auto'"),
         (
             {"game": "board", "weight_collection": "per_candidate"},
             "weight_collection must be 'once' in a game, which draws each weight once",

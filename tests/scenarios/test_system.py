@@ -148,7 +148,7 @@ def test_a_missing_part_is_what_any_protocol_has(
     refusal = psephos(
         "run", path, "--set", "adversary=[{role='coalition', members=['server']}]", "--out", "out"
     ).refusal
-    assert refusal.startswith("psephos: adversary 1: possible rows of protocol 'tally' must be given by its method")
+    assert refusal.startswith("psephos: adversary 1: give possible rows of protocol 'tally' by its method")
 
 
 def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:

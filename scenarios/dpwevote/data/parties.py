@@ -258,7 +258,7 @@ def _check_without_weights(read: PartiesTable, candidates: Collection[str], para
         close = next(name for folded, name in others.items() if did_you_mean(_WEIGHT, [folded]))
         allowed = f"called {_WEIGHT!r}, if it holds weights; or named among the candidates, if it is voted on"
         raise ConfigurationError(field=f"a column of {read.source} (line 1)", value=close, allowed=allowed)
-    allowed = f"left out, or true: {read.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
+    allowed = f"true, or left out: {read.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
     refuse(parameters.get("public_weights") is False, "public_weights", value=False, allowed=allowed)
     weights: list[float] = convert(parameters.get("weights", [1.0]), list[float], "weights")
     allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"

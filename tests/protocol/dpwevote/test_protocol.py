@@ -142,7 +142,7 @@ def test_an_entry_that_is_not_allowed_is_refused_by_column_and_row(column: str, 
 
 @pytest.mark.parametrize("column", ["weight", "a", "b"])
 def test_a_missing_column_is_refused_by_its_name(column: str) -> None:
-    with pytest.raises(ConfigurationError, match="no such column") as caught:
+    with pytest.raises(ConfigurationError, match="the table has no column") as caught:
         vote().encode({name: entries for name, entries in TABLE.items() if name != column})
     assert caught.value.field == column
 
@@ -180,7 +180,7 @@ def test_private_weights_and_what_is_given_are_not_taken_from_the_table() -> Non
 def test_an_epsilon_beside_a_matrix_is_refused_also_where_it_is_the_default() -> None:
     given = {"opinion_matrix": [["2/3", "1/3"], ["1/3", "2/3"]], "epsilon_weight": 1.0}
     assert DPWeVote.complete(given, {"a": [0]}) == {**given, "candidates": ["a"]}
-    with pytest.raises(ConfigurationError, match=r"^parameters\.epsilon must be left out beside weight_matrix"):
+    with pytest.raises(ConfigurationError, match=r"^leave out parameters\.epsilon beside weight_matrix"):
         DPWeVote.complete({**given, "epsilon": 1}, {"a": [0]})
 
 

@@ -106,7 +106,7 @@ def test_a_row_that_adds_up_what_its_ranking_does_not_say_is_refused() -> None:
     [
         ({"threshold": 2, "colluders": 0}, "threshold must be in"),
         ({"colluders": 4}, "colluders must be in"),
-        ({"mechanism": "laplace"}, "threshold must be left out in mechanism 'laplace'"),
+        ({"mechanism": "laplace"}, "leave out threshold in mechanism 'laplace'"),
         ({"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}, "relation must be 'replace-one'"),
         ({"epsilon": 1e-4}, "epsilon must be at least 0.000732422 in mechanism 'masked'"),
     ],

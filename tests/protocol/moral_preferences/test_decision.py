@@ -174,12 +174,12 @@ def test_an_unknown_prior_is_refused() -> None:
 )
 def test_a_verdict_or_a_certainty_is_not_asked_of_a_release_that_has_none(changes: dict[str, Any], why: str) -> None:
     released = outcome(**changes)
-    with pytest.raises(ConfigurationError, match=f"level must be left out: {why}"):
+    with pytest.raises(ConfigurationError, match=f"leave out level: {why}"):
         decide(released, {"young": 1.0}, {}, level=0.1)
     made = decide(released, {"young": 1.0}, {})
     assert (made.choice, made.verdict, made.level, made.p_value) == ("first", None, None, None)
     if released.ball is None:
-        with pytest.raises(ConfigurationError, match=f"prior must be left out: {why}"):
+        with pytest.raises(ConfigurationError, match=f"leave out prior: {why}"):
             decide(released, {"young": 1.0}, {}, prior="size")
         assert (made.certainty, made.prior) == (None, None)
 

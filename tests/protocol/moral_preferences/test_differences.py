@@ -157,7 +157,7 @@ def test_a_release_without_a_test_has_differences_and_no_verdict(changes: dict[s
     for each in compare_societies(outcome):
         assert (each.low, each.high, each.verdict, each.level) == (None, None, None, None)
         assert each.standard_error > 0
-    with pytest.raises(ConfigurationError, match=f"level must be left out: {why}"):
+    with pytest.raises(ConfigurationError, match=f"leave out level: {why}"):
         compare_societies(outcome, level=0.05)
 
 

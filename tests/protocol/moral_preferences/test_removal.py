@@ -96,8 +96,8 @@ def test_a_session_to_which_nobody_came_is_held() -> None:
         ({"paradigm": Paradigm.RLCP}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
         ({"paradigm": Paradigm.RLDP}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
         ({"mechanism": "direction"}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
-        ({"num_voters": 0}, r"num_voters must be given, in \[1, 4294967296\]: N is public, .* got 0"),
-        ({"relation": "replace-one"}, "num_voters must be left out: with replace-one neighbors"),
+        ({"num_voters": 0}, r"give num_voters, in \[1, 4294967296\]: N is public"),
+        ({"relation": "replace-one"}, "leave out num_voters: with replace-one neighbors"),
     ],
 )
 def test_what_has_no_such_neighbors_is_refused(given: dict[str, Any], why: str) -> None:
@@ -111,5 +111,5 @@ def test_a_public_number_below_the_roster_or_left_out_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="num_voters must be at least the 5 voters of the roster"):
         protocol.check_roster(np.empty((5, 0), dtype=np.int64))
     protocol.check_roster(np.empty((4, 0), dtype=np.int64))
-    with pytest.raises(ConfigurationError, match=r"num_voters must be given, .* got 'left out'"):
+    with pytest.raises(ConfigurationError, match=r"give num_voters, "):
         make_preferences(paradigm=Paradigm.VLCP, relation="add-remove-one")

@@ -284,7 +284,7 @@ def test_a_voters_noise_is_that_of_its_own_level_in_every_society(given: dict[st
         ({"societies": ("north", " ")}, "societies must be distinct names"),
         (
             {"paradigm": Paradigm.VLCP, "relation": "add-remove-one", "num_voters": 9},
-            "societies must be left out with add-remove-one",
+            "leave out societies with add-remove-one",
         ),
     ],
 )
@@ -302,7 +302,7 @@ def test_a_voter_of_no_known_society_and_a_society_without_voters_are_refused() 
         protocol.check_roster(np.array([[0], [2]], dtype=np.int64))
     with pytest.raises(ConfigurationError, match="society"):
         protocol.encode_public({}, num_parties=2)
-    with pytest.raises(ConfigurationError, match="society must be left out, since all voters are one society"):
+    with pytest.raises(ConfigurationError, match="leave out society, since all voters are one society"):
         make_preferences().check_columns(["records", "society"])
 
 
@@ -315,5 +315,5 @@ def test_differences_of_unknown_or_equal_societies_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="society must be another one than 'north', got 'north'"):
         outcome.differences("north", "north")
     single = alone(protocol)
-    with pytest.raises(ConfigurationError, match="society must be left out: all voters are one society"):
+    with pytest.raises(ConfigurationError, match="leave out society: all voters are one society"):
         released(single, make_preference_inputs(single, 3)).of_society("north")

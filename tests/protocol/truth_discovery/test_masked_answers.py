@@ -192,8 +192,8 @@ def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
     [
         ({"threshold": 2, "colluders": 0}, "threshold must be in"),
         ({"colluders": 4}, "colluders must be in"),
-        ({"mechanism": "one_layer"}, "threshold must be left out in mechanism 'one_layer'"),
-        ({"flip_probability": 0.2}, "flip_probability must be left out, where noise is added to masked sums"),
+        ({"mechanism": "one_layer"}, "leave out threshold in mechanism 'one_layer'"),
+        ({"flip_probability": 0.2}, "leave out flip_probability, where noise is added to masked sums"),
         ({"estimator": "cautious"}, "estimator must be majority or auto, where a masked session"),
         ({"epsilon": 1e-4}, "epsilon must be at least 0.000244140625 in mechanism 'masked', got 0.0001"),
         ({"epsilon": 0.0}, "epsilon must be at least 0.000244140625 in mechanism 'masked'"),

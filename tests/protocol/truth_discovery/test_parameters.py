@@ -269,7 +269,7 @@ def test_a_session_has_the_rounds_that_are_asked_for(estimator: str) -> None:
 @pytest.mark.parametrize("estimator", ["auto", "majority", "truth_discovery", "cautious"])
 def test_rounds_are_for_estimators_that_end_by_a_likelihood(estimator: str) -> None:
     with pytest.raises(
-        ConfigurationError, match="rounds must be left out, except with the estimators accu, dawid_skene, noise"
+        ConfigurationError, match="leave out rounds, except with the estimators accu, dawid_skene, noise"
     ):
         make(estimator=estimator, rounds=7)
 

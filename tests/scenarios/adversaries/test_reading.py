@@ -116,7 +116,7 @@ def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(configura
 
 
 def test_where_noise_is_secure_nobody_s_view_is_recorded(configuration: Configuration) -> None:
-    with pytest.raises(ConfigurationError, match="left out, since noise is secure") as caught:
+    with pytest.raises(ConfigurationError, match="since noise is secure") as caught:
         configuration("dpwevote", settings=["noise=secure", "adversary=[{role='coalition', members=['server']}]"])
     assert caught.value.field == "adversary"
 

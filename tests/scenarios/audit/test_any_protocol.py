@@ -244,7 +244,7 @@ def test_candidates_are_the_neighbors_or_else_what_the_mechanisms_take() -> None
 
 def test_each_public_row_is_audited_for_itself() -> None:
     vote = Grouped(Ballot())
-    with pytest.raises(ConfigurationError, match="public columns must be given by a scenario with parties") as caught:
+    with pytest.raises(ConfigurationError, match="give public columns by a scenario with parties") as caught:
         cases_of_protocol(vote)
     assert caught.value.value == ["group"]
     names = [case.name for case in cases_of_protocol(vote, np.array([[2], [1], [2]]))]
@@ -292,7 +292,7 @@ def test_a_refuted_proof_ends_with_1(
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (("approvals", "--set", "epsilom=1"), "--set must be one of candidates, epsilon (did you mean 'epsilon'?)"),
+        (("approvals", "--set", "epsilom=1"), "--set 'epsilom' is unknown: did you mean 'epsilon'?"),
         (("approvals", "--set", "epsilon=word"), "parameters.epsilon must be a number"),
         (("approvals", "--set", "epsilon=0"), "epsilon must be"),
         (("bounded-mean", "--set", "high=-1"), "must be"),

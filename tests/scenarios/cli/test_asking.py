@@ -78,9 +78,9 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
         released = session.result().outcome
     assert status == 0, terminal.seen
     said = terminal.seen.replace("\r", "")
-    assert "INVITATION must be a readable file (No such file or directory), got 'no-such.json'" in said
+    assert "INVITATION: 'no-such.json' is no readable file (No such file or directory)" in said
     assert "INVITATION must be a folder with an invitation of 'dan'" in said
-    assert said.count("--key must be given: the folder of the keys of 'ann'") == 2
+    assert said.count("give --key: the folder of the keys of 'ann'") == 2
     assert f"weight must be one of 1, 2, 3, got '{TYPED}'" in said
     assert "merger must be " in said
     assert "Your values as ann in session vote" in said
@@ -111,7 +111,7 @@ def test_what_needs_no_values_to_be_refused_asks_for_none(tmp_path: Path, psepho
     assert psephos("roster", "moral-synthetic", *settings, "--make-keys", "--out", "drawn").status == 0
     with Terminal("join", "drawn/invitations", "--as", "voter 000000001", "--out", "out", folder=tmp_path) as terminal:
         assert terminal.ending() == 2
-    assert "--trust-server must be given" in terminal.seen
+    assert "give --trust-server" in terminal.seen
     assert "Your values" not in terminal.seen
     assert not (tmp_path / "out").exists()
 
@@ -176,7 +176,7 @@ def test_without_a_terminal_what_is_left_out_is_named(
     vote: Path, psephos: Psephos, words: tuple[str, ...], field: str
 ) -> None:
     del vote
-    assert psephos("join", *words, "--out", "out").refusal.startswith(f"psephos: {field} must be ")
+    assert psephos("join", *words, "--out", "out").refusal.startswith(f"psephos: give {field}")
 
 
 # Which questions there are, and whose fault an answer is.

@@ -331,9 +331,9 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             "ranking",
             "voter,group,x,y\nann,a,1,2\nbob,b,1,1\n",
             ("--place", "x", "--choice", "y"),
-            "--choice must be left out beside --place",
+            "leave out --choice beside --place",
         ),
-        ("vote", None, (), "FILE must be a readable CSV file (No such file or directory)"),
+        ("vote", None, (), "is no readable CSV file (No such file or directory)"),
     ],
 )
 def test_other_kinds_say_what_they_lack(

@@ -123,8 +123,8 @@ def test_a_backup_is_restored_with_the_persons_word_alone(psephos: Psephos, path
     assert "is gone, and had" in refused(psephos, "journal", "leave", "nothing")
     said = refused(psephos, "journal", "restore", backup)
     assert re.match(
-        rf"{accept} must be given: this backup is of 20\d\d-\d\d-\d\d \d\d:\d\d UTC, and what was lost since then is "
-        "unknown. The budget then holds without it, and no session that is in the backup can be joined again, got",
+        rf"give {accept}: this backup is of 20\d\d-\d\d-\d\d \d\d:\d\d UTC, and what was lost since then is "
+        "unknown. The budget then holds without it, and no session that is in the backup can be joined again",
         said,
     )
     assert not path.exists()

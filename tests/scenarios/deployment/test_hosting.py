@@ -452,7 +452,7 @@ def test_an_older_copy_or_a_backup_of_a_hosts_journal_draws_nothing_again(tmp_pa
             file.unlink()
         check_ended(vote.start(*words).ending(), "is gone, and had", status=2)
         restoring = ("journal", "restore", "backup.sqlite", "--journal", "host.sqlite")
-        check_ended(vote.start(*restoring).ending(), "--accept-unknown-losses must be given", status=2)
+        check_ended(vote.start(*restoring).ending(), "give --accept-unknown-losses", status=2)
         assert vote.start(*restoring, "--accept-unknown-losses").ending().status == 0
         check_ended(vote.start(*words).ending(), "was restored from a backup", status=2)
         assert {party: vote.accepted(0)[party] for party in sent} == sent

@@ -51,7 +51,7 @@ def test_an_invitation_of_somebody_else_opens_nothing(drawn: Path, psephos: Psep
     shutil.copytree("bob", folder / "bob")
     assert psephos("roster", "vote.toml", "--enrolled", folder, "--out", "own").status == 0
     said = refused(psephos("join", "own/invitations/1-ann.json", "--key", "bob", "--input", "ann.csv", *words[2:]))
-    assert said.startswith("--key must be given: the folder of the keys of 'ann', with certificate ")
+    assert said.startswith("give --key: the folder of the keys of 'ann', with certificate ")
 
 
 def test_a_roster_that_was_edited_after_the_invitations_went_out_serves_nobody(drawn: Path, psephos: Psephos) -> None:

@@ -356,7 +356,7 @@ REFUSED: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     "a server that is trusted": (
         "moral-synthetic",
         ("voters.voters=3",),
-        ("--trust-server must be given: this session is in the central model, and its server sees your values",),
+        ("give --trust-server: this session is in the central model, and its server sees your values",),
     ),
     "a masked session": ("eu-council-masked", (), ("trust must be another in a rehearsal", "got 'distributed'")),
 }
@@ -385,8 +385,8 @@ def test_what_cannot_be_rehearsed_is_refused_with_one_sentence_and_leaves_nothin
     ("words", "status", "said"),
     [
         (("--address", "nowhere"), 2, "--address must be"),
-        (("--seed", "1"), 2, "--seed must be left out without --simulate"),
-        (("--simulate",), 2, "--seed must be given together with --simulate"),
+        (("--seed", "1"), 2, "leave out --seed without --simulate"),
+        (("--simulate",), 2, "give --seed together with --simulate"),
         (("--out", "vote.toml"), 2, "--out must be a folder to write to"),
     ],
 )

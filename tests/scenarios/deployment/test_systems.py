@@ -98,7 +98,7 @@ def test_a_server_that_would_have_to_be_trusted_is_refused_before_it_is_called(
 ) -> None:
     invitation = invitations_to(system.write(tmp_path))["ann"]
     said = system.refusal(NOBODY_LISTENS, tmp_path, ConfigurationError, invitation=invitation)
-    assert said.startswith("--trust-server must be given: this session is in the central model")
+    assert said.startswith("give --trust-server: this session is in the central model")
     own = system.entries_of("ann", tmp_path)
     joining = Joining(
         address=NOBODY_LISTENS, party="ann", entries=own, seed=SEED, invitation=invitation, transport="tcp"
@@ -114,7 +114,7 @@ def test_a_server_that_would_have_to_be_trusted_is_refused_by_its_terms_and_hear
 ) -> None:
     with serving(system.write(tmp_path)) as session:
         said = system.refusal(session.address, tmp_path, ConfigurationError)
-        assert said.startswith("--trust-server must be given")
+        assert said.startswith("give --trust-server")
         assert not has_reported(session)
         (tmp_path / "as-ann").rename(tmp_path / "refused")
         system.join_all(session, tmp_path, trusts_server=True)

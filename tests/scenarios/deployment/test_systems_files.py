@@ -27,8 +27,8 @@ RANKING_FAULTS: Final[Sequence[Fault]] = (
     ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative must be each of", "got 'd'"),
     ("another sign", "ranking\na < b < c\n", "with '>' between them, or '=' for a tie, got 'a < b < c'"),
     ("no ranking", 'ranking\n""\n', "ranking: unknown alternative", "got ''"),
-    ("no column of rankings", "voter,group\nann,north\n", "ranking must be a column of the table"),
-    ("another column", "order\na > b > c\n", "column 'order' must be one of group, ranking, got 'unknown'"),
+    ("no column of rankings", "voter,group\nann,north\n", "the table has no column ranking"),
+    ("another column", "order\na > b > c\n", "column must be one of group, ranking, got 'order'"),
     (
         "others' rankings",
         "voter,ranking\nann,a > b > c\nbob,b > a > c\n",
@@ -131,11 +131,11 @@ ANSWER_FAULTS: Final[Sequence[Fault]] = (
         "tasks,answers\nq1; q2,q1=yes\n",
         "tasks must be the tasks that the server has: q1; q2; q3, got 'q1; q2'",
     ),
-    ("no answers", "tasks\nq1; q2; q3\n", "answers must be a column of the table, got 'no such column'"),
+    ("no answers", "tasks\nq1; q2; q3\n", "the table has no column answers"),
     (
         "an unknown column",
         "answer\nq1=yes\n",
-        "column 'answer' must be one of tasks, answers (did you mean 'answers'?), got 'unknown'",
+        "column 'answer' is unknown: did you mean 'answers'? It must be one of tasks, answers",
     ),
 )
 FAULTS: Final = {
@@ -298,7 +298,7 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("voter,group\nann,north;south\n", "group (roster.csv line 2, ann)", "one group of north, south"),
                 ("voter,group\nann,north\nbob,north\n", "group 'south'", "at least one voter"),
                 ("voter,group\nann,north\nann,south\n", "voter (roster.csv line 3)", "named once"),
-                ("voter,group,ranking\nann,north,a>b>c\nbob,south,a>b>c\n", "ranking (roster.csv line 1)", "left out"),
+                ("voter,group,ranking\nann,north,a>b>c\nbob,south,a>b>c\n", "ranking (roster.csv line 1)", "leave out"),
                 ("voter\nann\nbob\n", "", "group"),
                 ("voter,grp\nann,north\n", "", "group"),
             ]
@@ -311,8 +311,8 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("voter,epsilon\nann,1\nbob,much\n", "epsilon (roster.csv line 3, bob)", "a number > 0"),
                 ("voter,epsilon\nann,nan\n", "epsilon (roster.csv line 2, ann)", "a number > 0"),
                 ("voter,epsilon\nann,1\nann,1\n", "voter (roster.csv line 3)", "named once"),
-                ("voter,eps\nann,1\n", "eps (roster.csv line 1)", "left out: the columns are"),
-                ("voter,records\nann,1\n", "records (roster.csv line 1)", "left out"),
+                ("voter,eps\nann,1\n", "eps (roster.csv line 1)", "the columns are"),
+                ("voter,records\nann,1\n", "records (roster.csv line 1)", "leave out"),
                 ("voter\n", "--roster", "at least one voter"),
                 ("who\nann\n", "roster.csv line 1", "'voter'"),
             ]
@@ -323,8 +323,8 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("worker,tasks\nann,q1; q9\n", "tasks (roster.csv line 2, ann)", "one of the tasks: q1, q2, q3"),
                 ("worker,tasks\nann,q1\nbob,q1; q2; q1\n", "tasks (roster.csv line 3, bob)", ""),
                 ("worker,tasks\nann,\nbob,\n", "tasks (roster.csv line 1)", "at least one task"),
-                ("worker\nann\n", "", "a column of the table"),
-                ("worker,tasks,answers\nann,q1,yes\n", "answers (roster.csv line 1)", "left out"),
+                ("worker\nann\n", "", "the table has no column"),
+                ("worker,tasks,answers\nann,q1,yes\n", "answers (roster.csv line 1)", "leave out"),
                 ("worker,tasks\nann,q1\nann,q2\n", "worker (roster.csv line 3)", "also in line 2"),
             ]
         ),

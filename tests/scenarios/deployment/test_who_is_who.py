@@ -282,7 +282,7 @@ def test_a_party_that_renews_its_key_is_drawn_up_anew_and_its_old_key_is_nobodys
     folder, _ = draw(psephos, tmp_path, "after", "--enrolled", "keys")
     own = ("--input", "ann.csv", "--address", "127.0.0.1:1", "--out", "out")
     refusal = psephos("join", folder / "invitations/1-ann.json", "--key", tmp_path / "old-ann", *own).refusal
-    assert refusal.startswith("psephos: --key must be given: the folder of the keys of 'ann', with certificate ")
+    assert refusal.startswith("psephos: give --key: the folder of the keys of 'ann', with certificate ")
     with serving(folder) as server:
         address = server.address()
         with contextlib.ExitStack() as stack:

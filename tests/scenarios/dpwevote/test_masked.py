@@ -167,7 +167,7 @@ def test_a_verdict_takes_all_shares_that_are_in_the_sum(number: int) -> None:
         ({"colluders": 4}, "colluders must be in"),
         ({"colluders": -1}, "colluders must be in"),
         ({"epsilon": 1e-4}, "epsilon must be at least 0.000976562 in variant 'masked'"),
-        ({"game": "board"}, "game must be left out in variant 'masked': a masked sum is never kept"),
+        ({"game": "board"}, "leave out game in variant 'masked': a masked sum is never kept"),
     ],
 )
 def test_what_does_not_fit_is_refused(given: dict[str, Any], named: str) -> None:
@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, Any], named: str) -> None
 
 
 def test_sizes_are_of_this_variant_alone() -> None:
-    with pytest.raises(ConfigurationError, match="threshold must be given in variant 'masked'"):
+    with pytest.raises(ConfigurationError, match="give threshold in variant 'masked'"):
         DPWeVote(Parameters(candidates=("a",), variant="masked"))
-    with pytest.raises(ConfigurationError, match="threshold must be left out in variant 'joint'"):
+    with pytest.raises(ConfigurationError, match="leave out threshold in variant 'joint'"):
         DPWeVote(Parameters(candidates=("a",), threshold=3, colluders=0))

@@ -384,7 +384,7 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
         (["consortium", "--error", "nan"], "--error must be above 0"),
         (["consortium", "--error", "few"], "--error must be a number, as 0.05, or percent, as 5%"),
         (["consortium", "--trials", "1"], "--trials must be from 2"),
-        (["fairness-judgements"], "epsilons must be left out"),
+        (["fairness-judgements"], "leave out epsilons"),
         (["two-societies", *SAMPLED], "the session must be one whose loss is bounded"),
         (["duchenne", "--data", "missing"], "data"),
     ],

@@ -53,9 +53,9 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "groups of a trusted aggregator": (
         CHOICES_FINE,
         ["voters.choices=own.csv", "voters.groups={}"],
-        ["epsilons", "must be left out: noise on a sum of all has one ε for all"],
+        ["leave out epsilons", "noise on a sum of all has one ε for all"],
     ),
-    "an unknown paradigm": (CHOICES_FINE, ["paradigm=VLCD"], ["paradigm must be one of VLCP, RLCP, VLDP, RLDP"]),
+    "an unknown paradigm": (CHOICES_FINE, ["paradigm=VLCD"], ["It must be one of VLCP, RLCP, VLDP, RLDP"]),
     "a mechanism that protects no voter": (CHOICES_FINE, ["mechanism=pooled"], ["mechanism must be 'laplace' or"]),
     "too many records": (
         CHOICES_FINE.replace("bob", "ann").replace("ann,1,1,3,0\nann,1,0", "ann,2,1,3,0\nann,2,0"),
@@ -67,15 +67,15 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["voters={generator='norml', voters=3}"],
         [
             (
-                "voters.generator must be one of normal, moral_machine, fairness, cultures (did you mean 'normal'?), "
-                "got 'norml'"
+                "voters.generator 'norml' is unknown: did you mean 'normal'? It must be one of normal, moral_machine, "
+                "fairness, cultures"
             )
         ],
     ),
     "two sources": (
         CHOICES_FINE,
         ["voters={choices='own.csv', generator='normal'}"],
-        ["voters.choices and voters.generator must be given one of them alone"],
+        ["give one of voters.choices and voters.generator alone"],
     ),
 }
 

@@ -105,27 +105,27 @@ def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome:
     [
         (("nowhere", *ONE), "RUN must be the folder of a run"),
         ((".", *ONE), "neither result.json nor outcome.json"),
-        (("run", "--first", "Man=1"), "--second must be given"),
-        (("run", "--second", "Man=1"), "--first must be given"),
-        (("run",), "--first must be given"),
+        (("run", "--first", "Man=1"), "give --second"),
+        (("run", "--second", "Man=1"), "give --first"),
+        (("run",), "give --first"),
         (("run", "--first", "", "--second", "Man=1"), "--first must be features with their values"),
         (("run", "--first", "man=1", "--second", "Dog=1"), "did you mean 'Man'?"),
         (("run", "--first", "Man=one", "--second", "Dog=1"), "Man in --first must be a number"),
         (("run", *ONE, "--level", "0.5"), "level must be a number in (0, 0.5), got 0.5"),
         (("run", *ONE, "--level", "nan"), "level must be a number in (0, 0.5), got nan"),
         (("run", *ONE, "--prior", "flat"), "prior must be one of ball, size, got 'flat'"),
-        (("run", "--pairs", "pairs.csv", "--first", "Man=1"), "--first must be left out, since --pairs is given"),
-        (("run", "--pairs", "pairs.csv", "--second", ""), "--second must be left out, since --pairs is given"),
-        (("run", "--pairs", "nowhere.csv"), "--pairs must be a readable file"),
+        (("run", "--pairs", "pairs.csv", "--first", "Man=1"), "leave out --first, since --pairs is given"),
+        (("run", "--pairs", "pairs.csv", "--second", ""), "leave out --second, since --pairs is given"),
+        (("run", "--pairs", "nowhere.csv"), "is no readable file"),
         (
             ("run", "--alternatives", "l.csv", "--pairs", "p.csv"),
-            "--pairs must be left out, since --alternatives is given",
+            "leave out --pairs, since --alternatives is given",
         ),
         (
             ("run", "--alternatives", "l.csv", "--first", "Man=1"),
-            "--first must be left out, since --alternatives is given",
+            "leave out --first, since --alternatives is given",
         ),
-        (("run", "--alternatives", "nowhere.csv"), "--alternatives must be a readable file"),
+        (("run", "--alternatives", "nowhere.csv"), "is no readable file"),
         (("run", "--alternatives", "one.csv"), "alternatives must be 2 to 100, got '1 given'"),
         (("run", "--pairs", "bad.csv"), "Man (bad.csv line 3) must be a number in [-1e+09, 1e+09], got 'none'"),
     ],
@@ -199,10 +199,10 @@ def test_differences_are_those_of_the_release(psephos: Psephos, societies: Outco
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "--differences"), "--differences must be left out: fewer than two societies reported"),
-        (("divided", "--differences", "--first", "Man=1"), "--first must be left out, since --differences is given"),
-        (("divided", "--differences", "--society", "east"), "--society must be left out, since --differences is given"),
-        (("divided", "--differences", "--prior", "ball"), "--prior must be left out, since --differences is given"),
+        (("run", "--differences"), "leave out --differences: fewer than two societies reported"),
+        (("divided", "--differences", "--first", "Man=1"), "leave out --first, since --differences is given"),
+        (("divided", "--differences", "--society", "east"), "leave out --society, since --differences is given"),
+        (("divided", "--differences", "--prior", "ball"), "leave out --prior, since --differences is given"),
         (("divided", "--differences", "--level", "2"), "level must be a number in (0, 0.5), got 2.0"),
     ],
 )
@@ -221,7 +221,7 @@ def test_an_unknown_society_and_files_that_no_session_leaves_are_refused(
     refusal = psephos("decide", "divided", *ONE, "--society", "west").refusal
     assert "society must be one of east, north, got 'west'" in refusal
     refusal = psephos("decide", "run", *ONE, "--society", "west").refusal
-    assert "society must be left out: all voters are one society" in refusal
+    assert "leave out society: all voters are one society" in refusal
     first, second = societies.by_society
     for changed, why in (
         ((first, first), "societies must have names of their own"),

@@ -105,7 +105,7 @@ def test_a_run_of_another_protocol_is_refused_by_its_name(write: Write) -> None:
 
 def test_an_outcome_of_another_protocol_is_refused_by_what_it_lacks(write: Write) -> None:
     path = write("outcome.json", '{"tasks": ["a"], "truths": ["b"]}')
-    assert "outcome.json must be with the required key 'features'" in refusal_of(path)
+    assert "outcome.json needs the key 'features'" in refusal_of(path)
 
 
 @pytest.mark.parametrize("content", ["", "no json", "[1, 2]", b"\xff\xfe", "[" * 100_000, '{"outcome": '])
@@ -122,7 +122,7 @@ def test_what_is_no_json_object_is_refused(content: str | bytes, write: Write) -
         ({"preferences": (1.0, 2.0, 1e101)}, "preferences must be a number for each feature"),
         ({"errors": (0.1,)}, "errors must be 3 entries, as features has"),
         ({"errors": (0.1, -0.1, 0.1)}, "errors must be a number ≥ 0 for each feature"),
-        ({"paradigm": "XLDP"}, "paradigm must be one of VLCP, RLCP, VLDP, RLDP"),
+        ({"paradigm": "XLDP"}, "It must be one of VLCP, RLCP, VLDP, RLDP"),
         ({"levels": ()}, "levels must have voters"),
         ({"levels": (LevelOutcome(epsilon=0.0, num_voters=1, weight=1.0),)}, "levels must have voters"),
         ({"levels": (LevelOutcome(epsilon=1.0, num_voters=0, weight=1.0),)}, "levels must have voters"),
@@ -211,7 +211,7 @@ def test_pairs_of_a_file_keep_the_order_in_which_they_appear(write: Write, tmp_p
     ("text", "field", "said"),
     [
         ("pair,alternative,Man\n1,first,1\n1,frist,0\n", "alternative (pairs.csv line 3)", "'first' or 'second'"),
-        ("pair,alternative,Man\n1,first,1\n1,first,0\n", "alternative (pairs.csv line 3)", "given once"),
+        ("pair,alternative,Man\n1,first,1\n1,first,0\n", "alternative (pairs.csv line 3)", "named once"),
         (
             "pair,alternative,Man\n2,first,1\n2,second,1\n1,second,1\n",
             "pair '1' (pairs.csv line 4)",

@@ -207,11 +207,11 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
     for more, match in refused:
         with pytest.raises(ConfigurationError, match=match):
             psephos.run(pd.DataFrame(dict(VOTES)), **more)
-    with pytest.raises(ConfigurationError, match=r"epsilon must be left out but of a frame: `load` sets it"):
+    with pytest.raises(ConfigurationError, match=r"leave out epsilon but of a frame: `load` sets it"):
         psephos.run("consortium", epsilon=1.0)
-    with pytest.raises(ConfigurationError, match=r"trust must be left out but of a frame: `load` sets it"):
+    with pytest.raises(ConfigurationError, match=r"leave out trust but of a frame: `load` sets it"):
         psephos.run("consortium", trust="central")
-    with pytest.raises(ConfigurationError, match=r"synthetic must be left out but of a frame: `load` sets it"):
+    with pytest.raises(ConfigurationError, match=r"leave out synthetic but of a frame: `load` sets it"):
         psephos.run("consortium", synthetic=True)
 
 
@@ -293,7 +293,7 @@ def test_a_crowd_is_made_of_a_frame_of_polars() -> None:
 def test_polars_has_its_refusals_too() -> None:
     polars: Any = pytest.importorskip("polars", reason="polars is not installed; `make exchange` does")
     frame = polars.DataFrame({**ANSWERS, "label": ["yes", "no", None, "no"]})
-    with pytest.raises(ConfigurationError, match=r"label \(row 2 of frame answers\) must be given"):
+    with pytest.raises(ConfigurationError, match=r"give label \(row 2 of frame answers\)"):
         run_of("answers", frame)
     with pytest.raises(ConfigurationError, match=r"frame answers must be .* in memory.*LazyFrame"):
         run_of("answers", frame.lazy())
@@ -319,8 +319,8 @@ def test_a_frame_that_comes_as_one_of_pandas_will_do() -> None:
 @pytest.mark.parametrize(
     ("word", "base", "change", "said"),
     [
-        ("answers", ANSWERS, {"label": ["yes", "no", None, "no"]}, r"label \(row y of frame answers\) must be given"),
-        ("answers", ANSWERS, {"task": [1.0, 1, np.nan, 2]}, r"task \(row y of frame answers\) must be given"),
+        ("answers", ANSWERS, {"label": ["yes", "no", None, "no"]}, r"give label \(row y of frame answers\)"),
+        ("answers", ANSWERS, {"task": [1.0, 1, np.nan, 2]}, r"give task \(row y of frame answers\)"),
         ("answers", ANSWERS, {"task": ["q1", "q1", "q1", "q2"]}, r"label \(row y .* before \(row w of frame answers\)"),
         ("votes", VOTES, {"partner": ["ann", "bob", "bob"]}, r"partner \(row y of .* also in row x of frame votes\)"),
         ("votes", VOTES, {"pool": ["yes", "no", "maybe"]}, r"pool \(row y of frame votes, eve\) must be yes or no"),

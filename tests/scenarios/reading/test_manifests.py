@@ -174,4 +174,4 @@ def test_a_manifest_that_cannot_be_written_is_said() -> None:
 
 def test_files_that_are_read_at_once_have_no_manifest() -> None:
     Path("one.csv").write_text("task,worker,label\nt1,w,cat\nt2,w,dog\n")
-    assert refusal(answers="one.csv").startswith("workers.manifest must be left out")
+    assert refusal(answers="one.csv").startswith("leave out workers.manifest")

@@ -73,12 +73,12 @@ def test_a_run_says_how_bad_its_network_was_and_only_then(psephos: Psephos) -> N
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["network.los=0.1"], ["network must be one of loss, delay, duplication, partition", "'loss'", "'los'"]),
+        (["network.los=0.1"], ["network 'los' is unknown: did you mean 'loss'?", "delay, duplication, partition"]),
         (["network.loss=1.5"], ["network.loss must be a probability, in [0, 1], got 1.5"]),
         (["network.partition=-1"], ["network.partition must be a probability"]),
         (["network.delay=inf"], ["network.delay must be seconds, at least 0 and finite, got inf"]),
         (["network={delay='long'}"], ["must be a number", "'long'"]),
-        (["network.loss=0.1", "transport=array"], ["network must be left out for arrays"]),
+        (["network.loss=0.1", "transport=array"], ["leave out network for arrays"]),
     ],
 )
 def test_a_network_that_cannot_be_is_refused(psephos: Psephos, settings: list[str], words: list[str]) -> None:
@@ -87,5 +87,5 @@ def test_a_network_that_cannot_be_is_refused(psephos: Psephos, settings: list[st
 
 @pytest.mark.bad_input("a network with an unknown fault, a number out of range, or that is real or none")
 def test_a_deployment_has_the_network_that_it_has() -> None:
-    with pytest.raises(ConfigurationError, match="network must be left out where the network is real"):
+    with pytest.raises(ConfigurationError, match="leave out network where the network is real"):
         resolve_served(load_scenario("eu-council", ["network.loss=0.1"]))

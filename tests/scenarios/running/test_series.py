@@ -154,7 +154,7 @@ def test_what_is_wrong_with_a_clock_that_is_missing_or_goes_backwards_is_said_be
         ("votes = []\n" + HEAD, ["votes", "at least one"]),
         ("votes = 3\n" + HEAD, ["votes"]),
         ('votes = "nowhere.toml"\n' + HEAD, ["nowhere.toml"]),
-        ("round = 3\n" + HEAD + PLAN, ["round", "left out"]),
+        ("round = 3\n" + HEAD + PLAN, ["leave out round"]),
         ("budgt = 3\n" + HEAD + PLAN, ["budgt"]),
         ("epsilon = 3\n" + HEAD + PLAN, ["'epsilon'", "it is a parameter, as in parameters = { epsilon = ... }"]),
         (
@@ -163,7 +163,7 @@ def test_what_is_wrong_with_a_clock_that_is_missing_or_goes_backwards_is_said_be
         ),
         (HEAD + PLAN.replace("leave", "leaves"), ["leaves", "vote 3", "did you mean 'leave'"]),
         *(
-            (HEAD + PLAN.replace("leave =", f"{key} = 1\nleave ="), [f"{key} (vote 3)", "left out"])
+            (HEAD + PLAN.replace("leave =", f"{key} = 1\nleave ="), [f"leave out {key} (vote 3)"])
             for key in ("protocol", "seed", "round", "budget", "name", "noise", "transport", "budget_period")
         ),
         (HEAD + PLAN.replace("epsilon = 2.0", "epsilon = -2.0"), ["epsilon (vote 2)", "-2"]),

@@ -254,5 +254,5 @@ def test_tasks_are_as_large_as_a_pool_asks_for() -> None:
 
 @pytest.mark.bad_input("a cluster that is not there, or of another version")
 def test_parties_that_are_read_at_once_need_no_cluster() -> None:
-    with pytest.raises(ConfigurationError, match=r"^--cluster must be left out: .* a line for each partner"):
+    with pytest.raises(ConfigurationError, match=r"^leave out --cluster: .* a line for each partner"):
         shards.check_sharded(resolve(load_scenario("consortium")))

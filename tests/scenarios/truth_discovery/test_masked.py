@@ -33,7 +33,7 @@ def test_trust_alone_makes_a_crowd_masked_and_no_session_moves_between_models() 
     survey = resolved(*MASKED).protocol
     assert isinstance(survey, TruthDiscovery)
     assert (survey.parameters.mechanism, survey.model) == ("masked", TrustModel.DISTRIBUTED)
-    with pytest.raises(ConfigurationError, match="threshold must be given in mechanism 'masked'"):
+    with pytest.raises(ConfigurationError, match="give threshold in mechanism 'masked'"):
         resolved("trust=distributed")
     with pytest.raises(ConfigurationError, match="threshold must be in \\[7, 12\\]: 2 \\* threshold > parties"):
         resolved("trust=distributed", "threshold=6", "colluders=1")

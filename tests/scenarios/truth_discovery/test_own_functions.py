@@ -122,7 +122,7 @@ def test_a_registered_estimator_is_a_word_in_scenarios_and_says_no_calibrated_nu
 @pytest.mark.bad_input("an estimator that is not known, or that fails")
 def test_an_estimator_that_is_not_there_or_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with installed(monkeypatch, tmp_path, "own_weights", ENTRY_POINTS, SOURCE):
-        with pytest.raises(ConfigurationError, match=r"estimator must be one of accu, .*did you mean 'cubed'"):
+        with pytest.raises(ConfigurationError, match=r"estimator 'cubd' is unknown: did you mean 'cubed'"):
             resolve(load_scenario("crowd", (*CROWD, "estimator=cubd")))
         with pytest.raises(
             PluginError, match=r"estimator 'raising' failed in its call: ValueError: no idea \(.*line 14\)"

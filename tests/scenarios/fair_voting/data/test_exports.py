@@ -197,11 +197,11 @@ def test_lines_that_stand_for_several_voters_are_refused(psephos: Psephos) -> No
     [
         ('places = ["a", "b"]\n', "places (own.csv line 3, voter 2) must be each place from 1 to 2 once"),
         ('places = ["a", "b"]\nties = "mean"\n', "b (own.csv line 3, voter 2) must be a place, 1 the best"),
-        ('scores = ["a", "b"]\nplaces = ["a"]\n', "voters.scores must be left out beside voters.places"),
-        ('choices = ["a", "b"]\nties = "mean"\n', "voters.alternatives must be given with ties"),
+        ('scores = ["a", "b"]\nplaces = ["a"]\n', "leave out voters.scores beside voters.places"),
+        ('choices = ["a", "b"]\nties = "mean"\n', "give voters.alternatives with ties"),
         ('choices = ["a", "b"]\nalternatives = ["1", "2"]\n', "unknown alternative must be one of 1, 2"),
         ('scores = ["a", "c"]\n', "voters.scores must be columns of own.csv"),
-        ('scores = ["a", "b"]\nrepeats = "last"\n', "voters.repeats must be left out beside numbered"),
+        ('scores = ["a", "b"]\nrepeats = "last"\n', "leave out voters.repeats beside numbered"),
     ],
 )
 def test_what_a_scenario_says_wrongly_of_such_a_table_is_named(psephos: Psephos, options: str, words: str) -> None:

@@ -198,7 +198,7 @@ def test_a_society_that_is_not_allowed_is_refused(changes: dict[str, Any], field
 def test_what_a_society_cannot_do_without_is_named(left_out: str) -> None:
     table = table_of("impartial")
     del table[left_out]
-    with pytest.raises(ConfigurationError, match=f"required key '{left_out}'"):
+    with pytest.raises(ConfigurationError, match=f"needs the key '{left_out}'"):
         read_society(table, "impartial")
 
 

@@ -87,10 +87,10 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--labels", "no,yes"], "--answers must be given beside --labels, got 'left out'"),
+        (["--labels", "no,yes"], "give --answers beside --labels"),
         (["--answers", "mine.csv", "--labels", "yes"], "--labels must be a list of two or more different labels"),
         (["--answers", "mine.csv", "--repeats", "any"], "--repeats must be "),
-        (["--truth", "known.csv"], "--answers must be given beside --truth, got 'left out'"),
+        (["--truth", "known.csv"], "give --answers beside --truth"),
         (["--answers", "nowhere.csv"], "--answers must be a file that is there, got 'nowhere.csv'"),
         (["--answers", "known.csv"], "known.csv line 1"),
         (["--answers", "mine.csv", "--truth", "wrong.csv"], "truth (wrong.csv line 2)"),
