@@ -236,25 +236,6 @@ def test_the_server_refuses_what_would_weigh_more_than_a_partner() -> None:
             phase.check_report(wrong, ())
 
 
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"epsilon_weight": 1.0}, "epsilon_weight"),
-        ({"epsilon_opinion": 1.0}, "epsilon_opinion"),
-        ({"weight_collection": "per_candidate"}, "weight_collection"),
-        ({"project_counts": True}, "project_counts"),
-        ({"groups": ((1.0,), (2.0, 3.0))}, "groups"),
-        ({"prior": "uniform"}, "prior"),
-        ({"game": "board"}, "game"),
-        ({"opinion_matrix": ((0.8, 0.2), (0.2, 0.8))}, "opinion_matrix"),
-    ],
-)
-def test_what_only_other_variants_have_is_refused(given: dict[str, Any], field: str) -> None:
-    with pytest.raises(ConfigurationError, match=field) as caught:
-        make_vote(**given)
-    assert caught.value.field == field
-
-
 def test_more_partners_than_sums_have_room_for_are_refused() -> None:
     vote = make_vote(number=1_000, weights=(1.0, 1e15))
     vote.check_roster(np.empty((1_000_000, 0), dtype=np.int64))

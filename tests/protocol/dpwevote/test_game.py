@@ -54,12 +54,21 @@ def test_every_number_is_that_of_all_coalitions_one_by_one(game: WeightedGame) -
     assert sum(own.shapley_shubik or 0 for own in game.powers) == 1
 
 
-def test_one_vote_has_as_much_power_as_forty_nine() -> None:
-    """[51; 50, 49, 1]: 2/3, 1/6, 1/6 by Shapley and Shubik, 3/5, 1/5, 1/5 by Banzhaf."""
-    powers = WeightedGame((50, 49, 1), 51).powers
-    assert [own.shapley_shubik for own in powers] == [Fraction(2, 3), Fraction(1, 6), Fraction(1, 6)]
-    assert [own.normalized for own in powers] == [Fraction(3, 5), Fraction(1, 5), Fraction(1, 5)]
-    assert [own.swings for own in powers] == [3, 1, 1]
+@pytest.mark.parametrize(
+    ("weights", "quota", "shapley_shubik", "normalized"),
+    [
+        # One vote has as much power as forty-nine.
+        ((50, 49, 1), 51, ("2/3", "1/6", "1/6"), ("3/5", "1/5", "1/5")),
+        # The Treaty of Rome gave Luxembourg none.
+        ((4, 4, 4, 2, 2, 1), 12, (*["14/60"] * 3, "9/60", "9/60", 0), (*["5/21"] * 3, "3/21", "3/21", 0)),
+        ((5, 3, 1), 5, (1, 0, 0), (1, 0, 0)),  # a dictator
+        ((5, 3, 1), 9, ["1/3"] * 3, ["1/3"] * 3),  # a veto each
+    ],
+)
+def test_games_have_their_published_indices(weights: Any, quota: int, shapley_shubik: Any, normalized: Any) -> None:
+    powers = WeightedGame(weights, quota).powers
+    assert [own.shapley_shubik for own in powers] == list(map(Fraction, shapley_shubik))
+    assert [own.normalized for own in powers] == list(map(Fraction, normalized))
 
 
 def test_the_security_council_has_its_published_indices() -> None:
@@ -72,13 +81,6 @@ def test_the_security_council_has_its_published_indices() -> None:
     assert game.num_minimal_winning == math.comb(10, 4)
 
 
-def test_the_council_of_the_six_gave_luxembourg_no_power() -> None:
-    """The Treaty of Rome, [12; 4, 4, 4, 2, 2, 1]: 14/60, 9/60 and 0 by Shapley and Shubik; 5/21, 3/21 and 0."""
-    powers = WeightedGame((4, 4, 4, 2, 2, 1), 12).powers
-    assert [own.shapley_shubik for own in powers[2:]] == [Fraction(14, 60), Fraction(9, 60), Fraction(9, 60), 0]
-    assert [own.normalized for own in powers[2:]] == [Fraction(5, 21), Fraction(3, 21), Fraction(3, 21), 0]
-
-
 def test_a_game_of_equals_of_any_size_is_that_of_binomial_coefficients() -> None:
     """More members than a word of 64 bits counts coalitions of: three moduli put together."""
     game = WeightedGame((1,) * 151, 90)
@@ -86,11 +88,6 @@ def test_a_game_of_equals_of_any_size_is_that_of_binomial_coefficients() -> None
     assert {own.shapley_shubik for own in game.powers} == {Fraction(1, 151)}
     assert game.num_minimal_winning == math.comb(151, 90)
     assert game.num_winning == sum(math.comb(151, size) for size in range(90, 152))
-
-
-def test_a_dictator_has_all_and_a_quota_of_all_gives_each_a_veto() -> None:
-    assert [own.normalized for own in WeightedGame((5, 3, 1), 5).powers] == [1, 0, 0]
-    assert [own.shapley_shubik for own in WeightedGame((5, 3, 1), 9).powers] == [Fraction(1, 3)] * 3
 
 
 @pytest.mark.parametrize(("passes", "quota"), [("at_least", 20), ("more_than", 21)])

@@ -285,6 +285,7 @@ def test_the_estimates_at_expected_sums_are_true_and_have_the_exact_variance(
     assert told(result.quota).value / COPIES == pytest.approx(held_against)
     assert result.margin.value / COPIES == pytest.approx(support - held_against)
     assert result.bias == 0
+    assert outcome.weight_counts == ()
 
     def exact(fraction: float) -> float:
         of_present = sum((w * w + a) * ((o - fraction) ** 2 + b) - (w * (o - fraction)) ** 2 for w, o in present)
@@ -345,12 +346,6 @@ def test_the_variance_is_raised_to_what_is_possible_and_its_error_for_probabilit
     assert few.margin.standard_error**2 == pytest.approx(4 * (b * 1 + a * b))
     many = first(vote.outcome([of_weights, Tally(4, np.array([[10**6, 0, 10**12, 0]]))]))
     assert many.margin.standard_error**2 > 4 * (b * 9 + a + a * b)
-
-
-def test_the_baseline_does_not_tell_how_many_hold_a_weight() -> None:
-    vote = make_vote()
-    outcome = vote.outcome([Tally(1, np.array([64, 4096])), Tally(1, np.array([[0, 64, 4096, 0]]))])
-    assert outcome.weight_counts == ()
 
 
 # Bounds on errors, by enumeration of the noise of a weight's report; given that, an opinion's has closed forms.

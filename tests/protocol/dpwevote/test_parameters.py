@@ -91,13 +91,22 @@ WRONG_TOGETHER: list[tuple[str, dict[str, Any]]] = [
     ("prior", {"prior": "uniform", "variant": "auto"}),
     *(
         (field, {field: value, "variant": variant})
-        for variant in (*SIGNED, "auto")
+        for variant in (*SIGNED, "auto", "central")
         for field, value in (
             ("epsilon_weight", 0.5),
             ("epsilon_opinion", 0.5),
             ("weight_collection", "per_candidate"),
             ("project_counts", True),
         )
+    ),
+    *(
+        (field, {field: value, "variant": "central"})
+        for field, value in {
+            "groups": GROUPS,
+            "prior": "uniform",
+            "game": "board",
+            "opinion_matrix": OPINION_MATRIX,
+        }.items()
     ),
     *(("variant", {"variant": variant, **PUBLIC}) for variant in SIGNED),
     ("quota_fraction", {"quota": 3.0, "quota_fraction": 0.5}),

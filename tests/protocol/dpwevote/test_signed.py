@@ -203,13 +203,11 @@ def test_a_row_holds_the_place_of_each_signed_weight() -> None:
     assert inputs.private.tolist() == [[4, 1, 1], [0, 5, 2]]
 
 
-@pytest.mark.parametrize(
-    ("fraction", "expected"), [(0.5, 30 * 1.5 * 0.5), (0.75, 30 * 1.5 * 0.75), (0.25, 30 * 1.5 * 0.75)]
-)
-def test_groups_bound_the_bias(fraction: float, expected: float) -> None:
+@pytest.mark.parametrize(("fraction", "greater"), [(0.5, 0.5), (0.75, 0.75), (0.25, 0.75)])
+def test_groups_bound_the_bias(fraction: float, greater: float) -> None:
     """1 and 4 stand as 2.5, 1.5 off: times the greater one of τ and 1 − τ, for each of 30 partners."""
     vote = make_vote(weights=(1.0, 4.0, 9.0), groups=((1.0, 4.0), (9.0,)), quota_fraction=fraction)
-    assert vote.outcome(counted([[5, 10, 10, 5]])).weight_bias_bound == pytest.approx(expected)
+    assert vote.outcome(counted([[5, 10, 10, 5]])).weight_bias_bound == pytest.approx(45 * greater)
     assert make_vote().outcome(counted([[5] * 6])).weight_bias_bound == 0
 
 

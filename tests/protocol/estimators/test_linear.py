@@ -32,11 +32,11 @@ def krr_estimator(epsilon: float, contributions: Sequence[Fraction | float]) -> 
 @hypothesis.settings(max_examples=30, deadline=None)
 @hypothesis.given(
     st.floats(min_value=0.05, max_value=5),
-    st.lists(st.floats(min_value=-9, max_value=9), min_size=2, max_size=4),
+    st.lists(st.floats(min_value=-9, max_value=9) | st.fractions(-9, 9, max_denominator=20), min_size=2, max_size=4),
     st.data(),
 )
 def test_mean_and_variance_over_all_reports_are_the_stated_ones(
-    epsilon: float, contributions: list[float], data: st.DataObject
+    epsilon: float, contributions: list[Fraction | float], data: st.DataObject
 ) -> None:
     estimator = krr_estimator(epsilon, contributions)
     values = data.draw(st.lists(st.integers(0, len(contributions) - 1), min_size=1, max_size=4))
@@ -69,22 +69,6 @@ def test_a_total_of_thirds_and_tenths_cancels_exactly() -> None:
     assert krr_estimator(1.0, (Fraction(1, 10), Fraction(2, 10), Fraction(-3, 10))).total([1, 1, 1]) == 0
     assert krr_estimator(1.0, (0.1, 0.2, -0.3)).total([1, 1, 1]) == Fraction(0.1) + Fraction(0.2) - Fraction(0.3) > 0
     assert krr_estimator(1.0, (Fraction(1, 3), Fraction(-2, 3), 0.0)).total([2 * 10**15, 10**15, 7]) == 0
-
-
-@hypothesis.settings(max_examples=30, deadline=None)
-@hypothesis.given(
-    st.floats(min_value=0.5, max_value=3),
-    st.lists(st.fractions(-9, 9, max_denominator=20), min_size=3, max_size=3),
-    st.lists(st.integers(0, 2), min_size=1, max_size=4),
-)
-def test_fractions_are_estimated_like_their_floats(epsilon: float, exact: list[Fraction], values: list[int]) -> None:
-    of_fractions, of_floats = krr_estimator(epsilon, exact), krr_estimator(epsilon, [float(d) for d in exact])
-    counts = [values.count(value) for value in range(3)]
-    for value in range(3):
-        assert of_fractions.expectation(value) == of_floats.expectation(value)
-        assert of_fractions.variance(value) == of_floats.variance(value)
-    assert of_fractions.total_variance(counts) == of_floats.total_variance(counts)
-    assert float(of_fractions.total(counts)) == pytest.approx(float(of_floats.total(counts)), abs=1e-12)
 
 
 def test_the_total_variance_without_its_bounds_has_the_exact_variance_as_its_mean() -> None:
@@ -146,10 +130,11 @@ def test_constant_contributions_have_no_error() -> None:
         ((1.0, 2.0), ((0.5,), (0.5,)), ((1.0, 0.0), (0.0, 1.0))),
         ((1.0, 2.0), ((0.5, 0.5), (0.5, 0.5)), ((1.0,), (0.0,))),
         ((1.0, 2.0), ((0.5, 0.5), (0.5, 0.5)), ((1.0, 0.0),)),
+        ((1.0, 2.0), ((0.5, 0.5), (1.0,)), None),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(
-    contributions: Sequence[float], channel: Sequence[Sequence[float]], inverse: Sequence[Sequence[float]]
+    contributions: Sequence[float], channel: Sequence[Sequence[float]], inverse: Sequence[Sequence[float]] | None
 ) -> None:
     with pytest.raises(ValueError, match="channel and inverse need rows of"):
         LinearEstimator(contributions, channel, inverse)
@@ -172,8 +157,3 @@ def test_without_an_inverse_the_variance_is_bounded_by_the_greatest() -> None:
         assert estimator.estimate(counts).standard_error == math.sqrt(20)
     assert estimator.estimate([1, 4]).value == 6
     assert estimator.estimate([0, 0]).standard_error == 0
-
-
-def test_without_an_inverse_shapes_are_checked_too() -> None:
-    with pytest.raises(ValueError, match="channel and inverse need rows of 2"):
-        LinearEstimator((1.0, 2.0), ((0.5, 0.5), (1.0,)), None)

@@ -116,8 +116,7 @@ def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: 
         of_worker = TruthDiscovery(make(mechanism=mechanism, epsilon_worker=price, max_answers=num_answers)).losses[0]
         assert price * 0.999 <= of_worker.proven <= price * (1 + 1e-12)
         of_answer = TruthDiscovery(make(mechanism=mechanism, epsilon_answer=price, max_answers=num_answers)).losses[0]
-        assert of_answer.part is not None
-        assert price * 0.999 <= of_answer.part.proven <= price * (1 + 1e-12)
+        assert price * 0.999 <= of_answer.finest.proven <= price * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +144,7 @@ def test_two_layers_have_every_price_that_exists_and_refuse_the_others(
     for above in (1e-6, 0.01, 0.5, 1.995, 6.0):
         price = least + above
         (loss,) = TruthDiscovery(make(40, *answer_sets, **given, **{field: price})).losses
-        assert loss.part is not None
-        stated = loss.proven if field == "epsilon_worker" else loss.part.proven
+        stated = loss.proven if field == "epsilon_worker" else loss.finest.proven
         assert price * (1 - 1e-5) - 1e-8 <= stated <= price * (1 + 1e-12)
     if least > 0:
         with refuses(field) as refused:
@@ -181,8 +179,7 @@ def test_one_layer_costs_exactly_epsilon_an_answer(epsilon: float, count: int) -
     loss = noise_of(epsilon=epsilon).loss_of((count,))
     assert loss.claimed == count * epsilon
     assert loss.proven == rounded_up(count * units_of(epsilon))  # as exact numbers
-    assert loss.part is not None
-    assert loss.part.claimed == loss.part.proven == epsilon
+    assert loss.finest.claimed == loss.finest.proven == epsilon
 
 
 def test_one_layer_over_two_sets_costs_the_sum() -> None:
@@ -190,26 +187,22 @@ def test_one_layer_over_two_sets_costs_the_sum() -> None:
     loss = noise.loss_of((2, 3))
     assert loss.proven == pytest.approx(2 * math.log(3) + 3 * math.log(6))
     assert loss.claimed == pytest.approx(loss.proven)
-    assert loss.part is not None
-    assert loss.part.proven == pytest.approx(math.log(6))
+    assert loss.finest.proven == pytest.approx(math.log(6))
     only_two = noise.loss_of((2, 0))
-    assert only_two.part is not None
-    assert (only_two.proven, only_two.part.proven) == (pytest.approx(2 * math.log(3)), pytest.approx(math.log(3)))
+    assert (only_two.proven, only_two.finest.proven) == (pytest.approx(2 * math.log(3)), pytest.approx(math.log(3)))
 
 
 def test_two_layers_cost_what_reading_t3_has() -> None:
     """Binary, a = 0, m = 5, ε = 1: J = 3.711 and R = 1.681, where the paper claims 1 an answer."""
     loss = noise_of(mechanism="two_layer", epsilon=1.0).loss_of((5,))
-    assert loss.part is not None
-    assert (loss.proven, loss.part.proven) == (pytest.approx(3.711, abs=5e-4), pytest.approx(1.681, abs=5e-4))
-    assert (loss.claimed, loss.part.claimed) == (pytest.approx(5.0), pytest.approx(1.0))
+    assert (loss.proven, loss.finest.proven) == (pytest.approx(3.711, abs=5e-4), pytest.approx(1.681, abs=5e-4))
+    assert (loss.claimed, loss.finest.claimed) == (pytest.approx(5.0), pytest.approx(1.0))
 
 
 def test_two_layers_at_no_loss_claimed_lose_what_can_be_counted() -> None:
     """At ε = 0, P ~ U(0, 1) and L(k) = 1/((m + 1) C(m, k)): J = ln C(m, ⌊m/2⌋), and R = ln m (reading T3)."""
     loss = noise_of(mechanism="two_layer", epsilon=0.0).loss_of((5,))
-    assert loss.part is not None
-    assert (loss.proven, loss.part.proven) == (pytest.approx(math.log(10)), pytest.approx(math.log(5)))
+    assert (loss.proven, loss.finest.proven) == (pytest.approx(math.log(10)), pytest.approx(math.log(5)))
     assert loss.claimed == pytest.approx(0, abs=1e-9)
 
 
@@ -220,22 +213,10 @@ def test_answers_that_share_a_flip_probability_cost_their_joint_law(counts: tupl
     sizes = [2] * counts[0] + [3] * counts[1]
     loss = noise.loss_of(counts)
     assert loss.proven == loss_of_all_answers(sizes, noise.hyper)
-    assert loss.part is not None
-    assert loss.part.proven == loss_of_one_answer(sizes, noise.hyper)
+    assert loss.finest.proven == loss_of_one_answer(sizes, noise.hyper)
     epsilons = [epsilon_of(0.3, size) for size in sizes]
     assert loss.claimed == pytest.approx(sum(epsilons))
-    assert loss.part.claimed == pytest.approx(max(epsilons))
-
-
-def test_a_fresh_draw_for_each_answer_costs_what_one_layer_costs() -> None:
-    fresh, one = (
-        noise_of(4, TWO, THREE, mechanism=mechanism, flip_probability=0.2).loss_of((1, 2))
-        for mechanism in ("fresh_two_layer", "one_layer")
-    )
-    assert fresh.part is not None
-    assert one.part is not None
-    assert fresh.proven == pytest.approx(one.proven, rel=1e-12)
-    assert fresh.part.proven == pytest.approx(one.part.proven, rel=1e-12)
+    assert loss.finest.claimed == pytest.approx(max(epsilons))
 
 
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
@@ -244,16 +225,8 @@ def test_a_loss_says_of_whom_and_against_whom(mechanism: Any) -> None:
     assert loss.mechanism == mechanism
     assert (loss.relation, loss.model) == (NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
     assert loss.unit == "all answers of a worker"
-    assert loss.part is not None
-    assert loss.part.unit == "one answer"
+    assert loss.finest.unit == "one answer"
     assert PureAccountant.epsilon_of(loss.event, loss.relation) == loss.proven
-
-
-def test_the_paper_claims_too_little_for_two_layers_and_the_loss_says_both() -> None:
-    loss = noise_of(mechanism="two_layer", epsilon=0.3).loss_of((5,))
-    assert loss.proven > loss.claimed
-    assert loss.part is not None
-    assert loss.part.proven > loss.part.claimed
 
 
 # The phase: who pays what
@@ -281,15 +254,13 @@ def test_nobody_pays_more_than_the_phase_states(data: st.DataObject) -> None:
     inputs = data.draw(crowds(protocol, data.draw(st.integers(1, 6))))
     phase = protocol.phase
     (worst,) = phase.losses
-    assert worst.part is not None
     drawn = PureAccountant.epsilon_of(phase.event, NeighboringRelation.REPLACE_ONE)
     assert drawn == pytest.approx(worst.proven, rel=1e-9, abs=1e-12)
     for public in inputs.public.tolist():
         for loss in phase.losses_of(public):
             assert loss.proven <= worst.proven * (1 + 1e-9)
-            assert loss.part is not None
-            assert loss.part.proven <= worst.part.proven * (1 + 1e-9)
-            assert loss.part.proven <= loss.proven * (1 + 1e-9)
+            assert loss.finest.proven <= worst.finest.proven * (1 + 1e-9)
+            assert loss.finest.proven <= loss.proven * (1 + 1e-9)
 
 
 WORST_CASES: list[Parameters] = [
@@ -311,8 +282,7 @@ def test_the_stated_loss_is_that_of_the_worst_choice_of_so_many_tasks(parameters
     choices = itertools.combinations(range(len(parameters.tasks)), parameters.max_answers)
     losses = [loss for tasks in choices for loss in protocol.losses_of([0, *tasks])]
     assert worst.proven == pytest.approx(max(loss.proven for loss in losses), rel=1e-9)
-    assert worst.part is not None
-    assert worst.part.proven == pytest.approx(max(loss.part.proven for loss in losses if loss.part), rel=1e-9)
+    assert worst.finest.proven == pytest.approx(max(loss.finest.proven for loss in losses), rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "auto"])
@@ -405,20 +375,13 @@ def test_informativeness_is_its_definition(hyper: HyperDistribution, labels: tup
     assert informativeness(noise, num_answers=num_answers) == pytest.approx(expected, abs=2.0**-30)
 
 
-def test_informativeness_of_one_layer_is_the_square_of_the_signal() -> None:
-    """(1 − 2p)² with p = 0.3; and 0 where a report tells nothing."""
-    one = noise_of(flip_probability=0.3)
+def test_informativeness_of_one_layer_is_the_square_of_the_signal_of_the_smallest_set() -> None:
+    """(1 − 2p)² with p = 0.3, whichever set comes first; and 0 where a report tells nothing."""
+    one = [noise_of(4, *sets, flip_probability=0.3) for sets in ((TWO,), (TWO, THREE), (THREE, TWO))]
     shared = noise_of(mechanism="two_layer", hyper=PointMass(0.3))
-    for num_answers in (1, 4):
-        assert informativeness(one, num_answers=num_answers) == pytest.approx(0.16)
-        assert informativeness(shared, num_answers=num_answers) == pytest.approx(0.16)
+    for noise, num_answers in itertools.product((*one, shared), (1, 4)):
+        assert informativeness(noise, num_answers=num_answers) == pytest.approx(0.16)
     assert informativeness(noise_of(epsilon=0.0), num_answers=3) == 0
-
-
-def test_the_smallest_set_counts() -> None:
-    """With p = 0.3 it is (1 − 0.6)² for two labels, whichever set comes first."""
-    for sets in ((TWO, THREE), (THREE, TWO)):
-        assert informativeness(noise_of(4, *sets, flip_probability=0.3), num_answers=2) == pytest.approx(0.16)
 
 
 def test_more_answers_tell_more_of_what_a_worker_drew() -> None:
@@ -476,13 +439,6 @@ def test_shared_points_are_known_by_their_shares(hyper: HyperDistribution, expec
     assert flips_of(shared, shared.sizes) == {2: expected}
 
 
-@pytest.mark.parametrize("hyper", [Uniform(0.0, 0.7), Beta(3, 5), Discrete((0.05, 0.6), (0.6, 0.4))], ids=repr)
-def test_what_is_known_has_nearly_the_mean_of_what_is_drawn(hyper: HyperDistribution) -> None:
-    shared = noise_of(mechanism="two_layer", hyper=hyper)
-    (values,) = flips_of(shared, shared.sizes).values()
-    assert sum(values) / len(values) == pytest.approx(hyper.mean, abs=2e-3)
-
-
 def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
     mechanism = OneLayer.of_epsilon((2,), 3.0)
     with pytest.raises(ConfigurationError, match="at least what is drawn: 3"):
@@ -508,14 +464,12 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
     sizes = (2, 3, 4, 5, 6)
     many = Noise("two_layer", TwoLayer(sizes, hyper), sizes, (0.3,) * 5, (0.9, 1.6, 2.0, 2.3, 2.5), hyper)
     stated = many.loss_of_longest(30, [30] * 5)
-    assert stated.part is not None
     generator = np.random.default_rng(3)
     for _ in range(draws(1, full=20)):
         counts = np.bincount(generator.integers(0, 5, 30), minlength=5).tolist()
         loss = many.loss_of(tuple(counts))
         assert loss.proven <= stated.proven
-        assert loss.part is not None
-        assert loss.part.proven <= stated.part.proven
+        assert loss.finest.proven <= stated.finest.proven
 
 
 def test_auto_needs_a_price_and_a_price_is_finite() -> None:

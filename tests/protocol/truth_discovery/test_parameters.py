@@ -30,58 +30,51 @@ def as_tuple(value: Any) -> Any:
     return tuple(as_tuple(part) for part in cast("list[Any]", value)) if isinstance(value, list) else value
 
 
+BEYOND = math.nextafter(MAX_EPSILON, math.inf)
 TWO_SETS: dict[str, Any] = {"answer_sets": [["no", "yes"], ["red", "green", "blue"]], "answer_set_of_task": [0, 1]}
 
+WRONG_ALONE: list[tuple[str, str, list[Any]]] = [
+    ("tasks", "at least one task", [[]]),
+    ("tasks", "distinct names", [["t1", "t2", "t1"]]),
+    ("tasks", "names of 1 to", [["t1", ""], ["t" * (MAX_NAME_LENGTH + 1)]]),
+    ("tasks", "blanks around", [[" t1"], ["t1 "]]),
+    ("tasks", "without ;", [["t1;t2"]]),
+    ("answer_sets", "at least one", [[]]),
+    ("answer_sets[0]", "2 to", [[[]], [["yes"]], [[str(label) for label in range(MAX_LABELS + 1)]]]),
+    ("answer_sets[1]", "2 to", [[["no", "yes"], ["red"]]]),
+    ("answer_sets[0]", "distinct names", [[["no", "yes", "no"]]]),
+    ("answer_sets[1]", "names of 1 to", [[["no", "yes"], ["", "red"]]]),
+    ("answer_sets[0]", "without ; and =", [[["a=b", "c"]], [["a;b", "c"]]]),
+    ("answer_sets[0]", "blanks around", [[["a", "b "]]]),
+    ("answer_sets", "distinct sets", [[["no", "yes"], ["no", "yes"]]]),
+    ("answer_set_of_task", "one number for each of 2 tasks", [[0], [0, 0, 0]]),
+    ("answer_set_of_task", "in [0, 0]", [[0, 1], [0, -1]]),
+    ("max_answers", "in [1, 2]", [0, 3]),
+    ("max_iterations", "at least 1", [0]),
+    ("quality_clamp", "in (0, 0.5)", [0.0, 0.5, math.nan]),
+    ("epsilon", "in [0,", [-0.1, BEYOND, math.nan, math.inf]),
+    ("epsilon_answer", "in (0,", [0.0, BEYOND, math.nan]),
+    ("epsilon_worker", "above 0", [0.0, -1.0, math.nan]),
+    ("hyper", "left out: only the two-layer", [Uniform(0.0, 0.6)]),
+    ("weight_function", "left out, except with truth_discovery", ["linear"]),
+]
+"""Of a field, what is allowed, and what it may not be."""
 REFUSALS: list[tuple[str, str, dict[str, Any]]] = [
-    ("tasks", "at least one task", {"tasks": []}),
-    ("tasks", "distinct names", {"tasks": ["t1", "t2", "t1"]}),
-    ("tasks", "names of 1 to", {"tasks": ["t1", ""]}),
-    ("tasks", "blanks around", {"tasks": [" t1"]}),
-    ("tasks", "blanks around", {"tasks": ["t1 "]}),
-    ("tasks", "without ;", {"tasks": ["t1;t2"]}),
-    ("tasks", "names of 1 to", {"tasks": ["t" * (MAX_NAME_LENGTH + 1)]}),
-    ("answer_sets", "at least one", {"answer_sets": []}),
-    ("answer_sets[0]", "2 to", {"answer_sets": [[]]}),
-    ("answer_sets[0]", "2 to", {"answer_sets": [["yes"]]}),
-    ("answer_sets[1]", "2 to", {"answer_sets": [["no", "yes"], ["red"]]}),
-    ("answer_sets[0]", "2 to", {"answer_sets": [[str(label) for label in range(MAX_LABELS + 1)]]}),
-    ("answer_sets[0]", "distinct names", {"answer_sets": [["no", "yes", "no"]]}),
-    ("answer_sets[1]", "names of 1 to", {"answer_sets": [["no", "yes"], ["", "red"]]}),
-    ("answer_sets[0]", "without ; and =", {"answer_sets": [["a=b", "c"]]}),
-    ("answer_sets[0]", "without ; and =", {"answer_sets": [["a;b", "c"]]}),
-    ("answer_sets[0]", "blanks around", {"answer_sets": [["a", "b "]]}),
-    ("answer_sets", "distinct sets", {"answer_sets": [["no", "yes"], ["no", "yes"]]}),
-    ("answer_set_of_task", "one number for each of 2 tasks", {"answer_set_of_task": [0]}),
-    ("answer_set_of_task", "one number for each of 2 tasks", {"answer_set_of_task": [0, 0, 0]}),
-    ("answer_set_of_task", "in [0, 0]", {"answer_set_of_task": [0, 1]}),
-    ("answer_set_of_task", "in [0, 0]", {"answer_set_of_task": [0, -1]}),
-    ("max_answers", "in [1, 2]", {"max_answers": 0}),
-    ("max_answers", "in [1, 2]", {"max_answers": 3}),
-    ("max_iterations", "at least 1", {"max_iterations": 0}),
-    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": 0.0}),
-    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": 0.5}),
-    ("quality_clamp", "in (0, 0.5)", {"quality_clamp": math.nan}),
-    ("epsilon", "in [0,", {"epsilon": -0.1}),
-    ("epsilon", "in [0,", {"epsilon": math.nextafter(MAX_EPSILON, math.inf)}),
-    ("epsilon", "in [0,", {"epsilon": math.nan}),
-    ("epsilon", "in [0,", {"epsilon": math.inf}),
-    ("epsilon_answer", "in (0,", {"epsilon_answer": 0.0}),
-    ("epsilon_answer", "in (0,", {"epsilon_answer": math.nextafter(MAX_EPSILON, math.inf)}),
-    ("epsilon_answer", "in (0,", {"epsilon_answer": math.nan}),
-    ("epsilon_worker", "above 0", {"epsilon_worker": 0.0}),
-    ("epsilon_worker", "above 0", {"epsilon_worker": -1.0}),
-    ("epsilon_worker", "above 0", {"epsilon_worker": math.nan}),
-    ("epsilon and flip_probability", "one of them alone", {"epsilon": 1.0, "flip_probability": 0.3}),
-    ("epsilon and epsilon_worker", "one of them alone", {"epsilon": 1.0, "epsilon_worker": 2.0}),
-    ("epsilon_answer and epsilon_worker", "one of them alone", {"epsilon_answer": 1.0, "epsilon_worker": 2.0}),
+    *((field, allowed, {field.split("[")[0]: value}) for field, allowed, values in WRONG_ALONE for value in values),
+    *(
+        (" and ".join(prices), "one of them alone", {**dict.fromkeys(prices, 0.3), "mechanism": "two_layer"})
+        for prices in (
+            ("epsilon", "flip_probability"),
+            ("epsilon", "epsilon_worker"),
+            ("epsilon_answer", "epsilon_worker"),
+        )
+    ),
     (
         "flip_probability and hyper",
         "one of them alone",
         {"flip_probability": 0.3, "hyper": Uniform(0.0, 0.6), "mechanism": "two_layer"},
     ),
-    ("hyper", "left out: only the two-layer", {"hyper": Uniform(0.0, 0.6)}),
     ("hyper.moments", "at least 2, one for each", {"hyper": Moments((0.3,)), "mechanism": "two_layer"}),
-    ("weight_function", "left out, except with truth_discovery", {"weight_function": "linear"}),
     ("normalization", "left out, except with truth_discovery", {"normalization": "all", "estimator": "crh"}),
     (
         "tasks",
@@ -280,22 +273,16 @@ def test_rounds_out_of_range_are_refused(rounds: int) -> None:
         make(estimator="dawid_skene", rounds=rounds)
 
 
-def test_rounds_are_on_the_wire_only_where_they_are_given() -> None:
+@pytest.mark.parametrize(
+    ("estimator", "given"),
+    [("dawid_skene", {"rounds": 7}), ("truth_discovery", {"weight_function": "linear", "normalization": "all"})],
+)
+def test_some_fields_are_on_the_wire_only_where_they_are_given(estimator: str, given: dict[str, Any]) -> None:
     """So that sessions without them have the same bytes as before there were any."""
-    assert "rounds" not in msgspec.to_builtins(make(estimator="dawid_skene"))
-    given = make(estimator="dawid_skene", rounds=7)
-    assert msgspec.to_builtins(given)["rounds"] == 7
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
-
-
-def test_a_weight_function_and_a_divisor_are_on_the_wire_only_where_they_are_given() -> None:
-    """So that sessions without them have the same bytes as before there were any."""
-    plain = make(estimator="truth_discovery")
-    assert not {"weight_function", "normalization"} & set(msgspec.to_builtins(plain))
-    given = make(estimator="truth_discovery", weight_function="linear", normalization="all")
+    plain, chosen = make(estimator=estimator), make(estimator=estimator, **given)
     assert bytes(TruthDiscovery(plain).encoded_parameters)[0] == 0x80 + 14  # a map of fourteen, its number in one byte
-    assert msgspec.to_builtins(given)["weight_function"] == "linear"
-    assert msgspec.msgpack.decode(msgspec.msgpack.encode(given), type=Parameters) == given
+    assert msgspec.to_builtins(chosen) == {**msgspec.to_builtins(plain), **given}
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(chosen), type=Parameters) == chosen
 
 
 def test_moments_may_be_fewer_than_answers_where_each_answer_has_its_own_draw() -> None:
@@ -306,11 +293,12 @@ PUBLIC = np.array([[0, 0, 1], [1, 0, 1], [2, 0, -1]], dtype=np.int64)
 ROWS = np.array([[0, 1], [1, 0], [1, -1]], dtype=np.int64)
 
 
-def weights_of(protocol: TruthDiscovery) -> list[float]:
-    """Return what workers are told, without noise to speak of."""
+def own_of(protocol: TruthDiscovery) -> tuple[list[float], list[float]]:
+    """Return the weights and the qualities that workers are told, without noise to speak of."""
     result = run_population(protocol, Inputs(ROWS, PUBLIC), noise=SimulatedNoise(3, session="s"))
     own = cast("dict[int, OwnOutcome]", result.own_outcomes)
-    return [own[worker].weight for worker in sorted(own)]
+    told = [own[worker] for worker in sorted(own)]
+    return [each.weight for each in told], [each.quality for each in told]
 
 
 def of_weights(name: str) -> Parameters:
@@ -319,16 +307,10 @@ def of_weights(name: str) -> Parameters:
 
 def test_a_function_of_somebody_s_own_is_what_its_name_stands_for() -> None:
     """Workers are told weights that are g of the qualities that they are told."""
-    square = TruthDiscovery(of_weights("square"), weight_function=lambda share: 16 * share * share)
-    assert weights_of(square) == pytest.approx([16 * share**2 for share in qualities_of(square)], abs=1e-4)
-    linear = TruthDiscovery(of_weights("linear"))
-    assert weights_of(linear) == pytest.approx([2 * share - 1 for share in qualities_of(linear)], abs=1e-5)
-
-
-def qualities_of(protocol: TruthDiscovery) -> list[float]:
-    result = run_population(protocol, Inputs(ROWS, PUBLIC), noise=SimulatedNoise(3, session="s"))
-    own = cast("dict[int, OwnOutcome]", result.own_outcomes)
-    return [own[worker].quality for worker in sorted(own)]
+    weights, qualities = own_of(TruthDiscovery(of_weights("square"), weight_function=lambda share: 16 * share * share))
+    assert weights == pytest.approx([16 * share**2 for share in qualities], abs=1e-4)
+    weights, qualities = own_of(TruthDiscovery(of_weights("linear")))
+    assert weights == pytest.approx([2 * share - 1 for share in qualities], abs=1e-5)
 
 
 def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() -> None:
@@ -340,7 +322,7 @@ def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() 
         PluginError,
         match="weight_function must be one of log_odds, linear; or TruthDiscovery",
     ):
-        weights_of(protocol)
+        own_of(protocol)
 
 
 @pytest.mark.bad_input("a weight function that does not increase, is not known, or is no function")
@@ -359,4 +341,4 @@ def test_a_function_that_does_not_increase_is_refused_before_anything_runs() -> 
 def test_other_parameters_keep_the_function() -> None:
     square = TruthDiscovery(of_weights("square"), weight_function=lambda share: share * share)
     other = square.with_parameters(msgspec.structs.replace(square.parameters, epsilon=20.0))
-    assert weights_of(other) == weights_of(square)
+    assert own_of(other) == own_of(square)

@@ -29,18 +29,17 @@ def test_pairwise_steps_end_at_the_maximum_and_within_the_ball(rank: int) -> Non
     assert shortfalls.min() > -1e-9
 
 
-def test_a_maximum_inside_the_ball_is_found_by_taking_weight_from_the_center() -> None:
-    points = climb_pairwise(np.array([[0.2, -0.1]]), np.eye(2)[None], radius=5.0, tolerance=1e-12)
-    assert points[0] == pytest.approx([0.2, -0.1], abs=1e-9)
-
-
-def test_without_curvature_all_weight_goes_to_the_best_vertex() -> None:
-    points = climb_pairwise(np.array([[0.2, -3.0, 1.0]]), np.zeros((1, 3, 3)), radius=2.0, tolerance=1e-9)
-    assert points.tolist() == [[0.0, -2.0, 0.0]]
-
-
-def test_a_flat_function_leaves_the_center() -> None:
-    assert climb_pairwise(np.zeros((1, 3)), np.zeros((1, 3, 3)), radius=2.0, tolerance=1e-9).tolist() == [[0.0] * 3]
+@pytest.mark.parametrize(
+    ("linear", "curvature", "expected"),
+    [
+        ([0.2, -0.1, 0.0], 1.0, [0.2, -0.1, 0.0]),  # inside the ball: weight is taken from the center
+        ([0.2, -3.0, 1.0], 0.0, [0.0, -2.0, 0.0]),  # all goes to the best vertex
+        ([0.0, 0.0, 0.0], 0.0, [0.0, 0.0, 0.0]),
+    ],
+)
+def test_points_worked_by_hand(linear: list[float], curvature: float, expected: list[float]) -> None:
+    points = climb_pairwise(np.array([linear]), curvature * np.eye(3)[None], radius=2.0, tolerance=1e-12)
+    assert points[0].tolist() == pytest.approx(expected, abs=1e-9)
 
 
 def test_no_point_depends_on_the_batch() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from inference_crowds import crowd
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.estimators.truth_inference import (
     MISSING,
@@ -24,41 +25,25 @@ from psephos.protocol.estimators.truth_inference import (
 SILENT = KnownNoise.fixed({2: 0.0, 3: 0.0, 4: 0.0})
 
 
-def told_coin(answers: Answers, **options: Any) -> Inference:
-    """The one-coin estimator, told that nothing was perturbed."""
-    return noise_aware_one_coin(answers, SILENT, **options)
-
-
-def told_matrices(answers: Answers, **options: Any) -> Inference:
-    """The estimator with confusion matrices, told that nothing was perturbed."""
-    return noise_aware_dawid_skene(answers, SILENT, **options)
-
-
-def told_paper(answers: Answers, **options: Any) -> Inference:
-    """The paper's estimator where others agree, told that nothing was perturbed."""
-    return cautious_truth_discovery(answers, SILENT, **options)
+def told(find: Callable[..., Inference]) -> Callable[..., Inference]:
+    """Return an estimator that is told that nothing was perturbed."""
+    return lambda answers, **options: find(answers, SILENT, **options)
 
 
 ESTIMATORS: dict[str, Callable[..., Inference]] = {
     "one_coin": one_coin,
     "dawid_skene": dawid_skene,
-    "noise_aware_one_coin": told_coin,
-    "noise_aware_dawid_skene": told_matrices,
+    "noise_aware_one_coin": told(noise_aware_one_coin),
+    "noise_aware_dawid_skene": told(noise_aware_dawid_skene),
 }
 OF_ALL_KINDS: dict[str, Callable[..., Inference]] = {
     **ESTIMATORS,
     "majority_vote": majority_vote,
     "truth_discovery": truth_discovery,
-    "cautious_truth_discovery": told_paper,
+    "cautious_truth_discovery": told(cautious_truth_discovery),
 }
 every_kind = pytest.mark.parametrize("name", list(OF_ALL_KINDS))
 every_estimator = pytest.mark.parametrize("name", list(ESTIMATORS))
-
-
-def crowd(rows: Any, *, tasks: int, workers: int, sizes: Any = 2) -> Answers:
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    sizes = np.full(tasks, sizes) if isinstance(sizes, int) else np.asarray(sizes)
-    return Answers(columns[0].copy(), columns[1].copy(), columns[2].copy(), tasks, workers, sizes)
 
 
 def synthetic(
@@ -338,11 +323,18 @@ def test_a_uniform_class_prior_is_uniform_and_smoothing_pulls_to_a_half() -> Non
 @pytest.mark.parametrize(
     ("name", "arguments", "named"),
     [
-        *((name, {"ties": "coin"}, "ties") for name in ESTIMATORS),
-        *((name, {"max_iterations": 0}, "max_iterations") for name in ESTIMATORS),
-        *((name, {"tolerance": math.nan}, "tolerance") for name in ESTIMATORS),
-        *((name, {"rounds": rounds}, "rounds must be at least 1") for name in ESTIMATORS for rounds in (0, -3)),
-        *((name, {"class_prior": "mine"}, "class_prior") for name in ESTIMATORS),
+        *(
+            (name, {field: value}, field)
+            for name in ESTIMATORS
+            for field, value in (
+                ("ties", "coin"),
+                ("max_iterations", 0),
+                ("tolerance", math.nan),
+                ("rounds", 0),
+                ("rounds", -3),
+                ("class_prior", "mine"),
+            )
+        ),
         ("one_coin", {"clamp": 0.0}, "clamp"),
         ("one_coin", {"clamp": 0.5}, "clamp"),
         ("one_coin", {"smoothing": -1.0}, "smoothing"),

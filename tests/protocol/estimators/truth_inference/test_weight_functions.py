@@ -1,14 +1,14 @@
 """Weight functions of equation (3): those by name, one of a caller's own, and what is refused."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from bad_input import refuses
+from inference_crowds import table
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.truth_inference import (
-    Answers,
     WeightFunction,
     check_weight_function,
     majority_vote,
@@ -40,19 +40,6 @@ NO_WEIGHTS: list[tuple[Callable[[float], float], str]] = [
 ]
 
 
-def crowd(rows: Sequence[tuple[int, ...]]) -> Answers:
-    """Answers of workers (rows) to binary tasks (columns)."""
-    tasks, workers = len(rows[0]), len(rows)
-    return Answers(
-        tasks=np.tile(np.arange(tasks), workers),
-        workers=np.repeat(np.arange(workers), tasks),
-        labels=np.array(rows, dtype=np.int64).reshape(-1),
-        num_tasks=tasks,
-        num_workers=workers,
-        sizes=np.full(tasks, 2),
-    )
-
-
 def test_weights_by_hand() -> None:
     """Of two labels and of four: log(p(s − 1)/(1 − p)), (s·p − 1)/(s − 1), and p² for both."""
     log_odds = [[math.log(1 / 3), 0.0], [0.0, math.log(3)], [math.log(9), math.log(27)]]
@@ -71,7 +58,7 @@ def test_weights_are_on_the_grid_of_exact_sums() -> None:
 
 
 def test_log_odds_is_what_there_was_and_a_function_of_the_same_values_finds_the_same() -> None:
-    answers = crowd([(0, 1, 0, 1, 1), (0, 1, 0, 1, 0), (1, 1, 0, 0, 1), (1, 0, 1, 0, 0)])
+    answers = table([(0, 1, 0, 1, 1), (0, 1, 0, 1, 0), (1, 1, 0, 0, 1), (1, 0, 1, 0, 0)])
     default = truth_discovery(answers)
     named = truth_discovery(answers, weight_function="log_odds")
     own = truth_discovery(answers, weight_function=lambda share: math.log(share / (1 - share)))
@@ -83,7 +70,7 @@ def test_log_odds_is_what_there_was_and_a_function_of_the_same_values_finds_the_
 
 def test_a_function_decides_who_wins() -> None:
     """One worker agrees with the majority on 7 of 8 tasks, two on 5: on the last, 7 against 10 or 7^8 against 2·5^8."""
-    answers = crowd(
+    answers = table(
         [
             (0, 0, 0, 0, 0, 0, 0, 1),
             (0, 0, 0, 0, 1, 1, 1, 0),
@@ -100,7 +87,7 @@ def test_a_function_decides_who_wins() -> None:
 def test_another_function_states_the_probabilities_of_log_odds() -> None:
     """Weights that are no log-odds claim nothing: (1 + p) makes a majority, whose label need not be the likeliest."""
     rows = [(0, 0, 0, 0, 0, 0, 0, 0), (1, 0, 0, 0, 0, 1, 1, 1), (1, 0, 0, 1, 1, 0, 1, 0)]
-    answers = crowd(rows)
+    answers = table(rows)
     found = truth_discovery(answers, weight_function=lambda share: 100 + share)
     assert found.truths.tolist() == majority_vote(answers).truths.tolist()
     odds = np.log(found.qualities / (1 - found.qualities))
@@ -125,7 +112,7 @@ def test_a_dent_between_two_shares_that_workers_can_have_is_found() -> None:
     """At 1/3 alone, which no even grid has: workers of three answers have it."""
     with pytest.raises(ConfigurationError, match=r"g\(0\.333008\) = 0\.333008 and g\(0\.333333\) = 0\.3"):
         check_weight_function(lambda share: 0.3 if share == 1 / 3 else share, num_answers=3, clamp=0.05)
-    answers = crowd([(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 0)])
+    answers = table([(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 0)])
     with pytest.raises(ConfigurationError, match="increasing"):
         truth_discovery(answers, weight_function=lambda share: -share)
 
@@ -138,7 +125,7 @@ def test_what_gives_no_weight_is_refused(function: Callable[[float], float], wor
 
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"weight_function must be one of log_odds, linear, or given as a"):
-        truth_discovery(crowd([(0, 1)]), weight_function="sqrt")
+        truth_discovery(table([(0, 1)]), weight_function="sqrt")
 
 
 def test_shares_are_all_that_workers_of_few_answers_have() -> None:
