@@ -27,13 +27,24 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
 
     Args:
         parameters: any with private weights; variant and split are not used.
+
+    Examples:
+        >>> offers = make_offers(Parameters(candidates=("merger",), weights=(1.0, 2.0)))
+        >>> {offer.variant: round(offer.worst_variance, 1) for offer in offers}
+        {'joint': 29.0, 'two_point': 4.4, 'signed_rr': 7.2, 'optimal': 3.9}
     """
     kinds = (kind for kind in VARIANTS.values() if not kind.model.bounds_release)
     return tuple(offer for kind in kinds if (offer := kind.offer_of(parameters)) is not None)
 
 
 def make_central_offer(parameters: Parameters) -> Offer:
-    """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used."""
+    """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used.
+
+    Examples:
+        >>> offer = make_central_offer(Parameters(candidates=("merger",), epsilon=1.0))
+        >>> round(offer.error(num_partners=30), 2)
+        4.24
+    """
     return CentralVariant(parameters.as_variant("central")).offer
 
 
@@ -41,6 +52,11 @@ def make_paper_offer(parameters: Parameters) -> Offer:
     """Return what `joint` offers with the paper's split, half of ε for the weight, once, and half for each opinion.
 
     It is cheaper than the others where there are several candidates: (k + 1)·ε/2.
+
+    Examples:
+        >>> offer = make_paper_offer(Parameters(candidates=("merger", "budget"), epsilon=2.0))
+        >>> (offer.epsilon_weight, offer.epsilon_opinion, offer.epsilon_total)
+        (1.0, 1.0, 3.0)
     """
     half = parameters.epsilon / 2
     return Offer(
@@ -56,6 +72,11 @@ def make_public_offer(parameters: Parameters) -> Offer:
     """Return what `joint` offers with public weights, of which opinions alone are reported: all of ε for each.
 
     A partner of weight w adds w² times the variance that is told; variant and split of the parameters are not used.
+
+    Examples:
+        >>> offer = make_public_offer(Parameters(candidates=("merger",), epsilon=2.0))
+        >>> (offer.epsilon_weight, offer.epsilon_opinion, round(offer.worst_variance, 3))
+        (0.0, 2.0, 0.181)
     """
     response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
     return Offer(
@@ -71,6 +92,12 @@ def decide(parameters: Parameters) -> Parameters:
     """Return parameters of variant "auto" as those of the variant with the least worst-case variance; others unchanged.
 
     Where weights are public, opinions alone are reported, and that is `joint`.
+
+    Examples:
+        >>> decide(Parameters(candidates=("merger",), weights=(1.0, 2.0), variant="auto")).variant
+        'optimal'
+        >>> decide(Parameters(candidates=("merger",), public_weights=True, variant="auto")).variant
+        'joint'
     """
     if parameters.variant != "auto":
         return parameters

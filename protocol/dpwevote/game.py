@@ -54,6 +54,10 @@ class MemberPower:
         banzhaf: η/2^(n−1), the measure; also called Penrose's, or absolute.
         normalized: η over the sum of all members'.
         shapley_shubik: the index; None where it would take too long.
+
+    Examples:
+        >>> WeightedGame((50, 49, 1), 51).powers[2]
+        MemberPower(swings=1, banzhaf=Fraction(1, 4), normalized=Fraction(1, 5), shapley_shubik=Fraction(1, 6))
     """
 
     swings: int
@@ -72,6 +76,15 @@ class WeightedGame:
 
     Raises:
         ConfigurationError: a weight or the quota is out of range.
+
+    Examples:
+        >>> game = WeightedGame((50, 49, 1), 51)
+        >>> (game.worth((0, 2)), game.worth((1, 2)))
+        (1, 0)
+        >>> [str(member.shapley_shubik) for member in game.powers]
+        ['2/3', '1/6', '1/6']
+        >>> (game.num_winning, game.num_minimal_winning, game.smallest_winning)
+        (3, 2, 2)
     """
 
     weights: tuple[int, ...]
@@ -255,6 +268,11 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
 
     Raises:
         ConfigurationError: weights are private, the variant is another one, or it would take too long.
+
+    Examples:
+        >>> vote = Parameters(candidates=("merger",), weights=(1.0, 49.0, 50.0), public_weights=True, epsilon=2.0)
+        >>> [round(power, 3) for power in released_power(vote, (50.0, 49.0, 1.0))]
+        [0.571, 0.19, 0.19]
     """
     value = parameters.variant if parameters.public_weights else "private weights"
     is_told = parameters.public_weights and parameters.kind.counts_by_group

@@ -12,6 +12,10 @@ class WeightCount(msgspec.Struct, frozen=True):
     """How many partners hold a weight (or are in a group of weights, which `weight` then stands for).
 
     With `project_counts`, `projected` is the nearest number that is possible; the estimate stands beside it.
+
+    Examples:
+        >>> WeightCount(2.0, Estimate(12.0, 3.5))
+        WeightCount(weight=2.0, count=Estimate(value=12.0, standard_error=3.5), projected=None)
     """
 
     weight: float
@@ -20,7 +24,13 @@ class WeightCount(msgspec.Struct, frozen=True):
 
 
 class WeightsOutcome(Shown, msgspec.Struct, frozen=True):
-    """What closing a weights phase publishes: the approximate quota, and what it was computed from."""
+    """What closing a weights phase publishes: the approximate quota, and what it was computed from.
+
+    Examples:
+        >>> published = WeightsOutcome(quota=Estimate(60.0, 4.0), total_weight=Estimate(120.0, 8.0), weight_counts=())
+        >>> published.quota.value
+        60.0
+    """
 
     quota: Estimate
     total_weight: Estimate
@@ -32,6 +42,10 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
 
     Args:
         level: the greatest probability that it is wrong, whatever the truth is: proven.
+
+    Examples:
+        >>> DecisionVerdict(Verdict.PASSES, 0.05).verdict.value
+        'passes'
     """
 
     verdict: Verdict
@@ -47,6 +61,14 @@ class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
         quota: what the support is held against.
         margin: support minus quota.
         count: how many partners hold a weight.
+
+    Examples:
+        >>> whole = (10.0, 30.0)
+        >>> possible = PossibleRanges(
+        ...     total_weight=whole, support=(0.0, 30.0), quota=(5.0, 15.0), margin=(-15.0, 15.0), count=(0.0, 10.0)
+        ... )
+        >>> possible.margin
+        (-15.0, 15.0)
     """
 
     total_weight: tuple[float, float]
@@ -69,6 +91,20 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
         quota: what the support is held against; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
+
+    Examples:
+        >>> verdict = DecisionVerdict(Verdict.TOO_CLOSE, 0.05)
+        >>> candidate = CandidateOutcome(
+        ...     name="merger",
+        ...     leans_yes=True,
+        ...     verdict=verdict,
+        ...     support=None,
+        ...     quota=None,
+        ...     margin=Estimate(3.0, 8.5),
+        ...     bias=0.0,
+        ... )
+        >>> candidate.decision
+        'undecided, leaning yes'
     """
 
     name: str
@@ -88,7 +124,12 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelCount(msgspec.Struct, frozen=True):
-    """How many partners reported at a level of ε."""
+    """How many partners reported at a level of ε.
+
+    Examples:
+        >>> LevelCount(0.5, 12).num_partners
+        12
+    """
 
     epsilon: float
     num_partners: int
@@ -115,6 +156,17 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
             about the weights before that, and all estimates about those after it.
         passes: where only more than the quota passes; else unset: as much as it is enough.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("merger", "budget"), epsilon=6.0))
+        >>> inputs = vote.encode({"weight": [2] * 100, "merger": [1] * 100, "budget": [0, 1] * 50})
+        >>> outcome = run_population(vote, inputs, noise=SimulatedNoise(1, session="board")).outcome
+        >>> outcome.winners
+        ('merger',)
+        >>> [candidate.decision for candidate in outcome.candidates]
+        ['passes', 'undecided, leaning yes']
     """
 
     candidates: tuple[CandidateOutcome, ...]

@@ -103,6 +103,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Raises:
         ConfigurationError: a value is not allowed.
+
+    Examples:
+        >>> parameters = Parameters(candidates=("merger", "budget"), weights=(1.0, 2.0, 3.0), epsilon=2.0)
+        >>> (parameters.loss_of_weight, parameters.loss_of_opinion, parameters.epsilon_total)
+        (1.0, 1.0, 3.0)
     """
 
     candidates: tuple[str, ...]

@@ -44,6 +44,12 @@ class VoteTruths:
         totals: of all weight, shape (sessions,).
         quotas: shape (sessions,).
         should_pass: which candidates pass: exactly, by the weights as they are written.
+
+    Examples:
+        >>> vote = DPWeVote(Parameters(candidates=("merger",)))
+        >>> inputs = vote.encode({"weight": [3, 1, 2], "merger": ["yes", "no", "no"]})
+        >>> vote.truths(InputBlock.of(inputs)).should_pass.tolist()
+        [[True]]
     """
 
     supports: FloatArray
@@ -70,6 +76,16 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     Source:
         Yan, Liu and Liu (2018), Sections 4.1 to 4.5; readings W1 to W8.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> vote = DPWeVote(Parameters(candidates=("merger",), epsilon=3.0))
+        >>> inputs = vote.encode({"weight": [3, 1, 2, 2] * 50, "merger": ["yes", "no", "yes", "yes"] * 50})
+        >>> outcome = run_population(vote, inputs, noise=SimulatedNoise(1, session="board")).outcome
+        >>> (outcome.candidates[0].decision, outcome.epsilon_total)
+        ('passes', 3.0)
+        >>> vote.truth(inputs)
+        {'merger': 350.0, 'total weight': 400.0, 'quota': 200.0}
     """
 
     name: ClassVar[str] = "dpwevote"

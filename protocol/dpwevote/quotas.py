@@ -16,7 +16,7 @@ def share_in(text: str, *, field: str) -> Fraction:
     Raises:
         ConfigurationError: it is none, or no number of a computer stands for it alone.
 
-    Example:
+    Examples:
         >>> share_in("2/3", field="quota_fraction"), share_in("75 %", field="quota_fraction")
         (Fraction(2, 3), Fraction(3, 4))
     """

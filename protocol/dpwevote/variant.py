@@ -115,6 +115,12 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_total: of the session, for one partner.
         worst_variance: of what one partner adds to the margin of one candidate, in squared units of weight.
         server_variance: of what a trusted server adds to it once.
+
+    Examples:
+        >>> price = {"epsilon_weight": 0.5, "epsilon_opinion": 0.5, "epsilon_total": 1.0}
+        >>> offer = Offer(variant="joint", **price, worst_variance=36.0)
+        >>> offer.error(num_partners=25)
+        30.0
     """
 
     variant: str

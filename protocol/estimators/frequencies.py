@@ -35,6 +35,11 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
 
     Raises:
         ValueError: there are not as many values as the mechanism has, or its channel has no inverse.
+
+    Examples:
+        >>> mechanism = GeneralizedRandomizedResponse(math.log(3), 2)
+        >>> [round(float(number), 6) for number in debiased_values(mechanism, (0, 1))]
+        [-0.5, 1.5]
     """
     if not isinstance(mechanism, FiniteChannel):
         return mechanism.debias(values)
@@ -52,6 +57,11 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
     """Return how many parties hold each value, by how many reported each, shape (k,), or a ValueError refuses them.
 
     Estimates are unbiased; one may be negative or exceed the number of parties (reading W6).
+
+    Examples:
+        >>> first, _ = estimate_counts(GeneralizedRandomizedResponse(math.log(3), 2), [70, 30])
+        >>> (round(first.value, 6), round(first.standard_error, 2))
+        (90.0, 8.66)
     """
     num_choices = mechanism.report_range[1] + 1
     if len(counts) != num_choices:
@@ -145,6 +155,10 @@ def project_to_simplex(values: Sequence[float], *, total: float) -> tuple[float,
 
     Source:
         Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
+
+    Examples:
+        >>> project_to_simplex([12.0, 4.0, -4.0], total=12.0)
+        (10.0, 2.0, 0.0)
     """
     if not all(map(math.isfinite, values)):
         raise ValueError(f"values must be finite numbers, got {list(values)}")

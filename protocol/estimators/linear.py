@@ -36,6 +36,14 @@ class LinearEstimator:
 
     Raises:
         ValueError: the shapes do not fit.
+
+    Examples:
+        >>> channel = ((0.75, 0.25), (0.25, 0.75))
+        >>> estimator = LinearEstimator((-0.5, 1.5), channel, ((1.5, -0.5), (-0.5, 1.5)))
+        >>> [estimator.expectation(value) for value in (0, 1)]
+        [0.0, 1.0]
+        >>> estimator.estimate([30, 70])
+        Estimate(value=90.0, standard_error=8.660254037844387)
     """
 
     contributions: Sequence[Fraction | float]

@@ -309,6 +309,10 @@ def binomial_bounds(number: int, probability: float, level: float) -> tuple[int,
 
     Raises:
         ConfigurationError: an argument is out of range.
+
+    Examples:
+        >>> binomial_bounds(100, 0.5, 0.05)
+        (41, 59)
     """
     check_level(level)
     require(number >= 1, "number", number, "at least 1")

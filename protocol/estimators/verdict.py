@@ -19,7 +19,12 @@ _HALF: Final = 0.5
 
 
 class Verdict(enum.Enum):
-    """What a test at a stated level says of a decision."""
+    """What a test at a stated level says of a decision.
+
+    Examples:
+        >>> Verdict.TOO_CLOSE.value
+        'too close to tell'
+    """
 
     PASSES = "passes"
     FAILS = "fails"
@@ -28,5 +33,9 @@ class Verdict(enum.Enum):
 
 @exact_arguments
 def check_level(level: float) -> None:
-    """Raise ConfigurationError unless a test can have this level: above 0, below ½."""
+    """Raise ConfigurationError unless a test can have this level: above 0, below ½.
+
+    Examples:
+        >>> check_level(0.05)
+    """
     require(0 < level < _HALF, "level", level, "a number in (0, 0.5)")

@@ -30,6 +30,13 @@ class Codes:
         tasks: the tasks' names, by code.
         answer_sets: the answer sets, each its labels' names.
         set_of_task: int64, shape (tasks,): which answer set each task has.
+
+    Examples:
+        >>> codes = Codes(("bridge", "flag"), (("no", "yes"), ("red", "blue")), np.array([0, 1]))
+        >>> codes.find_answer("blue", codes.find_task("flag", field="tasks"), field="answers")
+        3
+        >>> codes.label_of(3, 1)
+        'blue'
     """
 
     tasks: tuple[str, ...]

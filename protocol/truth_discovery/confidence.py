@@ -32,6 +32,10 @@ def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray
 
     Returns:
         nan for all tasks of an estimator that is not ours: no crowd was held against what it says.
+
+    Examples:
+        >>> average_confidences("cautious", np.array([1.0, 0.5]), np.array([2, 2])).round(2).tolist()
+        [0.87, 0.5]
     """
     chance = 1 / sizes
     if estimator not in CREDITS:

@@ -75,6 +75,13 @@ def find_truths(
     Raises:
         ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
         PluginError: an estimator that is not ours fails, or returns what is no inference from these answers.
+
+    Examples:
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1)
+        >>> name, found = find_truths(answers, parameters=parameters, noise=None)
+        >>> (name, found.truths.tolist())
+        ('cautious', [1])
     """
     told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
     if estimator is not None and isinstance(answers, Answers):
@@ -111,6 +118,15 @@ def infer_by(
     Raises:
         PluginError: it raises something, or what it returns is no inference from these answers: of another shape, with
             a truth of a task without answers or none of one with some, with a number that is not finite or no share.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import majority_vote
+        >>> def first_of(answers, noise, /, *, ties, max_iterations):
+        ...     return majority_vote(answers, ties="first")
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> known = KnownNoise.fixed({2: 0.25})
+        >>> infer_by(first_of, answers, known, name="first", ties="last", max_iterations=1).truths.tolist()
+        [1]
     """
     plugin = f"estimator {name!r}"
     with blaming_function(plugin, estimator):
@@ -154,6 +170,10 @@ def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
     Args:
         noise: the session's; None where nothing was perturbed.
         sizes: of the answer sets.
+
+    Examples:
+        >>> known_noise(None, (2, 3)).flips
+        {2: (0.0,), 3: (0.0,)}
     """
     if noise is None:
         return KnownNoise.fixed(dict.fromkeys(sizes, 0.0))

@@ -91,6 +91,14 @@ class Noise:
             where answers are perturbed.
         num_sums: how many masked sums there are.
         threshold: T of these.
+
+    Examples:
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, epsilon=2.0)
+        >>> noise = make_noise(parameters)
+        >>> (noise.name, round(noise.flip_probabilities[0], 3), noise.epsilons)
+        ('one_layer', 0.119, (2.0,))
+        >>> noise.loss_of((1,)).proven
+        2.0
     """
 
     name: str
@@ -293,6 +301,18 @@ def make_noise(parameters: Parameters) -> Noise:
     Raises:
         ConfigurationError: there is none: it would flip too often for the smallest answer set, lose everything, or not
             reach the price.
+
+    Examples:
+        >>> parameters = Parameters(
+        ...     tasks=("bridge", "flag"),
+        ...     answer_sets=(("no", "yes"),),
+        ...     max_answers=2,
+        ...     mechanism="two_layer",
+        ...     epsilon=1.0,
+        ... )
+        >>> loss = make_noise(parameters).loss_of((2,))
+        >>> (round(loss.claimed, 3), round(loss.proven, 3))
+        (2.0, 1.756)
     """
     if parameters.mechanism != "auto":
         return _make(parameters)
@@ -328,6 +348,12 @@ def informativeness(noise: Noise, *, num_answers: int) -> float:
     Returns:
         A number in [0, 1]: 0 where reports tell nothing, 1 where nothing is perturbed. It is on a grid, so that what is
         chosen by it does not hang on a processor's last bit.
+
+    Examples:
+        >>> sets = (("no", "yes"),)
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=sets, max_answers=1, flip_probability=0.25)
+        >>> informativeness(make_noise(parameters), num_answers=1)
+        0.25
     """
     number = int(np.argmin(noise.sizes))
     size = noise.sizes[number]

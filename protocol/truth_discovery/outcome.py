@@ -23,6 +23,10 @@ class LevelReports(msgspec.Struct, frozen=True):
 
     Args:
         num_workers: who have it and gave an answer.
+
+    Examples:
+        >>> LevelReports(0.5, 12, (0.38,), ((5, 7),)).num_workers
+        12
     """
 
     epsilon: float
@@ -67,6 +71,16 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             one each to every sum; of two labels `reports` has then twice the counts. Else unset, and in no file.
         is_calibrated: false where the estimator's settings or the noise are others than those by which confidences were
             held against published crowds (`Parameters.are_tried`). Else unset, and in no file.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, epsilon=2.0)
+        >>> survey = TruthDiscovery(parameters)
+        >>> inputs = survey.encode({"tasks": ["bridge"] * 50, "answers": ["yes"] * 40 + ["no"] * 10})
+        >>> outcome = run_population(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome
+        >>> (outcome.truths, outcome.reports, outcome.limits_of_found())
+        (('yes',), ((14, 36),), (SupportLimits(low=34, high=46),))
     """
 
     tasks: tuple[str, ...]
@@ -222,6 +236,10 @@ class OwnOutcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         quality: the estimated probability that it is right: of its answers, by estimators that know the perturbation,
             of its reports, by the others.
         num_answers: how many of its answers counted.
+
+    Examples:
+        >>> OwnOutcome(weight=1.386, quality=0.8, num_answers=10).quality
+        0.8
     """
 
     weight: float

@@ -88,6 +88,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Raises:
         ConfigurationError: a value is not allowed.
+
+    Examples:
+        >>> parameters = Parameters(tasks=("bridge", "flag"), answer_sets=(("no", "yes"),), max_answers=2)
+        >>> (parameters.mechanism, parameters.estimator, parameters.set_of_task)
+        ('one_layer', 'auto', (0, 0))
     """
 
     tasks: tuple[str, ...]

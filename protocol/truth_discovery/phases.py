@@ -32,6 +32,16 @@ class AnswersPhase(PersonalizedPhase):
     Args:
         noises: how answers are perturbed, at each level of ε.
         columns: of a private row, that are reported; by default the answers.
+
+    Examples:
+        >>> from psephos.protocol.truth_discovery import TruthDiscovery
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, epsilon=2.0)
+        >>> survey = TruthDiscovery(parameters)
+        >>> public = np.array([[0, 0], [1, 0], [2, 0]])  # each worker's place, and its task
+        >>> survey.phase.tally(np.array([[1], [0], [1]]), earlier=(), public=public).totals.tolist()
+        [[1, 2]]
+        >>> survey.phase.losses[0].proven
+        2.0
     """
 
     person = "worker"
@@ -147,6 +157,14 @@ class CountedAnswers(CentralPhase, AnswersPhase):
 
     The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
     numbers of answers by task, which are public. `noise` is what the server adds to each count.
+
+    Examples:
+        >>> from psephos.protocol.truth_discovery import TruthDiscovery
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, mechanism="central")
+        >>> phase = TruthDiscovery(parameters).phase
+        >>> public = np.array([[0, 0], [1, 0], [2, 0]])
+        >>> phase.tally(np.array([[1], [0], [1]]), earlier=(), public=public).totals.tolist()
+        [2, 3]
     """
 
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
@@ -210,6 +228,15 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
     Privacy:
         Another answer, or none, moves the sums of its task by `MASKED_DISTANCE` at most. So who skips a task tells
         nobody, at no price. How many are asked is public, and how many of them answered has noise.
+
+    Examples:
+        >>> from psephos.protocol.truth_discovery import TruthDiscovery
+        >>> parameters = Parameters(
+        ...     tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, mechanism="masked", threshold=3, colluders=0
+        ... )
+        >>> phase = TruthDiscovery(parameters).phase
+        >>> phase.rows_for(np.array([[1], [0], [-1]]), np.zeros((3, 1), dtype=np.int64)).tolist()
+        [[1, 1], [-1, 1], [0, 0]]
     """
 
     def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:

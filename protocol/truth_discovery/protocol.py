@@ -55,6 +55,10 @@ class TruthDecisions(Decisions):
 
     Args:
         truths: int64, shape (sessions, tasks): labels' codes; -1 where there is none.
+
+    Examples:
+        >>> TruthDecisions(truths=np.array([[1, -1]]), kinds=np.array([[40]])).truths.tolist()
+        [[1, -1]]
     """
 
     truths: IntArray
@@ -83,6 +87,15 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> parameters = Parameters(tasks=("bridge", "flag"), answer_sets=(("no", "yes"),), max_answers=2, epsilon=4.0)
+        >>> survey = TruthDiscovery(parameters)
+        >>> inputs = survey.encode({"tasks": ["bridge; flag"] * 9, "answers": ["yes; no"] * 8 + ["no; "]})
+        >>> outcome = run_population(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome
+        >>> (outcome.truths, outcome.num_answers, outcome.epsilon_worker)
+        (('yes', 'no'), (9, 8), 8.0)
     """
 
     name: ClassVar[str] = "truth-discovery"

@@ -21,6 +21,14 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
     Source:
         Li et al. (2018), Algorithm 1 (`one_layer`) and Algorithm 2 (`two_layer`); `fresh_two_layer` is Algorithm 2 with
         a draw for each answer (reading T3).
+
+    Examples:
+        >>> from psephos.protocol.truth_discovery import Parameters
+        >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, epsilon=4.0)
+        >>> survey = TruthDiscovery(parameters)
+        >>> inputs = survey.encode({"tasks": ["bridge"] * 3, "answers": ["yes", "yes", "no"]})
+        >>> reference_run(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome.truths
+        ('yes',)
     """
     codes, phase = protocol.codes, protocol.phase
     reports: list[list[int]] = []

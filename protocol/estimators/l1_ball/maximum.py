@@ -38,6 +38,12 @@ class BallMaximum:
 
     Source:
         Reading M10.
+
+    Examples:
+        >>> from psephos.protocol.estimators.l1_ball import maximize_quadratics
+        >>> found = maximize_quadratics(np.array([[6.0, 2.0]]), -np.eye(2)[None], radius=3.0)
+        >>> (found.points.round(3).tolist(), bool(found.gaps[0] <= 1e-6), found.has_converged.tolist())
+        ([[2.5, 0.5]], True, [True])
     """
 
     points: FloatArray

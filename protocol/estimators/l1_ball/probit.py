@@ -48,6 +48,11 @@ def fit_probit(
 
     Source:
         Equation (3); reading M10.
+
+    Examples:
+        >>> differences = np.array([[1.0, 0.0], [1.0, 0.5], [-1.0, 0.0], [1.0, -0.5]])
+        >>> fit_probit(differences, np.array([0, 4]), radius=1.0).points.round(3).tolist()
+        [[0.674, 0.0]]
     """
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_records(differences, offsets)
@@ -79,6 +84,10 @@ def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArr
 
     Source:
         Equation (3).
+
+    Examples:
+        >>> log_likelihoods(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.zeros((1, 2))).round(3).tolist()
+        [-1.386]
     """
     _check_records(differences, offsets)
     num_voters = len(offsets) - 1

@@ -23,6 +23,10 @@ def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
 
     Points of the ball are returned as they are, so that projecting twice changes nothing; the ℓ₁ norms that decide it
     are added in the order of the features, so that a point's bits do not depend on the others.
+
+    Examples:
+        >>> project_to_l1_ball(np.array([[3.0, 1.0], [0.5, -0.5]]), radius=2.0).tolist()
+        [[2.0, 0.0], [0.5, -0.5]]
     """
     require(0 < radius < math.inf, "radius", radius, "positive and finite")
     check_rows(points, name="points", length="m")

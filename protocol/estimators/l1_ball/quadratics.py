@@ -41,6 +41,11 @@ def maximize_quadratics(
 
     Source:
         Readings M3 and M10.
+
+    Examples:
+        >>> found = maximize_quadratics(np.array([[6.0, 2.0]]), -np.eye(2)[None], radius=3.0)
+        >>> found.points.round(3).tolist()
+        [[2.5, 0.5]]
     """
     check_limits(radius=radius, tolerance=tolerance, max_iterations=max_iterations)
     _check_quadratics(linear, quadratic)

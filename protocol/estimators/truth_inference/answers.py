@@ -23,6 +23,18 @@ class Answers:
 
     Raises:
         ValueError: shapes differ, or a code is out of range.
+
+    Examples:
+        >>> answers = Answers(
+        ...     tasks=np.array([0, 0, 0, 1, 1, 1]),
+        ...     workers=np.array([0, 1, 2, 0, 1, 2]),
+        ...     labels=np.array([1, 1, 0, 0, 0, 0]),
+        ...     num_tasks=2,
+        ...     num_workers=3,
+        ...     sizes=np.array([2, 2]),
+        ... )
+        >>> (len(answers), answers.num_classes)
+        (6, 2)
     """
 
     tasks: IntArray
@@ -66,7 +78,7 @@ class AnswerBlock:
     Raises:
         ValueError: there is no crowd, or a label is outside its task's answer set.
 
-    Example:
+    Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
         >>> len(AnswerBlock(answers, np.array([[1, 1, 0], [0, 0, 0]])))
         2

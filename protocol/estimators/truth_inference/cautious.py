@@ -73,6 +73,13 @@ def cautious_truth_discovery(
         Probabilities are the average of the three, or those at a frequent label's share. Confidences are what
         `noise_aware_one_coin` gives the labels that were chosen, so that another one may have more; weights and
         qualities are its, too.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import Answers
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.25})).truths.tolist()
+        [1, 0]
     """
     if not 1 <= least_odds < np.inf:
         raise ValueError(f"least_odds must be at least 1, got {least_odds}")

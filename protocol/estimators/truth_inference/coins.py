@@ -36,6 +36,14 @@ def one_coin(
         class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
         smoothing: added to the number of right and to that of wrong answers of each worker; at least 0.
         clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import Answers
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = one_coin(answers)
+        >>> (found.truths.tolist(), found.qualities.round(2).tolist())
+        ([1, 0], [1.0, 1.0, 0.5])
     """
     fitting = Fitting(
         max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior

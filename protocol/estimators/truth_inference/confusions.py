@@ -30,6 +30,11 @@ class Confusions(Inference):
     Args:
         confusions: for each size s of answer sets, shape (num_workers, s, s): the probability of each answer (last
             axis) given each truth. Of a worker without answers of that size it is what the prior says, or nan.
+
+    Examples:
+        >>> first = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> dawid_skene(first, smoothing=1.0).confusions[2].shape
+        (3, 2, 2)
     """
 
     confusions: Mapping[int, FloatArray]
@@ -120,6 +125,13 @@ def dawid_skene(
 
     Returns:
         Also the confusion matrices. A quality is the expected share of right answers, a weight its log-odds.
+
+    Examples:
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = dawid_skene(answers, smoothing=0.5)
+        >>> (found.truths.tolist(), found.confusions[2][2].round(2).tolist())
+        ([1, 0], [[0.78, 0.22], [0.71, 0.29]])
     """
     if not 0 < floor <= 1:
         raise ValueError(f"floor must be in (0, 1], got {floor}")

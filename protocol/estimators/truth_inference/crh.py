@@ -56,6 +56,14 @@ def crh(
     Returns:
         Qualities are 1 less the losses. Probabilities are shares of the weights, and claim no more. Where all weights
         are 0 (one worker, or equal losses at the scale "greatest") it is a majority.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import Answers
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = crh(answers)
+        >>> (found.truths.tolist(), found.weights.round(2).tolist())
+        ([1, 0], [2.48, 2.48, 0.18])
     """
     check_rounds(max_iterations, ties)
     check_choice("scale", scale, LossScale)

@@ -26,6 +26,12 @@ class DebiasedCounts(Inference):
         counts: shape (num_tasks, largest answer set): how many answers (or how much weight) each label had before the
             perturbation, estimated without bias; it may be negative. nan beyond a task's answer set.
         standard_errors: of `counts`, the same shape: over the perturbation's draws, the answers held fixed.
+
+    Examples:
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> found = debiased_majority(answers, KnownNoise.fixed({2: 0.25}))
+        >>> (found.counts.tolist(), found.standard_errors.round(2).tolist())
+        ([[0.5, 2.5]], [[1.5, 1.5]])
     """
 
     counts: FloatArray
@@ -54,6 +60,12 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     Raises:
         ValueError: `ties` is not a rule, a size has no flip probability, or one is (s − 1)/s, where a report says
             nothing.
+
+    Examples:
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> debiased_majority(answers, KnownNoise.fixed({2: 0.25})).truths.tolist()
+        [1, 0]
     """
     check_choice("ties", ties, Ties)
     table = VoteTable(AnswerBlock.of(answers))

@@ -50,6 +50,13 @@ class Inference:
         log_likelihoods: one for each round, in nats per answer; empty where the estimator has no likelihood.
         class_priors: for each size s of answer sets, shape (s,): how probable each label is before any answer; empty
             where the estimator has no such thing.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import majority_vote
+        >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> found = majority_vote(answers)
+        >>> (found.truths.tolist(), found.confidences.round(2).tolist(), found.qualities.tolist())
+        ([1], [0.67], [1.0, 1.0, 0.0])
     """
 
     truths: IntArray
@@ -76,6 +83,13 @@ class InferenceBlock(Generic[InferenceT]):
         others: for each field of a kind's own, for each size of answer sets, an array with a row for each crowd.
 
     All other arrays are those of `Inference`, with an axis of crowds before the others.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import majority_vote
+        >>> first = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
+        >>> found = majority_vote(AnswerBlock(first, np.array([[1, 1, 0], [0, 0, 1]])))
+        >>> (found.truths.tolist(), found.inference(1).truths.tolist())
+        ([[1], [0]], [0])
     """
 
     kind: type[InferenceT]

@@ -55,6 +55,12 @@ def minimax_entropy(
         Zhou, Platt, Basu and Mao, Learning from the Wisdom of Crowds by Minimax Entropy, NeurIPS 2012; Zhou, Liu, Platt
         and Meek, Aggregating Ordinal Labels from Crowds by Minimax Conditional Entropy, ICML 2014: the multiclass model
         with squared penalties; α, β and γ as in the authors' program for it. The steps of σ and τ are ours.
+
+    Examples:
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> minimax_entropy(answers).truths.tolist()
+        [1, 0]
     """
     check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:

@@ -25,6 +25,12 @@ class KnownNoise:
 
     Raises:
         ValueError: there is no size, a size is below 2, the numbers of values differ, or a value is out of range.
+
+    Examples:
+        >>> KnownNoise.fixed({2: 0.25}).flips
+        {2: (0.25,)}
+        >>> KnownNoise.uniform({2: (0.0, 0.5)}, num_values=2).flips
+        {2: (0.125, 0.375)}
     """
 
     flips: Mapping[int, tuple[float, ...]]
@@ -100,6 +106,11 @@ class OwnNoise:
 
     Raises:
         ValueError: there is no level, or a worker has none of them.
+
+    Examples:
+        >>> noise = OwnNoise((KnownNoise.fixed({2: 0.4}), KnownNoise.fixed({2: 0.1})), np.array([0, 1, 0]))
+        >>> noise.means_of(np.array([2])).tolist()
+        [[0.4], [0.1], [0.4]]
     """
 
     levels: tuple[KnownNoise, ...]

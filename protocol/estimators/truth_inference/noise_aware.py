@@ -70,6 +70,14 @@ def noise_aware_one_coin(
 
     Returns:
         Qualities are of the answers, before the perturbation: α's posterior mean over the answers of a worker.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import Answers
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.25}))
+        >>> (found.truths.tolist(), found.confidences.round(2).tolist())
+        ([1, 0], [0.68, 0.89])
     """
     fitting = Fitting(
         max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
@@ -297,6 +305,14 @@ def noise_aware_dawid_skene(
 
     Returns:
         Confusions and qualities are of the answers, before the perturbation.
+
+    Examples:
+        >>> from psephos.protocol.estimators.truth_inference import Answers
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = noise_aware_dawid_skene(answers, KnownNoise.fixed({2: 0.25}))
+        >>> (found.truths.tolist(), found.confidences.round(2).tolist())
+        ([1, 0], [0.61, 0.77])
     """
     if not 0 < prior_answers < np.inf:
         raise ValueError(f"prior_answers must be above 0, got {prior_answers}")

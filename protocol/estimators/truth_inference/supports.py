@@ -29,7 +29,12 @@ _MOST_REMEMBERED = 1 << 14
 
 
 class SupportLimits(NamedTuple):
-    """Between which numbers a support is."""
+    """Between which numbers a support is.
+
+    Examples:
+        >>> SupportLimits(low=3, high=8)
+        SupportLimits(low=3, high=8)
+    """
 
     low: int
     """At least so many workers gave the label."""
@@ -38,7 +43,12 @@ class SupportLimits(NamedTuple):
 
 
 class LevelCounts(NamedTuple):
-    """What was reported of a label through one of several channels."""
+    """What was reported of a label through one of several channels.
+
+    Examples:
+        >>> LevelCounts(reports=6, num_answers=10, flip_probability=0.25).reports
+        6
+    """
 
     reports: int
     """Of the label."""
@@ -53,6 +63,11 @@ def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) 
     """Return how many workers gave a label, where answers went through several channels: the sum of `estimate_support`.
 
     Without bias, whoever has which channel. None where nobody answered, or reports through a channel say nothing.
+
+    Examples:
+        >>> parts = [LevelCounts(6, 10, 0.25), LevelCounts(9, 10, 0.0)]
+        >>> estimate_support_by_level(parts, num_labels=2).value
+        16.0
     """
     found = [
         estimate_support(part.reports, part.num_answers, flip_probability=part.flip_probability, num_labels=num_labels)
@@ -74,6 +89,10 @@ def support_limits_by_level(
     """Return `support_limits` where answers went through several channels: the sums of those of each channel.
 
     Each channel's limits have an equal share of the level, so that all of them hold at once, whoever has which channel.
+
+    Examples:
+        >>> support_limits_by_level([LevelCounts(6, 10, 0.25), LevelCounts(9, 10, 0.0)], num_labels=2)
+        SupportLimits(low=9, high=19)
     """
     check_level(level)
     told = [part for part in parts if part.num_answers]
@@ -109,6 +128,10 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
 
     Raises:
         ConfigurationError: the channel's parameters are out of range.
+
+    Examples:
+        >>> estimate_support(6, 10, flip_probability=0.25, num_labels=2).value
+        7.0
     """
     _check(flip_probability, num_labels)
     lie = flip_probability / (num_labels - 1)
@@ -138,6 +161,10 @@ def support_limits(
 
     Raises:
         ConfigurationError: the level, or a parameter of the channel, is out of range.
+
+    Examples:
+        >>> support_limits(6, 10, flip_probability=0.25, num_labels=2)
+        SupportLimits(low=1, high=10)
     """
     check_level(level)
     _check(flip_probability, num_labels)

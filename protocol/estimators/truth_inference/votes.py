@@ -40,6 +40,12 @@ def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlo
 
     Source:
         Equation (1).
+
+    Examples:
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> majority_vote(answers).confidences.round(2).tolist()
+        [0.67, 1.0]
     """
     check_choice("ties", ties, Ties)
     table = VoteTable(answers)
@@ -68,7 +74,7 @@ def infer_by_scores(
     Raises:
         ValueError: scores or weights are of another shape, or not finite.
 
-    Example:
+    Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
         >>> infer_by_scores(answers, np.array([[1.0, 8.0]])).truths
         array([1])
@@ -143,6 +149,13 @@ def truth_discovery(
 
     Source:
         Section 4, equations (2) and (3).
+
+    Examples:
+        >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
+        >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
+        >>> found = truth_discovery(answers)
+        >>> (found.truths.tolist(), found.weights.round(2).tolist())
+        ([1, 0], [2.94, 2.94, 0.0])
     """
     return discover(
         VoteTable(answers),

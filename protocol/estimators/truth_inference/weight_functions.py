@@ -62,6 +62,9 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
     Args:
         num_answers: the most that a worker has, at least 1.
         clamp: shares are within [clamp, 1 − clamp]; in (0, 1/2).
+
+    Examples:
+        >>> check_weight_function(math.sqrt, num_answers=5, clamp=0.05)
     """
     refuse(num_answers < 1, "num_answers", num_answers, "at least 1")
     if not 0 < clamp < 0.5:  # noqa: PLR2004  1/2 would leave one share
