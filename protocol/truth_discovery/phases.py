@@ -232,7 +232,12 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
     Examples:
         >>> from psephos.protocol.truth_discovery import TruthDiscovery
         >>> parameters = Parameters(
-        ...     tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, mechanism="masked", threshold=3, colluders=0
+        ...     tasks=("bridge",),
+        ...     answer_sets=(("no", "yes"),),
+        ...     max_answers=1,
+        ...     mechanism="masked",
+        ...     threshold=3,
+        ...     colluders=0,
         ... )
         >>> phase = TruthDiscovery(parameters).phase
         >>> phase.rows_for(np.array([[1], [0], [-1]]), np.zeros((3, 1), dtype=np.int64)).tolist()

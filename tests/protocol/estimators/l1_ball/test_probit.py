@@ -346,7 +346,7 @@ def test_the_log_likelihood_is_the_sum_of_the_logarithms() -> None:
 )
 def test_limits_that_are_not_positive_and_finite_are_refused(field: str, wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match=field):
-        fit_probit(np.ones((1, 2)), offsets_of(1), **{"radius": 1.0, field: wrong})
+        fit_probit(np.ones((1, 2)), offsets_of(1), **dict[str, Any]({"radius": 1.0, field: wrong}))
 
 
 @pytest.mark.parametrize(
