@@ -117,25 +117,43 @@ def all_outcomes(vote: DPWeVote, partners: tuple[Partner, ...]) -> list[tuple[fl
     return [(chance, outcome_of(vote, reports)) for reports, chance in laws_of_reports(vote, partners).items()]
 
 
-def at_expected_counts(vote: DPWeVote, partners: tuple[Partner, ...]) -> Outcome:
-    """Return the outcome of sixteen copies of each partner whose reports come exactly as often as expected."""
+def at_expected_counts(vote: DPWeVote, partners: tuple[Partner, ...], *, rounds: int = 1) -> Outcome:
+    """Return the outcome of many copies of each partner whose reports come exactly as often as expected."""
     counted = [
         (round(COPIES * chance), group, opinion)
         for partner in partners
         for chance, group, opinion in report_laws(vote, partner)
     ]
-    return vote.outcome(tallies_of(vote, counted))
-
-
-def mean_and_variance(
-    outcomes: list[tuple[float, Outcome]], quantity: Callable[[Outcome], float]
-) -> tuple[float, float]:
-    mean = math.fsum(chance * quantity(outcome) for chance, outcome in outcomes)
-    return mean, math.fsum(chance * (quantity(outcome) - mean) ** 2 for chance, outcome in outcomes)
+    return vote.outcome(tallies_of(vote, counted) * rounds)
 
 
 def first(outcome: Outcome) -> CandidateOutcome:
     return outcome.candidates[0]
+
+
+def estimates_in(outcome: Outcome) -> list[Estimate]:
+    """Return margin, support and quota of the first candidate, the total weight, and the numbers of each weight."""
+    candidate, counts = first(outcome), (entry.count for entry in outcome.weight_counts)
+    return [candidate.margin, *map(told, (candidate.support, candidate.quota, outcome.total_weight)), *counts]
+
+
+def unbiased_margins(outcome: Outcome) -> list[float]:
+    return [candidate.margin.value - candidate.bias for candidate in outcome.candidates]
+
+
+def squared_errors(outcome: Outcome) -> list[float]:
+    return [estimate.standard_error**2 / COPIES for estimate in estimates_in(outcome)]
+
+
+def means_and_variances(
+    outcomes: list[tuple[float, Outcome]],
+    quantities: Callable[[Outcome], list[float]] = lambda outcome: [each.value for each in estimates_in(outcome)],
+) -> tuple[list[float], list[float]]:
+    """Return these of some numbers, by default of all estimates."""
+    chances, values = np.array([chance for chance, _ in outcomes]), np.array([quantities(o) for _, o in outcomes])
+    assert chances.sum() == pytest.approx(1)
+    means = chances @ values
+    return means.tolist(), (chances @ (values - means) ** 2).tolist()
 
 
 def true_support(partners: tuple[Partner, ...]) -> float:
@@ -151,41 +169,25 @@ def true_quota(vote: DPWeVote, partners: tuple[Partner, ...]) -> float:
 @pytest.mark.unmeasured
 @parties
 @quotas
-@kinds
-def test_the_joint_estimates_are_unbiased(
-    partners: tuple[Partner, ...], quota: dict[str, Any], reports: dict[str, Any]
+@pytest.mark.parametrize(
+    ("variant", "reports"),
+    [("joint", SIXTEENTHS), ("joint", MATRICES), ("printed", SIXTEENTHS)],
+    ids=["k-RR", "matrices", "printed"],
+)
+def test_estimates_are_unbiased_and_so_is_the_printed_bias(
+    variant: str, partners: tuple[Partner, ...], quota: dict[str, Any], reports: dict[str, Any]
 ) -> None:
-    vote = make_vote(**quota, **reports)
-    outcomes = all_outcomes(vote, partners)
-    support, held_against = true_support(partners), true_quota(vote, partners)
-    assert math.fsum(chance for chance, _ in outcomes) == pytest.approx(1)
-    assert mean_and_variance(outcomes, lambda o: told(first(o).support).value)[0] == pytest.approx(support, abs=1e-9)
-    assert mean_and_variance(outcomes, lambda o: told(first(o).quota).value)[0] == pytest.approx(held_against, abs=1e-9)
-    margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
-    assert margin == pytest.approx(support - held_against, abs=1e-9)
-    assert all(first(outcome).bias == 0 for _, outcome in outcomes)
-    total = sum(partner.weight for partner in partners)
-    assert mean_and_variance(outcomes, lambda o: told(o.total_weight).value)[0] == pytest.approx(total, abs=1e-9)
-    for place, weight in enumerate((1, 2, 3)):
-        count, _ = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
-        assert count == pytest.approx(sum(partner.weight == weight for partner in partners), abs=1e-9)
-
-
-@pytest.mark.unmeasured
-@parties
-@quotas
-def test_the_printed_bias_is_estimated_without_bias(partners: tuple[Partner, ...], quota: dict[str, Any]) -> None:
     """Reading W2: E[μ(g) | w] = c·w + (1 − c)·2 with c = (3p − 1)/2 = 1/4 here; the quota is not shrunk."""
-    vote = make_vote(variant="printed", **quota)
+    vote = make_vote(variant=variant, **quota, **reports)
     outcomes = all_outcomes(vote, partners)
-    shrunk = [Partner(p.weight / 4 + 2 * 3 / 4, p.opinion, p.absent) for p in partners]
-    support, held_against = true_support(tuple(shrunk)), true_quota(vote, partners)
-    assert mean_and_variance(outcomes, lambda o: told(first(o).support).value)[0] == pytest.approx(support, abs=1e-9)
-    assert mean_and_variance(outcomes, lambda o: told(first(o).quota).value)[0] == pytest.approx(held_against, abs=1e-9)
-    margin, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value)
-    assert margin == pytest.approx(support - held_against, abs=1e-9)
-    bias, _ = mean_and_variance(outcomes, lambda o: first(o).bias)
+    counted = [p if variant == "joint" else Partner(p.weight / 4 + 3 / 2, p.opinion, p.absent) for p in partners]
+    support, held_against = true_support(tuple(counted)), true_quota(vote, partners)
+    weights = [partner.weight for partner in partners]
+    expected = [support - held_against, support, held_against, sum(weights), *map(weights.count, (1, 2, 3))]
+    assert means_and_variances(outcomes)[0] == pytest.approx(expected, abs=1e-9)
+    (bias,), (spread,) = means_and_variances(outcomes, lambda outcome: [first(outcome).bias])
     assert bias == pytest.approx(support - true_support(partners), abs=1e-9)
+    assert variant == "printed" or spread == bias == 0
 
 
 @pytest.mark.unmeasured
@@ -204,19 +206,8 @@ def test_the_mean_squared_standard_error_is_the_exact_variance(
 ) -> None:
     vote = make_vote(variant=variant, **quota, **reports)
     outcomes = all_outcomes(vote, partners)
-    expected = at_expected_counts(vote, partners)
-
-    def check(estimate: Callable[[Outcome], Estimate]) -> None:
-        _, variance = mean_and_variance(outcomes, lambda outcome: estimate(outcome).value)
-        squared = estimate(expected).standard_error ** 2 / COPIES
-        assert squared == pytest.approx(variance, rel=1e-9, abs=1e-12)
-
-    check(lambda outcome: first(outcome).margin)
-    check(lambda outcome: told(first(outcome).support))
-    check(lambda outcome: told(first(outcome).quota))
-    check(lambda outcome: told(outcome.total_weight))
-    for place in range(3):
-        check(lambda outcome, place=place: outcome.weight_counts[place].count)
+    _, variances = means_and_variances(outcomes)
+    assert squared_errors(at_expected_counts(vote, partners)) == pytest.approx(variances, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("variant", ["joint", "printed"])
@@ -225,9 +216,8 @@ def test_who_reports_a_weight_alone_adds_the_error_of_its_share_of_the_quota(var
     partners = (Partner(1, 1), Partner(3, 0, absent=True), Partner(2, 0, absent=True))
     for fraction in (0.25, 1.0):
         vote = make_vote(variant=variant, quota_fraction=fraction)
-        _, variance = mean_and_variance(all_outcomes(vote, partners), lambda outcome: first(outcome).margin.value)
-        expected = first(at_expected_counts(vote, partners)).margin.standard_error
-        assert expected**2 / COPIES == pytest.approx(variance, rel=1e-9)
+        _, (variance, *_) = means_and_variances(all_outcomes(vote, partners))
+        assert squared_errors(at_expected_counts(vote, partners))[0] == pytest.approx(variance, rel=1e-9)
 
 
 @parties
@@ -281,7 +271,7 @@ def test_public_weights_are_estimated_without_bias_and_with_their_own_error(
     fields: dict[str, Any] = {"public_weights": True, **given, **quota}
     vote = make_vote(**fields, **({"epsilon_weight": None} if "variant" in given else {}))
     outcomes = all_outcomes(vote, PUBLIC_PARTNERS)
-    margin, variance = mean_and_variance(outcomes, lambda o: first(o).margin.value)
+    (margin, *_), (variance, *_) = means_and_variances(outcomes)
     assert margin == pytest.approx(true_support(PUBLIC_PARTNERS) - true_quota(vote, PUBLIC_PARTNERS), abs=1e-9)
     assert variance == pytest.approx(sum(variances[each.opinion] * each.weight**2 for each in PUBLIC_PARTNERS))
     for _, outcome in outcomes:
@@ -317,7 +307,7 @@ def test_grouped_weights_move_the_margin_by_their_bound_at_most(variant: str, qu
             for absent in (False, True):
                 partners = (Partner(weights[0], opinions[0]), Partner(weights[1], opinions[1], absent))
                 outcomes = all_outcomes(vote, partners)
-                unbiased, _ = mean_and_variance(outcomes, lambda o: first(o).margin.value - first(o).bias)
+                (unbiased,), _ = means_and_variances(outcomes, unbiased_margins)
                 truth = true_support(partners) - true_quota(vote, partners)
                 missed.append(abs(unbiased - truth))
                 bound = outcomes[0][1].weight_bias_bound
@@ -345,42 +335,21 @@ def test_weights_collected_for_each_candidate_are_averaged(variant: str) -> None
     """Two rounds of independent reports: the total weight has half the variance of one round's, each margin its own."""
     vote = make_vote(candidates=("a", "b"), weight_collection="per_candidate", variant=variant)
     outcomes = list(per_candidate_outcomes(vote, (1.0, 3.0), [(1, 0), (1, 1)]))
-    single = make_vote(variant=variant)
-    one_round = all_outcomes(single, (Partner(1, 1), Partner(3, 0)))
-    total, variance = mean_and_variance(outcomes, lambda o: told(o.total_weight).value)
-    assert total == pytest.approx(4)
-    assert variance == pytest.approx(mean_and_variance(one_round, lambda o: told(o.total_weight).value)[1] / 2)
-    for place in range(3):
-        count, of_count = mean_and_variance(outcomes, lambda o, place=place: o.weight_counts[place].count.value)
-        assert count == pytest.approx((1, 0, 1)[place], abs=1e-9)
-        _, alone = mean_and_variance(one_round, lambda o, place=place: o.weight_counts[place].count.value)
-        assert of_count == pytest.approx(alone / 2)
-    unbiased = [
-        mean_and_variance(outcomes, lambda o, n=n: o.candidates[n].margin.value - o.candidates[n].bias)[0]
-        for n in range(2)
-    ]
-    assert unbiased == [pytest.approx(1 - 2), pytest.approx(4 - 2)]
-    _, of_margin = mean_and_variance(outcomes, lambda o: first(o).margin.value)
-    assert of_margin == pytest.approx(mean_and_variance(one_round, lambda o: first(o).margin.value)[1])
+    means, variances = means_and_variances(outcomes)
+    _, alone = means_and_variances(all_outcomes(make_vote(variant=variant), (Partner(1, 1), Partner(3, 0))))
+    assert means[3:] == pytest.approx([4, 1, 0, 1], abs=1e-9)
+    assert variances[3:] == pytest.approx([each / 2 for each in alone[3:]])
+    assert variances[0] == pytest.approx(alone[0])
+    assert means_and_variances(outcomes, unbiased_margins)[0] == pytest.approx([1 - 2, 4 - 2])
 
 
 def test_the_average_over_rounds_states_its_own_standard_error() -> None:
     vote = make_vote(candidates=("a", "b"), weight_collection="per_candidate")
     partners = (Partner(1, 1), Partner(3, 0))
-    counted = [
-        (round(COPIES * chance), group, opinion)
-        for partner in partners
-        for chance, group, opinion in report_laws(vote, partner)
-    ]
-    expected = vote.outcome(tallies_of(vote, counted) * 2)
-    one_round = all_outcomes(make_vote(), partners)
-    _, variance = mean_and_variance(one_round, lambda o: told(o.total_weight).value)
-    assert told(expected.total_weight).standard_error ** 2 / COPIES == pytest.approx(variance / 2)
+    expected = at_expected_counts(vote, partners, rounds=2)
+    _, variances = means_and_variances(all_outcomes(make_vote(), partners))
+    assert squared_errors(expected)[3:] == pytest.approx([each / 2 for each in variances[3:]])
     assert expected.num_partners == COPIES * 2
-    for place in range(3):
-        _, of_count = mean_and_variance(one_round, lambda o, place=place: o.weight_counts[place].count.value)
-        squared = expected.weight_counts[place].count.standard_error ** 2
-        assert squared / COPIES == pytest.approx(of_count / 2)
 
 
 @pytest.mark.parametrize("projected", [False, True])

@@ -10,9 +10,11 @@ import pytest
 from helpers import Session
 from makers import make_survey
 from psephos.protocol import Tally
+from psephos.protocol.arrays import FloatArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.truth_inference import Ties
 from psephos.protocol.mechanisms import NO_ANSWER, VectorLaplace
+from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.mechanisms.realized import greatest_gap
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.protocol.truth_discovery import CountedAnswers, Outcome, TruthDiscovery
@@ -86,43 +88,64 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
         survey.check_loss_groups(np.array([[0, 0]]))
 
 
-@pytest.mark.parametrize("num_labels", [2, 3, 5])
-@pytest.mark.parametrize("scale", [0.3, 1.0, 6.0])
-@pytest.mark.parametrize("level", [0.2, 0.05, 0.001])
-def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(num_labels: int, scale: float, level: float) -> None:
-    """Of any label of a task with answers enough; one step less would miss more often, where noise is told apart."""
-    laplace, noise = VectorLaplace(scale=scale, sensitivity=1, bound=2**40), CountNoise(scale)
-    independent = 1 if num_labels == 2 else num_labels
-    true, number = 5_000, 10_000
-    reach = true - counted_limits(true, number, noise, num_labels=num_labels, level=level).low
-    law = [laplace.noise_probability(size) for size in range(math.ceil(50 * scale) + reach + 2)]
-
-    def missed(most: int) -> float:
-        return 1 - (1 - 2 * math.fsum(law[most + 1 :])) ** independent
-
-    assert missed(reach) <= level
-    assert counted_limits(true + reach, number, noise, num_labels=num_labels, level=level).low == true
-    assert reach == 0 or 2 * independent * math.fsum(law[reach:]) > level
+def masses_of(noise: CountNoise, size: int) -> FloatArray:
+    """Return the law of the noise in what is told of a label, from 0 on; it is symmetric."""
+    if noise.planned is None:
+        reach = math.ceil(60 * noise.scale) + 2
+        return VectorLaplace(noise.scale, 1, 2**40).noise_probability(0) * np.exp(-np.arange(reach) / noise.scale)
+    side = share_masses(scale=noise.scale, planned=noise.planned, num_shares=noise.num_workers)
+    law = np.concatenate([side[:0:-1], side])
+    law = np.convolve(law, law) if size == 2 else law  # of a sum and a difference
+    return law[len(law) // 2 :]
 
 
-@pytest.mark.parametrize("scale", [0.05, 1.0, 30.0, 1e6, 1e9])
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("shares", [(None, 1), (1, 2), (8, 8), (8, 11), (5, 80)], ids=str)
+def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(shares: tuple[int | None, int], size: int) -> None:
+    """Of all labels of a task together, whatever the counts are; one step less, and they would miss more often.
+
+    A trusted server's noise, and that of masked sums. The former tells one of two labels.
+    """
+    for scale, level in itertools.product([0.2, 1.0, 6.0], [0.2, 0.05, 0.001]):
+        noise = CountNoise(scale, *shares)
+        law, parts, true, most = masses_of(noise, size), noise.parts_of(size), 5_000, 10_000
+        apart = 1 if size == 2 and noise.planned is None else size
+        missed = 0.0
+        for off, mass in enumerate(law.tolist()):
+            for sign in (1, -1)[: 2 if off else 1]:
+                low, high = counted_limits(parts * true + sign * off, most, noise, num_labels=size, level=level)
+                missed += 0.0 if low <= true <= high else mass
+        assert apart * missed <= level
+        reach = noise.reach_of(level / 2 / apart, size)
+        assert reach == 1 or 2 * apart * float(law[reach - 1 :].sum()) > level * (1 - 1e-6)
+        assert counted_limits(-9, 3, noise, num_labels=size, level=level).low == 0
+        assert counted_limits(50_000, 3, noise, num_labels=size, level=level) == (3, 3)
+
+
 @pytest.mark.parametrize("number", [1, 2, 7, 300])
-def test_confidences_are_expected_shares_by_bayes_rule(scale: float, number: int) -> None:
-    """A flat prior over 0, …, n for each count, by brute force; of three labels in proportion."""
-    noise = CountNoise(scale)
+@pytest.mark.parametrize(
+    "noise",
+    [*map(CountNoise, (0.05, 1.0, 30.0, 1e6, 1e9)), *(CountNoise(scale, 6, 9) for scale in (0.2, 1.0, 30.0))],
+    ids=str,
+)
+def test_confidences_are_expected_shares_by_bayes_rule(number: int, noise: CountNoise) -> None:
+    """A flat prior over 0, …, n for each count, by brute force; of two labels and of three in proportion."""
     possible = np.arange(number + 1)
-    for count in {-40, -1, 0, 1, number // 2, number, number + 5}:
-        for others in ((number - count,), (0, number)):
-            counts = np.array([[*others, count]])
-            weights = np.exp(-np.abs(counts.reshape(-1, 1) - possible) / scale + np.abs(counts).max() / scale * 0)
-            weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
-            if not weights.sum(axis=1).all():
-                continue
-            means = weights @ possible
-            found = majority_of_counts(counts, np.array([number]), np.array([counts.shape[1]]), noise, ties="first")
-            told = found.probabilities[0]
-            assert told.tolist() == pytest.approx((means / means.sum()).tolist(), rel=1e-6, abs=1e-7)
-            assert found.confidences[0] == told[found.truths[0]]
+    for counts, size in itertools.product(([-3, number + 1, 0], [number, 0, number], [0, 1, 1]), (2, 3)):
+        off = np.abs(np.array(counts)[:size, None] - noise.parts_of(size) * possible)
+        if noise.planned is None:
+            weights = np.exp((off.min(axis=1, keepdims=True) - off) / noise.scale)
+        else:
+            masses = masses_of(noise, size)
+            weights = np.where(off < len(masses), masses[np.minimum(off, len(masses) - 1)], 0.0)
+        means = weights @ possible / weights.sum(axis=1)
+        if not means.any():
+            continue
+        arrays = np.array([counts[:size]]), np.array([number]), np.array([size])
+        found = majority_of_counts(*arrays, noise, ties="first")
+        shares = found.probabilities[0]
+        assert shares.tolist() == pytest.approx((means / means.sum()).tolist(), rel=1e-6, abs=1e-7)
+        assert found.confidences[0] == shares[found.truths[0]]
 
 
 def test_the_greatest_count_is_found_and_ties_go_where_they_are_told() -> None:

@@ -9,14 +9,12 @@ import makers
 import numpy as np
 import pytest
 from psephos.protocol import Tally
-from psephos.protocol.arrays import FloatArray, IntArray
+from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER
-from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import PrivacyLoss, TrustModel
 from psephos.protocol.truth_discovery import NO_TASK, MaskedAnswers, TruthDiscovery
-from psephos.protocol.truth_discovery.counts import CountNoise, counted_limits, majority_of_counts
 
 TWO, THREE = ("no", "yes"), ("a", "b", "c")
 MIXED: Final = (TWO, THREE, TWO)
@@ -124,50 +122,6 @@ def test_a_row_that_adds_up_what_its_answers_do_not_say_is_refused() -> None:
         survey.check_inputs(Inputs(private, inputs.public))
     with pytest.raises(ValueError, match="outside its answer set"):
         survey.check_row([4, *row[1:]], public)
-
-
-def law_of(noise: CountNoise, size: int) -> FloatArray:
-    """Return the law of the noise in what is told of a label, about 0, by adding up that of its sums."""
-    assert noise.planned is not None
-    side = share_masses(scale=noise.scale, planned=noise.planned, num_shares=noise.num_workers)
-    law = np.concatenate([side[:0:-1], side])
-    return np.convolve(law, law) if size == 2 else law  # of a sum and a difference
-
-
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_limits_miss_as_rarely_as_the_level_says_by_the_exact_law(size: int) -> None:
-    """Of all labels of a task together, whatever the counts are; one less, and they would miss more often."""
-    shares, scales, levels = [(1, 2), (8, 8), (8, 11), (5, 80)], [0.2, 1.0, 6.0], [0.2, 0.05, 0.001]
-    for (planned, number), scale, level in itertools.product(shares, scales, levels):
-        noise = CountNoise(scale, planned, number)
-        law, parts, true, most = law_of(noise, size), noise.parts_of(size), 5_000, 10_000
-        middle = len(law) // 2
-        told = np.arange(len(law)) - middle + parts * true
-        limits = [counted_limits(count, most, noise, num_labels=size, level=level) for count in told.tolist()]
-        missed = np.array([not low <= true <= high for low, high in limits])
-        assert size * float(law[missed].sum()) <= level, (planned, number, scale)
-        reach = noise.reach_of(level / 2 / size, size)
-        assert reach == 1 or 2 * size * float(law[middle + reach - 1 :].sum()) > level * (1 - 1e-6)
-        assert counted_limits(-9, 3, noise, num_labels=size, level=level).low == 0
-        assert counted_limits(50_000, 3, noise, num_labels=size, level=level) == (3, 3)
-
-
-@pytest.mark.parametrize("number", [1, 2, 7, 40])
-@pytest.mark.parametrize("scale", [0.2, 1.0, 30.0])
-def test_confidences_are_expected_shares_by_bayes_rule(number: int, scale: float) -> None:
-    """A flat prior over 0, …, n for each count, by brute force."""
-    noise = CountNoise(scale, 6, 9)
-    for counts in ([-3, number + 1, 0], [number, 0, number], [0, 1, 1]):
-        for size in (2, 3):
-            law = law_of(noise, size)
-            parts, middle, means = noise.parts_of(size), len(law) // 2, list[float]()
-            for count in counts[:size]:
-                places = [middle + abs(count - parts * true) for true in range(number + 1)]
-                weights = [law[place] if place < len(law) else 0.0 for place in places]
-                means.append(sum(true * weight for true, weight in enumerate(weights)) / sum(weights))
-            told = np.array([counts[:size]]), np.array([number]), np.array([size])
-            found = majority_of_counts(*told, noise, ties="first")
-            assert found.probabilities[0].tolist() == pytest.approx([mean / sum(means) for mean in means], rel=1e-6)
 
 
 def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
