@@ -9,7 +9,6 @@ exponential mechanism.
 """
 
 import abc
-import bisect
 import dataclasses
 import functools
 import itertools
@@ -41,7 +40,7 @@ from ..mechanisms.mechanism import check_candidates
 from ..privacy import NeighboringRelation, NonPrivate, PrivacyEvent, PureMechanism
 from .contests import law_above_floor, law_of_contest
 from .lots import draw_lot
-from .objective import Objective, welfare_of
+from .objective import Objective, disparities_of, floors_of, welfares_of
 from .scoring import Scoring
 
 SampleScale: TypeAlias = Literal["unbiased", "printed"]
@@ -250,13 +249,13 @@ class SampledChoice(Choice):
         A floor is the least rank of a welfare that is at or above it.
         """
         self._check_outcomes(_MAX_OUTCOMES_WITH_FLOOR)
-        counts = itertools.product(range(self.num_samples + 1), repeat=len(self.group_sizes))
-        columns = [self.utilities_of([[own] for own in each]) for each in counts]
-        welfare = [welfare_of(column, self.group_sizes, 0) for column in columns]
-        disparity = [self.objective.disparity(column, self.group_sizes, 0) for column in columns]
-        in_order = sorted(set(welfare))
-        floors = [bisect.bisect_left(in_order, self._of_counts.floor_below(greatest)) for greatest in in_order]
-        return _ranks_of(welfare), _ranks_of(disparity), floors
+        sizes = np.array(list(map(Fraction, self.group_sizes)), dtype=object)
+        counts = itertools.product(range(self.num_samples + 1), repeat=len(sizes))
+        utilities = np.array([self.utilities_of([[own] for own in each]) for each in counts], dtype=object)
+        in_order, welfare = np.unique(welfares_of(utilities, sizes), return_inverse=True)
+        disparity = np.unique(disparities_of(utilities, self.objective, sizes), return_inverse=True)[1]
+        floors = np.searchsorted(in_order, floors_of(in_order, self._of_counts))
+        return welfare.reshape(-1), disparity.reshape(-1), floors.tolist()
 
     def _check_outcomes(self, most: int) -> None:
         number, groups = self.num_samples + 1, len(self.group_sizes)
@@ -437,12 +436,6 @@ class ExponentialChoice(Choice):
     def _sensitivities(self) -> list[Fraction]:
         change, sizes = self.scoring.greatest_change(self.relation), self.group_sizes
         return [self.objective.quality_sensitivity(change, sizes, group) for group in range(len(sizes))]
-
-
-def _ranks_of(values: Sequence[Fraction]) -> IntArray:
-    """Return the rank of each value among all, from 0; equal ones have one rank."""
-    ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}
-    return np.array([ranks[value] for value in values], dtype=np.int64)
 
 
 def _binomial(number: int, probability: Fraction) -> FloatArray:

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..estimators.noise_tails import GRID
-from .objective import Objective
-from .posteriors import merits_of, ranges_of, shares_of
+from .objective import Objective, disparities_of, merits_of, shares_of
 from .report_laws import LaplaceSums, ReportSums
 from .utility_noise import UtilityNoise
 
@@ -208,7 +207,7 @@ class _Tails:
             merits = merits_of(utilities, objective, self.sizes)
             own = merits[rows, winners]
             return _Speaking(("lead", own - _others(merits, winners).max(axis=1)))
-        disparities = ranges_of(utilities, objective, self.sizes)
+        disparities = disparities_of(utilities, objective, self.sizes)
         if objective.name == "constrained":
             limit = float(objective.max_disparity)
             welfare = self.shares @ utilities

@@ -28,7 +28,6 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..elementary import square
-from ..estimators import Estimate
 from ..mechanisms import JointPair, JointPosition, JointRanking, JointScores, rankings_of_codes
 from .kinds import JOINT, MechanismName
 from .parameters import Parameters
@@ -77,21 +76,10 @@ class JointReport(LocalReport):
         most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)
         return math.sqrt(max(inside * self.own + (count - inside) * self.other for inside in (least, most))) / size
 
-    def utilities(self, totals: IntArray, count: int) -> tuple[list[list[Fraction]], list[list[Estimate]]]:
-        """Return all groups' mean utilities, exact and with standard errors, in units of the scores.
-
-        Args:
-            totals: the tally, shape (G, width).
-            count: how many reports it has; without any, the error is the scores' whole range.
-        """
-        values: list[list[Fraction]] = []
-        told: list[list[Estimate]] = []
-        rows: list[list[int]] = totals.tolist()
-        for group, (row, size) in enumerate(zip(rows, self.group_sizes, strict=True)):
-            error = self.error_of(group, count) if count else float(self.centered[0] - self.centered[-1])
-            values.append([value + self.mean for value in self.estimates(row, size)])
-            told.append([Estimate(float(value), error) for value in values[-1]])
-        return values, told
+    def utilities(self, totals: IntArray) -> list[list[Fraction]]:
+        """Return all groups' mean utilities, exact, in units of the scores, by the tally, shape (G, width)."""
+        rows = zip(totals.tolist(), self.group_sizes, strict=True)
+        return [[value + self.mean for value in self.estimates(row, size)] for row, size in rows]
 
 
 class _JointPairReport(JointReport):

@@ -13,9 +13,10 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import PluginError
 from ..plugin_faults import blaming_function
@@ -85,26 +86,20 @@ class Objective:
     function: ObjectiveFunction | None = None
     is_private: bool = False
 
-    def disparity(self, utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
-        """Return ΔW of an alternative: between the groups, or the greatest between the groups of any feature."""
-        if not self.partitions:
-            return disparity_of(utilities, alternative)
-        of_features = (joined(utilities, sizes, partition, alternative) for partition in self.partitions)
-        return max(max(own) - min(own) for own in of_features)
+    def disparities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
+        """Return ΔW of each alternative: between the groups, or the greatest between the groups of any feature."""
+        return self._exactly(disparities_of, utilities, sizes)
 
     def best(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
         """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'.
 
-        PluginError: somebody's own function raises something, or returns what is no finite number for each.
+        Raises:
+            PluginError: somebody's own function raises something, or returns what is no finite number for each.
         """
-        places = range(len(utilities[0]))
         if self.function is not None:
-            own = self.merits_by_function(utilities, sizes)
-            return [place for place in places if own[place] == max(own)]
-        floor = None
-        if self.name == "welfare_constrained":
-            floor = self.floor_below(max(welfare_of(utilities, sizes, place) for place in places))
-        merits = [self._merit(utilities, sizes, place, floor) for place in places]
+            merits = self.merits_by_function(utilities, sizes)
+        else:
+            merits = self._exactly(merits_of, utilities, sizes)
         most = max(merits)
         return [place for place, merit in enumerate(merits) if merit == most]
 
@@ -131,18 +126,7 @@ class Objective:
         −ΔW, or W − λ·ΔW. A limit that one voter can cross would have a large sensitivity, so that it gets a price:
         `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
         """
-        places = range(len(utilities[0]))
-        disparities = [self.disparity(utilities, sizes, place) for place in places]
-        if self.name == "parity":
-            return [-disparity for disparity in disparities]
-        welfares = [welfare_of(utilities, sizes, place) for place in places]
-        if self.name == "welfare_constrained":
-            floor = self.floor_below(max(welfares))
-            lacking = [max(floor - welfare, Fraction(0)) for welfare in welfares]
-            return [-own - self.fairness_weight * less for own, less in zip(disparities, lacking, strict=True)]
-        if self.name == "constrained":
-            disparities = [max(disparity - self.max_disparity, Fraction(0)) for disparity in disparities]
-        return [own - self.fairness_weight * less for own, less in zip(welfares, disparities, strict=True)]
+        return self._exactly(qualities_of, utilities, sizes)
 
     def quality_sensitivity(self, change: int, sizes: Sequence[int], group: int) -> Fraction:
         """Return how far one voter of a group moves the quality of an alternative at most.
@@ -168,23 +152,92 @@ class Objective:
             return of_disparity + self.fairness_weight * (1 + self.welfare_share) * of_welfare
         return of_welfare + self.fairness_weight * of_disparity
 
-    def floor_below(self, greatest: Fraction) -> Fraction:
-        """Return the W that `welfare_constrained` asks for: β of the greatest, counted from the least utility.
+    def _exactly(
+        self,
+        numbers_of: Callable[[NDArray[Any], "Objective", NDArray[Any]], NDArray[Any]],
+        utilities: Utilities,
+        sizes: Sequence[int],
+    ) -> list[Fraction]:
+        of_groups = np.array(list(map(Fraction, sizes)), dtype=object)
+        return numbers_of(np.array([utilities], dtype=object), self, of_groups)[0].tolist()
 
-        Noise may put all estimates below that; the floor is then the greatest W, so that there always is a winner.
-        """
-        return greatest - (1 - self.welfare_share) * max(greatest - self.least_utility, Fraction(0))
 
-    def _merit(
-        self, utilities: Utilities, sizes: Sequence[int], alternative: int, floor: Fraction | None
-    ) -> tuple[Fraction, ...]:
-        disparity = self.disparity(utilities, sizes, alternative)
-        if self.name == "parity":
-            return (-disparity,)
-        welfare = welfare_of(utilities, sizes, alternative)
-        if floor is not None:
-            return (Fraction(welfare >= floor), -disparity)
-        if self.name == "penalized":
-            return (welfare - self.fairness_weight * disparity,)
-        is_within = disparity <= self.max_disparity
-        return (Fraction(is_within), welfare if is_within else -disparity)
+def merits_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return what the objective elects the most of.
+
+    An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
+
+    Args:
+        utilities: W_k(a), shape (K, G, m): floats, or fractions as objects, of which all is exact.
+        sizes: the groups', shape (G,), of the same type.
+
+    Returns:
+        Shape (K, m).
+    """
+    disparities = disparities_of(utilities, objective, sizes)
+    if objective.name == "parity":
+        return -disparities
+    welfare = welfares_of(utilities, sizes)
+    if objective.name == "penalized":
+        return welfare - _number(welfare, objective.fairness_weight) * disparities
+    if objective.name == "welfare_constrained":
+        behind = -disparities.max(axis=1, keepdims=True) - 1
+        floors = floors_of(welfare.max(axis=1, keepdims=True), objective)
+        return np.where(welfare >= floors, -disparities, behind)
+    ahead = welfare - welfare.min(axis=1, keepdims=True)
+    return np.where(disparities <= _number(welfare, objective.max_disparity), ahead, -disparities - 1)
+
+
+def qualities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return `Objective.qualities` of each alternative, shape (K, m). See `merits_of`."""
+    disparities = disparities_of(utilities, objective, sizes)
+    if objective.name == "parity":
+        return -disparities
+    welfare = welfares_of(utilities, sizes)
+    weight = _number(welfare, objective.fairness_weight)
+    if objective.name == "welfare_constrained":
+        floors = floors_of(welfare.max(axis=1, keepdims=True), objective)
+        return -disparities - weight * np.maximum(floors - welfare, 0)
+    if objective.name == "constrained":
+        excess = disparities - _number(welfare, objective.max_disparity)
+        disparities = np.maximum(excess, 0)
+    return welfare - weight * disparities
+
+
+def welfares_of(utilities: NDArray[Any], sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return W, shape (K, m). See `merits_of`."""
+    return (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
+
+
+def disparities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return ΔW, between groups or those of any feature, shape (K, m). See `merits_of`."""
+    if not objective.partitions:
+        return utilities.max(axis=1) - utilities.min(axis=1)
+    ranges: list[NDArray[Any]] = []
+    for partition in objective.partitions:
+        # Sums in one order, by additions alone: a product of matrices rounds by what the processor has.
+        of_groups = [(utilities * own[:, None]).sum(axis=1) for own in shares_of(partition, sizes)]
+        ranges.append(np.maximum.reduce(of_groups) - np.minimum.reduce(of_groups))
+    return np.maximum.reduce(ranges)
+
+
+def shares_of(partition: Partition, sizes: NDArray[Any]) -> NDArray[Any]:
+    """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
+    shares = np.zeros((len(partition), len(sizes)), dtype=sizes.dtype)
+    for group, places in enumerate(partition):
+        chosen = list(places)
+        shares[group, chosen] = sizes[chosen] / sizes[chosen].sum()
+    return shares
+
+
+def floors_of(greatest: NDArray[Any], objective: Objective) -> NDArray[Any]:
+    """Return the W that `welfare_constrained` asks for: β of the greatest, counted from the least utility.
+
+    Noise may put all estimates below that; the floor is then the greatest W, so that there always is a winner.
+    """
+    least, share = (_number(greatest, own) for own in (objective.least_utility, objective.welfare_share))
+    return greatest - (1 - share) * np.maximum(greatest - least, 0)
+
+
+def _number(like: NDArray[Any], number: Fraction | int) -> Fraction | float:
+    return Fraction(number) if like.dtype == object else float(number)

@@ -151,37 +151,28 @@ def alternatives_told(
     parameters: Parameters, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]
 ) -> tuple[AlternativeOutcome, ...]:
     """Return what is released of each alternative, of the groups' mean utilities and what is told of these."""
-    sizes, objective = parameters.group_sizes, parameters.make_objective()
-    told: list[AlternativeOutcome] = []
-    for place, alternative in enumerate(parameters.alternatives):
-        of_groups = [own[place] for own in estimates]
-        errors = [own.standard_error * size for own, size in zip(of_groups, sizes, strict=True)]
-        features = tuple(_of_feature(own, sizes, utilities, estimates, place) for own in parameters.features or ())
-        told.append(
+    sizes, features = parameters.group_sizes, parameters.features or ()
+    disparities = parameters.make_objective().disparities(utilities, sizes)
+    outcomes: list[AlternativeOutcome] = []
+    for place, name in enumerate(parameters.alternatives):
+        of_groups = tuple(row[place] for row in estimates)
+        errors = [group.standard_error * size for group, size in zip(of_groups, sizes, strict=True)]
+        of_features: list[FeatureOutcome] = []
+        for feature in features:
+            values = joined(utilities, sizes, feature.partition, place)
+            # No two groups of a feature share a crossing, or its noise.
+            of_feature = tuple(
+                Estimate(float(value), math.hypot(*(errors[own] for own in places)) / sum(sizes[own] for own in places))
+                for value, places in zip(values, feature.partition, strict=True)
+            )
+            of_features.append(FeatureOutcome(utilities=of_feature, disparity=float(max(values) - min(values))))
+        outcomes.append(
             AlternativeOutcome(
-                name=alternative,
-                utilities=tuple(of_groups),
+                name=name,
+                utilities=of_groups,
                 welfare=Estimate(float(welfare_of(utilities, sizes, place)), math.hypot(*errors) / sum(sizes)),
-                disparity=float(objective.disparity(utilities, sizes, place)),
-                features=features or msgspec.UNSET,
+                disparity=float(disparities[place]),
+                features=tuple(of_features) or msgspec.UNSET,
             )
         )
-    return tuple(told)
-
-
-def _of_feature(
-    feature: Feature,
-    sizes: Sequence[int],
-    utilities: Utilities,
-    estimates: Sequence[Sequence[Estimate]],
-    place: int,
-) -> FeatureOutcome:
-    """Return the mean utilities of an alternative to a feature's groups: no two share a crossing, or its noise."""
-    partition = feature.partition
-    values = joined(utilities, sizes, partition, place)
-    errors = (
-        math.hypot(*(estimates[own][place].standard_error * sizes[own] for own in places)) / size
-        for places, size in zip(partition, feature.sizes(sizes), strict=True)
-    )
-    told = tuple(Estimate(float(value), error) for value, error in zip(values, errors, strict=True))
-    return FeatureOutcome(utilities=told, disparity=float(max(values) - min(values)))
+    return tuple(outcomes)

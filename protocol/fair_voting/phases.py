@@ -1,7 +1,7 @@
 """The phase of a fair and private vote: rankings that voters disclose, add up under masks, or randomize."""
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -15,14 +15,16 @@ from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, TrustModel
 from ..tally import Tally, TallyBlock
 from .choices import Choice, ExponentialChoice, SampledChoice
 from .joint_reports import JointReport, make_joint_report
+from .objective import Utilities
 from .pairwise import make_pair_noise, preferences_of
 from .parameters import Parameters
 from .rankings import Rankings, are_strict, cells_of_members, check_ranking, some_rankings
-from .reports import LocalReport, RankingReport, make_reports
+from .reports import LocalReport, RankingReport, make_reports, mean_utilities
 from .rules import pairwise_wins
 from .sampling_bounds import proven_epsilon
 from .scoring import Scoring
 from .subsample import Subsample
+from .utility_noise import UtilityNoise, error_of_levels
 
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
@@ -31,8 +33,32 @@ _GROUPS_LOOKED_AT: Final = 3
 
 ChoiceT = TypeVar("ChoiceT", bound=Choice)
 
+ReportCounts: TypeAlias = tuple[tuple[int, ...], ...]
+"""How many reported: group by group those of each level of ε, where that is told, or all."""
 
-class DisclosedRankings(CentralPhase):
+
+class _SummedRankings:
+    """What tallies of groups' sums of utilities estimate."""
+
+    scoring: Scoring
+    group_sizes: tuple[int, ...]
+
+    def counts_of(self, tally: Tally) -> ReportCounts:
+        """Return how many reported."""
+        return ((tally.num_reports,),)
+
+    def utilities_of(self, tally: Tally) -> Utilities:
+        """Return the groups' mean utilities by a tally, exactly."""
+        return self.scoring.mean_utilities(tally.totals.reshape(len(self.group_sizes), -1), self.group_sizes)
+
+    def rounded_utilities(self, tallies: TallyBlock) -> FloatArray:
+        """Return `utilities_of` many tallies but for rounding, shape (sessions, G, m)."""
+        sums = tallies.totals.reshape(len(tallies), len(self.group_sizes), -1)
+        sizes = np.array(self.group_sizes, dtype=np.float64)[:, None]
+        return (sums / sizes + self.scoring.center) * self.scoring.step
+
+
+class DisclosedRankings(_SummedRankings, CentralPhase):
     """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
 
     The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
@@ -46,6 +72,7 @@ class DisclosedRankings(CentralPhase):
 
     def __init__(self, parameters: Parameters) -> None:
         self.scoring = parameters.make_scoring(is_centered=parameters.is_centered)
+        self.group_sizes = parameters.group_sizes
         self.choice = None if parameters.kind.releases_sums else _make_choice(parameters, self.scoring)
         self._parameters = parameters
         self._subsample = None
@@ -117,6 +144,14 @@ class DisclosedRankings(CentralPhase):
             raise NotImplementedError("whose voters are sampled is seen session by session")
         return super().tally_block(reports, earlier=earlier, public=public)
 
+    def noise_of(self, counts: ReportCounts) -> UtilityNoise:
+        """Return the noise in mean utilities."""
+        return UtilityNoise.of_sums(cast("VectorLaplace", self.tally_mechanism), self.scoring.step, self.group_sizes)
+
+    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
+        """Return each group's standard error, averaged over the alternatives."""
+        return self.noise_of(counts).errors
+
     def numbers_of(self, positions: IntArray) -> IntArray:
         """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
         if self._parameters.kind.counts_pairs:
@@ -167,7 +202,7 @@ class DisclosedRankings(CentralPhase):
         return sums
 
 
-class MaskedRankings(MaskedSums):
+class MaskedRankings(_SummedRankings, MaskedSums):
     """Voters add up their utilities group by group, masked: the sums of `DisclosedRankings`, and nobody is trusted.
 
     A private row is a ranking, then what it adds to each group's sums: to another group's than the voter's own nothing.
@@ -176,11 +211,11 @@ class MaskedRankings(MaskedSums):
 
     def __init__(self, parameters: Parameters) -> None:
         self.scoring = parameters.make_scoring(is_centered=True)
-        self._num_groups, self._size = len(parameters.groups), len(parameters.alternatives)
+        self.group_sizes, self._size = parameters.group_sizes, len(parameters.alternatives)
         threshold, colluders = sizes_of(parameters)
         super().__init__(
             PHASE,
-            ranges=[(self.scoring.steps[-1], self.scoring.steps[0])] * (self._num_groups * self._size),
+            ranges=[(self.scoring.steps[-1], self.scoring.steps[0])] * (len(self.group_sizes) * self._size),
             first=self._size,
             sensitivity=self.scoring.sensitivity(parameters.relation),
             epsilon=parameters.epsilon,
@@ -191,9 +226,17 @@ class MaskedRankings(MaskedSums):
 
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return what voters add, shape (n, G·m), of rankings, shape (n, m), and the places of groups, shape (n,)."""
-        rows = np.zeros((len(positions), self._num_groups, self._size), dtype=np.int64)
+        rows = np.zeros((len(positions), len(self.group_sizes), self._size), dtype=np.int64)
         rows[np.arange(len(positions)), groups] = self.scoring.utilities_of(Rankings(positions))
         return rows.reshape(len(positions), -1)
+
+    def noise_of(self, counts: ReportCounts) -> UtilityNoise:
+        """Return the noise in mean utilities, to which so many voters have added a share each."""
+        return UtilityNoise.of_shares(self.share, counts[0][0], self.scoring.step, self.group_sizes)
+
+    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
+        """Return each group's standard error, averaged over the alternatives."""
+        return self.noise_of(counts).errors
 
     def values_of(self, public: Sequence[int]) -> Values:
         # Of each number of tied places the mean score: one alone has its own.
@@ -251,8 +294,23 @@ class RandomizedRankings(PersonalizedPhase):
 
     def by_group(self, totals: IntArray) -> list[list[list[int]]]:
         """Return the rows of a tally: for each group those of its levels."""
-        rows: list[list[int]] = totals.tolist()
-        return [rows[start : start + len(self.reports)] for start in range(0, len(rows), len(self.reports))]
+        return totals.reshape(-1, len(self.reports), totals.shape[1]).tolist()
+
+    def counts_of(self, tally: Tally) -> ReportCounts:
+        """Return how many of each group reported at each level."""
+        return tuple(tuple(count for count, *_ in rows) for rows in self.by_group(tally.totals))
+
+    def utilities_of(self, tally: Tally) -> Utilities:
+        """Return the groups' mean utilities by a tally, exactly."""
+        return [mean_utilities(self.reports, rows) for rows in self.by_group(tally.totals)]
+
+    def noise_of(self, counts: ReportCounts) -> UtilityNoise | None:
+        """Return the noise in mean utilities; None where a group has no report, and nothing is known of it."""
+        return UtilityNoise.of_reports(self.reports, counts) if all(map(sum, counts)) else None
+
+    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
+        """Return each group's standard error, averaged over the alternatives; without a report the scores' range."""
+        return [error_of_levels(self.reports, own) if any(own) else self.report.range for own in counts]
 
 
 class JointRankings(Phase):
@@ -279,6 +337,23 @@ class JointRankings(Phase):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         """Tally all reports: nobody knows whose group they are of."""
         return Tally(len(reports), self.report.totals_of(reports))
+
+    def counts_of(self, tally: Tally) -> ReportCounts:
+        """Return how many reported."""
+        return ((tally.num_reports,),)
+
+    def utilities_of(self, tally: Tally) -> Utilities:
+        """Return the groups' mean utilities by a tally, exactly."""
+        return self.report.utilities(tally.totals)
+
+    def noise_of(self, counts: ReportCounts) -> UtilityNoise | None:
+        """Return the noise in mean utilities; None where nobody reported, and nothing is known of it."""
+        return UtilityNoise.of_joint_reports(self.report, counts[0][0]) if counts[0][0] else None
+
+    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
+        """Return each group's standard error, averaged over the alternatives; without a report the scores' range."""
+        report, ((count,),) = self.report, counts
+        return [report.error_of(group, count) if count else report.range for group in range(report.num_groups)]
 
 
 def _local_loss(report: LocalReport) -> PrivacyLoss:

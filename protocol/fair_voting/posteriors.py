@@ -22,8 +22,7 @@ from scipy.special import expm1, ndtr
 
 from ..arrays import FloatArray, IntArray
 from ..randomness import philox_rows
-from .features import Partition
-from .objective import Objective
+from .objective import Objective, disparities_of, floors_of, merits_of, welfares_of
 from .utility_noise import UtilityNoise, draw_within
 
 DIFFERENCES: Final = "uniform differences"
@@ -113,24 +112,6 @@ def chance_by_utilities(
     return float(is_best.mean())
 
 
-def merits_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
-    """Return what the objective elects the most of: shape (K, m) of utilities of shape (K, G, m).
-
-    An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
-    """
-    disparities = ranges_of(utilities, objective, sizes)
-    if objective.name == "parity":
-        return -disparities
-    welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
-    if objective.name == "penalized":
-        return welfare - float(objective.fairness_weight) * disparities
-    if objective.name == "welfare_constrained":
-        behind: FloatArray = -disparities.max(axis=1, keepdims=True) - 1.0
-        return np.where(welfare >= _floors(welfare, objective), -disparities, behind)
-    ahead: FloatArray = welfare - welfare.min(axis=1, keepdims=True)
-    return np.where(disparities <= float(objective.max_disparity), ahead, -disparities - 1.0)
-
-
 def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
     """Return who is elected by estimates that are rounded, shape (K,), of utilities (K, G, m); −1 where rounding may.
 
@@ -141,53 +122,13 @@ def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray
     second, first = np.partition(merits, -2, axis=1)[:, -2:].T
     is_clear = first - second > near
     if objective.name == "constrained":
-        is_clear &= np.abs(ranges_of(utilities, objective, sizes) - float(objective.max_disparity)).min(axis=1) > near
+        excesses = disparities_of(utilities, objective, sizes) - float(objective.max_disparity)
+        is_clear &= np.abs(excesses).min(axis=1) > near
     elif objective.name == "welfare_constrained":
-        welfare = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
-        is_clear &= np.abs(welfare - _floors(welfare, objective)).min(axis=1) > near
+        welfare = welfares_of(utilities, sizes)
+        floors = floors_of(welfare.max(axis=1, keepdims=True), objective)
+        is_clear &= np.abs(welfare - floors).min(axis=1) > near
     return np.where(is_clear, merits.argmax(axis=1), -1)
-
-
-def qualities_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
-    """Return `Objective.qualities` of each alternative: shape (K, m) of utilities of shape (K, G, m)."""
-    disparities = ranges_of(utilities, objective, sizes)
-    if objective.name == "parity":
-        return -disparities
-    weight = float(objective.fairness_weight)
-    welfare: FloatArray = (utilities * (sizes / sizes.sum())[:, None]).sum(axis=1)
-    if objective.name == "welfare_constrained":
-        return -disparities - weight * np.maximum(_floors(welfare, objective) - welfare, 0.0)
-    if objective.name == "constrained":
-        disparities = np.maximum(disparities - float(objective.max_disparity), 0.0)
-    return welfare - weight * disparities
-
-
-def _floors(welfare: FloatArray, objective: Objective) -> FloatArray:
-    """Return what `welfare_constrained` asks for: shape (K, 1) of welfare of shape (K, m)."""
-    greatest: FloatArray = welfare.max(axis=1, keepdims=True)
-    room = np.maximum(greatest - float(objective.least_utility), 0.0)
-    return greatest - (1.0 - float(objective.welfare_share)) * room
-
-
-def ranges_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> FloatArray:
-    """Return ΔW, between groups or those of any feature: shape (K, m) of utilities of shape (K, G, m)."""
-    if not objective.partitions:
-        return utilities.max(axis=1) - utilities.min(axis=1)
-    ranges: FloatArray = np.zeros((len(utilities), utilities.shape[2]))
-    for partition in objective.partitions:
-        # Sums in one order, by additions alone: a product of matrices rounds by what the processor has.
-        of_groups = [(utilities * own[:, None]).sum(axis=1) for own in shares_of(partition, sizes)]
-        ranges = np.maximum(ranges, np.maximum.reduce(of_groups) - np.minimum.reduce(of_groups))
-    return ranges
-
-
-def shares_of(partition: Partition, sizes: FloatArray) -> FloatArray:
-    """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
-    shares = np.zeros((len(partition), len(sizes)))
-    for group, places in enumerate(partition):
-        chosen = list(places)
-        shares[group, chosen] = sizes[chosen] / sizes[chosen].sum()
-    return shares
 
 
 def _share_within(

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -28,10 +28,9 @@ from ..tally import Decisions, Tally, TallyBlock
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_test
 from .confirmation import Confirming
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
-from .features import Feature
 from .lots import draw_lot, key_of, lot_of
 from .objective import OBJECTIVES, Objective, ObjectiveFunction, Utilities
-from .outcome import AlternativeOutcome, Details, FeatureOutcome, Outcome, alternatives_told
+from .outcome import AlternativeOutcome, Details, Outcome, alternatives_told
 from .pairwise import (
     MAX_KEMENY,
     PAIRWISE,
@@ -42,14 +41,12 @@ from .pairwise import (
     table_of_pairs,
 )
 from .parameters import SEPARATOR, Parameters
-from .phase_estimates import FairPhase, mean_utilities, noise_of, numbers_of, rounded_utilities, utilities_of
-from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
+from .phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings, ReportCounts
 from .posteriors import DIFFERENCES, clear_winners
 from .rankings import Rankings, are_rankings, cells_of_members, check_ranking, members_of_cells
-from .reports import utilities_by_level
 from .rules import RULES
-from .scoring import Scoring
-from .utility_noise import UtilityNoise
+
+FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings | JointRankings
 
 # Sums of utilities stay below, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
@@ -177,12 +174,11 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         self.check_columns(table)
         positions = positions_of(table["ranking"], self.parameters.alternatives)
         self.parameters.check_ties(positions)
-        groups = places_of_groups(table, self.parameters.groups, num_parties=len(positions))
+        public = self.encode_public(table, num_parties=len(positions))
         if self.parameters.is_joint:
-            nothing = np.empty((len(positions), 0), dtype=np.int64)
-            return Inputs(cells_of_members(groups[:, 0], positions), nothing)
-        levels = self.parameters.own_levels.encode(table, num_parties=len(positions))
-        return Inputs(self.rows_for(positions, groups[:, 0]), np.hstack([groups, levels]))
+            groups = places_of_groups(table, self.parameters.groups, num_parties=len(positions))
+            return Inputs(cells_of_members(groups[:, 0], positions), public)
+        return Inputs(self.rows_for(positions, public[:, 0]), public)
 
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
         """Return private rows where groups are public: rankings, and what of them is added up under masks."""
@@ -251,19 +247,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what is no ranking: its neighbors might be farther away than the noise is made for."""
-        if not self.parameters.is_joint:
-            positions = row[: len(self.parameters.alternatives)]
-            check_ranking(positions)
-            self.parameters.check_ties(np.array([positions]))
-            if self.rows_for(np.array([positions]), np.array(public[:1])).tolist() != [list(row)]:
-                raise ValueError("it adds up what its ranking does not say")
-            return
-        size = len(row)
-        if len({cell // size for cell in row}) != 1:
+        is_joint, size = self.parameters.is_joint, len(self.parameters.alternatives)
+        if is_joint and len({cell // size for cell in row}) != 1:
             raise ValueError("its cells are not of one group")
-        positions = [cell % size for cell in row]
+        positions = [cell % size for cell in row] if is_joint else row[:size]
         check_ranking(positions)
-        self.parameters.check_ties(np.array([positions]))
+        ranking = np.array([positions])
+        self.parameters.check_ties(ranking)
+        if not is_joint and self.rows_for(ranking, np.array(public[:1])).tolist() != [list(row)]:
+            raise ValueError("it adds up what its ranking does not say")
 
     def check_inputs(self, inputs: Inputs) -> None:
         super().check_inputs(inputs)
@@ -308,8 +300,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
 
         @functools.cache
-        def utilities(place: int) -> Sequence[Sequence[Fraction]]:
-            return utilities_of(phase, block.tally(place), self.parameters.group_sizes)
+        def utilities(place: int) -> Utilities:
+            return phase.utilities_of(block.tally(place))
 
         if objective.function is not None:  # somebody's own: no test is for it, and nobody is confirmed
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
@@ -318,13 +310,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         def exactly(place: int) -> FloatArray:
             return np.array([[float(value) for value in row] for row in utilities(place)])
 
-        rounded = rounded_utilities(phase, block, self.parameters.group_sizes)
-        if rounded is None:
+        if isinstance(phase, (JointRankings, RandomizedRankings)):
             rounded = np.array([exactly(place) for place in range(len(block))])
+        else:
+            rounded = phase.rounded_utilities(block)
         winners = clear_winners(rounded, objective, sizes)
         for place in np.flatnonzero(winners < 0).tolist():
             winners[place] = self._winner(utilities(place), block.totals[place])
-        confirming = self._confirming(numbers_of(phase, block.tally(0)))
+        confirming = self._confirming(phase.counts_of(block.tally(0)))
         return ElectionDecisions(
             winners=winners,
             kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exactly)], axis=1).astype(np.int64),
@@ -335,60 +328,49 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         phase = self.phase
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
             (winner,) = tally.totals.tolist()
-            return self._release(winner, (), self._assurance, name=self.parameters.mechanism, counts=())
+            assurance = assurance_of_choice(self.parameters, phase.choice)
+            return self._release(winner, (), assurance, name=self.parameters.mechanism, counts=())
         if self.parameters.kind.counts_pairs:
             return self._of_pairs(tally, cast("VectorLaplace", phase.tally_mechanism))
-        by_level, sizes = numbers_of(phase, tally), self.parameters.group_sizes
-        utilities, noise = utilities_of(phase, tally, sizes), noise_of(phase, by_level, sizes)
-        if isinstance(phase, JointRankings):
-            _, estimates = phase.report.utilities(tally.totals, tally.num_reports)
-            return self._outcome(
-                tally, utilities, estimates, noise, name=phase.report.name, counts=(tally.num_reports,)
-            )
-        if isinstance(phase, RandomizedRankings):
-            groups = phase.by_group(tally.totals)
-            estimates = [utilities_by_level(phase.reports, rows)[1] for rows in groups]
-            counts = list(map(sum, by_level))
-            outcome = self._outcome(tally, utilities, estimates, noise, name=phase.report.name, counts=counts)
-            return outcome.with_levels(self.parameters.own_levels.epsilons, by_level)
-        errors = () if noise is None else noise.errors
-        estimates = [[Estimate(float(value), own) for value in row] for row, own in zip(utilities, errors, strict=True)]
-        return self._outcome(tally, utilities, estimates, noise, name=self.parameters.mechanism, counts=())
+        counts, utilities = phase.counts_of(tally), phase.utilities_of(tally)
+        estimates = [
+            [Estimate(float(value), error) for value in row]
+            for row, error in zip(utilities, phase.errors_of(counts), strict=True)
+        ]
+        winner = self._winner(utilities, tally.totals)
+        assurance = assurance_of_estimates(
+            self.parameters, utilities, winner, phase.noise_of(counts), key=key_of(tally.totals)
+        )
+        alternatives = alternatives_told(self.parameters, utilities, estimates)
+        is_local = isinstance(phase, (JointRankings, RandomizedRankings))
+        name, numbers = (phase.report.name, map(sum, counts)) if is_local else (self.parameters.mechanism, ())
+        outcome = self._release(winner, alternatives, assurance, name=name, counts=numbers)
+        return outcome.with_levels(self.parameters.own_levels.epsilons, counts)
 
     def _winner(self, utilities: Utilities, totals: IntArray) -> int:
         """Return the best, of several by the totals' lot."""
         return draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(totals))
 
     @functools.cached_property
-    def _confirming(self) -> Callable[[tuple[tuple[int, ...], ...]], Confirming]:
+    def _confirming(self) -> Callable[[ReportCounts], Confirming]:
         """What tells who is confirmed where so many have reported; what it has found is kept."""
         sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
-        objective = self.parameters.make_objective()
-        given: dict[str, Any] = {"num_alternatives": len(self.parameters.alternatives), "level": self.parameters.level}
+        objective, size = self.parameters.make_objective(), len(self.parameters.alternatives)
 
         @functools.lru_cache(maxsize=_MOST_KEPT)
-        def confirming(numbers: tuple[tuple[int, ...], ...]) -> Confirming:
-            return Confirming(noise_of(self.phase, numbers, self.parameters.group_sizes), objective, sizes, **given)
+        def confirming(counts: ReportCounts) -> Confirming:
+            noise = self.phase.noise_of(counts)
+            return Confirming(noise, objective, sizes, num_alternatives=size, level=self.parameters.level)
 
         return confirming
 
     def largest_outcome(self, num_parties: int) -> Outcome:
-        estimate = Estimate(0.1, 0.1)
-        of_groups = (estimate,) * len(self.parameters.groups)
-        phase = self.phase
+        names, num_groups, phase = self.parameters.alternatives, len(self.parameters.groups), self.phase
+        zeros, estimates = [[Fraction(0)] * len(names)] * num_groups, [[Estimate(0.1, 0.1)] * len(names)] * num_groups
         is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
-        of_features = tuple(
-            FeatureOutcome(utilities=(estimate,) * len(feature.groups), disparity=0.1) for feature in self._features
-        )
-        told = tuple(
-            AlternativeOutcome(
-                name=name, utilities=of_groups, welfare=estimate, disparity=0.1, features=of_features or msgspec.UNSET
-            )
-            for name in (() if is_winner_alone else self.parameters.alternatives)
-        )
-        names = self.parameters.alternatives
+        alternatives = () if is_winner_alone else alternatives_told(self.parameters, zeros, estimates)
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
-        counts = (num_parties,) * len(of_groups)
+        counts = (num_parties,) * num_groups
         is_report = isinstance(phase, (RandomizedRankings, JointRankings))
         name = phase.report.name if is_report else self.parameters.mechanism
         verdict = Verdict.TOO_CLOSE.value
@@ -402,7 +384,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             details = Details(
                 differences=differences, difference_error=0.1, copeland_scores=points, ranking=names[:MAX_KEMENY]
             )
-        outcome = self._release(longest, told, assurance, name=name, counts=counts, details=details)
+        outcome = self._release(longest, alternatives, assurance, name=name, counts=counts, details=details)
         levels = self.parameters.own_levels.epsilons
         return outcome.with_levels(levels, [[count] * len(levels) for count in counts])
 
@@ -418,7 +400,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
         phase = self._plain_phase
         groups, positions = self.members_of(inputs)
-        return self.mean_utilities(phase.sums_of(positions, groups), phase.scoring)
+        return phase.scoring.mean_utilities(phase.sums_of(positions, groups), self.parameters.group_sizes)
 
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return what the outcome estimates, and who would win without privacy.
@@ -451,26 +433,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
         return self.objective.best(self.utilities_in(inputs), self.parameters.group_sizes)
 
-    def mean_utilities(self, sums: IntArray, scoring: Scoring) -> list[list[Fraction]]:
-        """Return the groups' mean utilities in units of the scores, of sums in steps from the center, shape (G, m)."""
-        return mean_utilities(sums, scoring, self.parameters.group_sizes)
-
-    def _outcome(
-        self,
-        tally: Tally,
-        utilities: Utilities,
-        estimates: Sequence[Sequence[Estimate]],
-        noise: UtilityNoise | None,
-        *,
-        name: str,
-        counts: Sequence[int],
-    ) -> Outcome:
-        winner = self._winner(utilities, tally.totals)
-        assurance = assurance_of_estimates(self.parameters, utilities, winner, noise, key=key_of(tally.totals))
-        return self._release(
-            winner, alternatives_told(self.parameters, utilities, estimates), assurance, name=name, counts=counts
-        )
-
     def _of_pairs(self, tally: Tally, noise: VectorLaplace) -> Outcome:
         """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
         parameters = self.parameters
@@ -502,18 +464,6 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         winner = order[0] if is_first else draw_lot(best_by_pairs("copeland", table), lot)
         return winner, order, p_value_of_pairs(table, winner, noise)
 
-    @property
-    def _features(self) -> tuple[Feature, ...]:
-        return self.parameters.features or ()
-
-    @functools.cached_property
-    def _assurance(self) -> Assurance:
-        """That of a winner alone."""
-        choice = self.disclosed.choice
-        if choice is None:
-            raise TypeError(f"{self.parameters.mechanism} releases more than the winner")
-        return assurance_of_choice(self.parameters, choice)
-
     def _release(
         self,
         winner: int,
@@ -521,7 +471,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         assurance: Assurance,
         *,
         name: str,
-        counts: Sequence[int],
+        counts: Iterable[int],
         details: Details | msgspec.UnsetType = msgspec.UNSET,
     ) -> Outcome:
         parameters = self.parameters
@@ -546,13 +496,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def _details(self) -> Details | msgspec.UnsetType:
         """Return features, the floor of welfare, and what was chosen so that ε is proven, where there is any."""
-        objective = self.parameters.make_objective()
+        objective, features = self.parameters.make_objective(), self.parameters.features or ()
         has_floor = objective.name == "welfare_constrained"
         plan = self.parameters.plan if self.parameters.calibration == "proven" else None
-        if not has_floor and plan is None and not self._features:
+        if not has_floor and plan is None and not features:
             return msgspec.UNSET
         return Details(
-            features=self._features,
+            features=features,
             welfare_share=float(objective.welfare_share) if has_floor else None,
             least_score=float(objective.least_utility) if has_floor else None,
             gamma=None if plan is None else plan.gamma,

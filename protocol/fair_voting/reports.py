@@ -9,8 +9,8 @@ about their mean, g the gap of neighboring scores, p and q the probabilities of 
     whole_ranking:     v/(p − q)² − v                         p = e^ε/(e^ε + m! − 1)
     noisy_scores:      that of the noise                      2·(Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|/ε)²
 
-`best_report` takes the least. For Borda scores that is the pair while ε is small, since one bit is asked for; the whole
-ranking for few alternatives, or noisy scores for many, when ε is large.
+`local` is the one with the least. For Borda scores that is the pair while ε is small, since one bit is asked for; the
+whole ranking for few alternatives, or noisy scores for many, when ε is large.
 """
 
 import abc
@@ -23,7 +23,6 @@ import numpy as np
 
 from ..arrays import IntArray, exact_column_sums
 from ..elementary import square
-from ..estimators import Estimate
 from ..mechanisms import (
     MAX_RANKED,
     GeneralizedRandomizedResponse,
@@ -39,7 +38,6 @@ from .kinds import LOCAL, MECHANISMS, MechanismName
 from .parameters import Parameters
 from .report_laws import ReportLaw, law_of_pairs, law_of_positions, law_of_rankings
 from .scoring import Scoring
-from .utility_noise import error_of_levels
 
 
 class LocalReport(abc.ABC):
@@ -53,6 +51,7 @@ class LocalReport(abc.ABC):
         step: of the scores' grid.
         mean: of the scores.
         centered: the scores, about their mean.
+        range: the best score less the worst.
         spread: their mean square.
     """
 
@@ -70,6 +69,7 @@ class LocalReport(abc.ABC):
         self.mean = sum(scores, Fraction(0)) / self.size
         self._center = scoring.center * self.step - self.mean
         self.centered = [score - self.mean for score in scores]
+        self.range = float(scores[0] - scores[-1])
         self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
 
     def law(self, group: int) -> ReportLaw | None:  # noqa: B027  most mechanisms have one
@@ -113,19 +113,6 @@ class RankingReport(LocalReport):
 
     mean_variance: float
     """The variance of one voter's estimate, averaged over the alternatives, in squared units of the scores."""
-
-    def utilities(self, totals: Sequence[int], count: int) -> tuple[list[Fraction], list[Estimate]]:
-        """Return a group's mean utilities, exact and with standard errors, in units of the scores.
-
-        The error is that of the mechanism's draws, averaged over the alternatives: of some it is a little less, of
-        others more. A group without a report is taken to be indifferent, and the error is the scores' whole range.
-        """
-        if not count:
-            error = float(self.centered[0] - self.centered[-1])
-            return [self.mean] * self.size, [Estimate(float(self.mean), error)] * self.size
-        error = math.sqrt(self.mean_variance / count)
-        values = [value + self.mean for value in self.estimates(totals, count)]
-        return values, [Estimate(float(value), error) for value in values]
 
 
 class _PairReport(RankingReport):
@@ -217,31 +204,24 @@ class _ScoresReport(ByScores, RankingReport):
 _REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport, _WholeReport, _ScoresReport)
 
 
-def utilities_by_level(
-    reports: Sequence[RankingReport], rows: Sequence[Sequence[int]]
-) -> tuple[list[Fraction], list[Estimate]]:
-    """Return a group's mean utilities, exact and with standard errors, from reports of several levels of ε.
+def mean_utilities(reports: Sequence[RankingReport], rows: Sequence[Sequence[int]]) -> list[Fraction]:
+    """Return a group's mean utilities, in units of the scores, from reports of one level of ε or several.
 
     Every voter counts alike, whatever its ε is: each report is freed of its own mechanism's lies, and their mean is
     unbiased for every profile. By inverse variance errors would be less, and the mean that of other voters: those with
-    a large ε.
+    a large ε. A group without a report is taken to be indifferent.
 
     Args:
         reports: of each level.
         rows: of each level the number of its reports, then their tally.
     """
-    present = [(report, row[0], row[1:]) for report, row in zip(reports, rows, strict=True) if row[0]]
-    if len(present) <= 1:
-        report, count, totals = present[0] if present else (reports[-1], 0, ())
-        return report.utilities(totals, count)
-    number = sum(count for _, count, _ in present)
+    number = sum(count for count, *_ in rows)
     values = [reports[0].mean] * reports[0].size
-    for report, count, totals in present:
-        share = Fraction(count, number)
-        own = report.estimates(totals, count)
-        values = [value + share * each for value, each in zip(values, own, strict=True)]
-    error = error_of_levels(reports, [row[0] for row in rows])
-    return values, [Estimate(float(value), error) for value in values]
+    for report, (count, *totals) in zip(reports, rows, strict=True):
+        if count:
+            own = report.estimates(totals, count)
+            values = [value + Fraction(count, number) * each for value, each in zip(values, own, strict=True)]
+    return values
 
 
 def is_possible(name: MechanismName, scoring: Scoring, *, with_ties: bool = False) -> bool:
@@ -258,11 +238,6 @@ def possible_reports(scoring: Scoring, epsilon: float, *, with_ties: bool = Fals
     return [kind(scoring, epsilon) for kind in _REPORTS if is_possible(kind.name, scoring, with_ties=with_ties)]
 
 
-def best_report(scoring: Scoring, epsilon: float) -> RankingReport:
-    """Return the report with the least mean variance."""
-    return min(possible_reports(scoring, epsilon), key=lambda report: report.mean_variance)
-
-
 def make_reports(parameters: Parameters) -> tuple[RankingReport, ...]:
     """Return the report of each level of ε of a session in the local model, all by one mechanism.
 
@@ -274,11 +249,6 @@ def make_reports(parameters: Parameters) -> tuple[RankingReport, ...]:
     has_ties = bool(parameters.ties)
     ways = zip(*(possible_reports(scoring, level, with_ties=has_ties) for level in levels), strict=True)
     return min(ways, key=lambda reports: math.fsum(report.mean_variance for report in reports))
-
-
-def make_report(parameters: Parameters) -> RankingReport:
-    """Return the report of a session in the local model; of several levels of ε that of the greatest."""
-    return make_reports(parameters)[-1]
 
 
 def chances_of(response: GeneralizedRandomizedResponse) -> tuple[Fraction, Fraction]:

@@ -23,8 +23,8 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from ..randomness import philox_rows
 from .choices import SampleScale
-from .objective import Objective
-from .posteriors import merits_of, num_draws, qualities_of
+from .objective import Objective, merits_of, qualities_of
+from .posteriors import num_draws
 from .sampling_bounds import SampleReading, proven_epsilon
 from .scoring import Scoring
 from .utility_noise import quantiles_of

@@ -10,6 +10,7 @@ reading F1 for what one voter changes.
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from ..arrays import IntArray
@@ -123,6 +124,19 @@ class Scoring:
         Tied alternatives have the mean of the scores of the places that they share; see `has_means`.
         """
         return scores_of_positions(rankings.positions, self.steps)
+
+    def mean_utilities(self, sums: IntArray, sizes: Sequence[int]) -> list[list[Fraction]]:
+        """Return the groups' mean utilities, in units of the scores.
+
+        Args:
+            sums: of utilities in steps from the center, shape (G, m).
+            sizes: how many voters the sums are of, group by group.
+        """
+        rows: list[list[int]] = sums.tolist()
+        return [
+            [(Fraction(total, size) + self.center) * Fraction(self.step) for total in row]
+            for row, size in zip(rows, sizes, strict=True)
+        ]
 
     def has_means(self, position: int, number: int) -> bool:
         """Return whether so many that are tied at a position have a mean score in whole steps: it is never rounded."""

@@ -54,10 +54,11 @@ class ElectionMeasures(Measures):
         election, parameters = self._election, self._election.parameters
         utilities, sizes = election.utilities_in(inputs), parameters.group_sizes
         objective, best = parameters.make_objective(), election.best_in(inputs)
+        disparities = objective.disparities(utilities, sizes)
         return {
             name: {
                 _EQUAL.name: float(place in best),
-                _DISPARITY.name: float(objective.disparity(utilities, sizes, place)),
+                _DISPARITY.name: float(disparities[place]),
                 _WELFARE.name: float(welfare_of(utilities, sizes, place)),
                 **self._of_features(utilities, sizes, place),
             }

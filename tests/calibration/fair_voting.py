@@ -19,12 +19,12 @@ from psephos.protocol.fair_voting.choices import ExponentialChoice
 from psephos.protocol.fair_voting.confirmation import Confirming
 from psephos.protocol.fair_voting.joint_reports import JointReport
 from psephos.protocol.fair_voting.kinds import BY_QUALITY, JOINT, LOCAL
-from psephos.protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings
-from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.objective import merits_of
+from psephos.protocol.fair_voting.phases import DisclosedRankings, JointRankings, MaskedRankings, RandomizedRankings
 from psephos.protocol.fair_voting.rankings import Rankings
 from psephos.protocol.fair_voting.reports import RankingReport
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise, share_quantiles
-from psephos.protocol.mechanisms import NoiseShare, VectorLaplace
+from psephos.protocol.mechanisms import NoiseShare
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.phases import Inputs
 from psephos.protocol.tally import TallyBlock
@@ -226,17 +226,14 @@ def _inputs_of(vote: FairVoting, profile: _Profile) -> Inputs:
 
 def _noise_of(vote: FairVoting, profile: _Profile) -> UtilityNoise:
     phase, sizes = vote.phase, vote.parameters.group_sizes
-    if isinstance(phase, DisclosedRankings):
-        laplace = phase.tally_mechanism
-        assert isinstance(laplace, VectorLaplace)
-        return UtilityNoise.of_sums(laplace, phase.scoring.step, sizes)
-    if isinstance(phase, MaskedRankings):
-        return UtilityNoise.of_shares(phase.share, sum(sizes), phase.scoring.step, sizes)
-    if isinstance(phase, JointRankings):
-        return UtilityNoise.of_joint_reports(phase.report, sum(sizes))
-    number = len(phase.reports)
-    cells = np.bincount(phase.cells_of(_inputs_of(vote, profile).public), minlength=number * len(sizes))
-    return UtilityNoise.of_reports(phase.reports, cells.reshape(-1, number).tolist())
+    counts = ((sum(sizes),),)
+    if isinstance(phase, RandomizedRankings):
+        number = len(phase.reports)
+        cells = np.bincount(phase.cells_of(_inputs_of(vote, profile).public), minlength=number * len(sizes))
+        counts = tuple(map(tuple, cells.reshape(-1, number).tolist()))
+    noise = phase.noise_of(counts)
+    assert noise is not None
+    return noise
 
 
 def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) -> Held | None:
@@ -319,7 +316,8 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
         steps = phase.scoring.steps[-1] + shares * phase.scoring.range
         sums = np.rint(steps * sizes[:, None]).astype(np.int64)
         outcome = _elect(vote, sums, generator)
-        best = objective.best(vote.mean_utilities(sums, phase.scoring), vote.parameters.group_sizes)
+        true = phase.scoring.mean_utilities(sums, vote.parameters.group_sizes)
+        best = objective.best(true, vote.parameters.group_sizes)
         stated[session] = 1 - (outcome.assurance.probability or 0.0)
         wrong[session] = vote.parameters.alternatives.index(outcome.winner) not in best
     return Held(stated, wrong)

@@ -35,8 +35,7 @@ from ....protocol.fair_voting import (
     RandomizedRankings,
     Rankings,
 )
-from ....protocol.fair_voting.objective import OBJECTIVES
-from ....protocol.fair_voting.posteriors import merits_of
+from ....protocol.fair_voting.objective import OBJECTIVES, merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
 from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
@@ -148,11 +147,11 @@ def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> Misre
     public = Inputs(positions, groups[:, None])
     rows, utilities, true = _choices_of(plain, public, place)
     disclosed = plain.disclosed
-    objective = plain.parameters.make_objective()
+    objective, sizes = plain.parameters.make_objective(), plain.parameters.group_sizes
     expected: list[float] = []
     for own in _sums(plain, disclosed, public, place, rows).tolist():
         sums = np.array(own, dtype=np.int64).reshape(-1, rows.shape[1])
-        best = objective.best(plain.mean_utilities(sums, disclosed.scoring), plain.parameters.group_sizes)
+        best = objective.best(disclosed.scoring.mean_utilities(sums, sizes), sizes)
         expected.append(math.fsum(utilities[best].tolist()) / len(best))
     return _exact(plain, WITHOUT_PRIVACY, rows, np.array(expected), true, math.inf)
 

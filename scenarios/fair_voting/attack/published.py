@@ -21,7 +21,8 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse
 from ....protocol.estimators import Estimate
 from ....protocol.fair_voting import Details, DisclosedRankings, FairVoting, JointRankings, Outcome
-from ....protocol.fair_voting.reports import RankingReport
+from ....protocol.fair_voting.reports import RankingReport, mean_utilities
+from ....protocol.fair_voting.utility_noise import error_of_levels
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.coalition_view import CoalitionView
 
@@ -91,8 +92,8 @@ def last_reports(
 
 
 def _estimates(report: RankingReport, totals: IntArray) -> Sequence[Estimate]:
-    count, *rest = totals.tolist()
-    return report.utilities(rest, count)[1]
+    error = error_of_levels([report], [int(totals[0])])
+    return [Estimate(float(value), error) for value in mean_utilities([report], [totals.tolist()])]
 
 
 def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from helpers import make_fair_inputs, make_fair_vote
@@ -154,10 +153,3 @@ def test_a_group_without_a_report_leaves_nothing_known() -> None:
         p_value=0.5,
         shortfall=None,
     )
-
-
-@pytest.mark.parametrize("mechanism", ["laplace", "sampled_pair", "exponential"])
-def test_the_longest_outcome_is_as_long_as_any(mechanism: MechanismName) -> None:
-    vote = make(mechanism)
-    longest = len(msgspec.msgpack.encode(vote.largest_outcome(90)))
-    assert len(msgspec.msgpack.encode(outcome_of(vote))) <= longest

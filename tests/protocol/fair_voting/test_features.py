@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from helpers import Session, make_fair_inputs, make_fair_vote
@@ -16,11 +15,9 @@ from psephos.protocol.fair_voting import Details, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
-from psephos.protocol.fair_voting.objective import Utilities, joined
-from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.objective import Utilities, joined, merits_of, qualities_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
-from psephos.protocol.privacy import NeighboringRelation
 from reference_runs import run_fair_voting
 
 GENDER = Feature(name="gender", of=("women", "women", "men"))
@@ -71,7 +68,7 @@ def test_a_disparity_is_the_greatest_between_groups_of_any_feature() -> None:
                 ]
                 assert joined(utilities, SIZES, feature.partition, place) == means
                 worst = max(worst, max(means) - min(means))
-            assert objective.disparity(utilities, SIZES, place) == worst
+            assert objective.disparities(utilities, SIZES)[place] == worst
 
 
 @pytest.mark.few(most=2)
@@ -124,15 +121,17 @@ def test_a_voter_in_several_groups_pays_for_the_smallest_of_them() -> None:
     assert all(found <= proven + 1e-12 for found, proven in zip(worst, choice.proven, strict=True))
 
 
-@pytest.mark.parametrize("mechanism", ["laplace", "whole_ranking"])
+@pytest.mark.parametrize("mechanism", ["laplace", "whole_ranking", "joint_pair"])
 def test_several_features_cost_no_more_than_their_crossings(mechanism: MechanismName) -> None:
-    """A release of sums, or reports, is the same; features are computed from it."""
+    """A release of sums, or reports, is the same; features and a floor are computed from it."""
     plain = make_fair_vote(*SIZES, mechanism=mechanism)
-    vote = make(mechanism=mechanism)
-    assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses]
+    vote = make(mechanism=mechanism, objective="welfare_constrained", welfare_share=0.75)
+    assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses] == [1.0]
     inputs = make_fair_inputs(vote)
     one, other = (run_population(each, inputs, noise=SimulatedNoise(1, session="s")) for each in (vote, plain))
     assert [tally.totals.tolist() for tally in one.tallies] == [tally.totals.tolist() for tally in other.tallies]
+    assert isinstance(one.outcome.details, Details)
+    assert (one.outcome.features, one.outcome.details.welfare_share) == (BOTH, 0.75)
 
 
 def test_a_release_has_every_feature_and_the_objective_takes_the_worst() -> None:
@@ -173,17 +172,19 @@ def test_agents_arrays_and_reference_agree_with_features_too(mechanism: Mechanis
     assert wire.result.outcome == run_fair_voting(vote, inputs, noise=session.fresh_noise())
 
 
+@pytest.mark.parametrize("partitions", [PARTITIONS, ()])
 @pytest.mark.parametrize("name", ["parity", "penalized", "constrained", "welfare_constrained"])
-def test_merits_of_floats_are_those_of_fractions(name: Any) -> None:
-    objective = Objective(name, Fraction(1, 2), Fraction(3, 2), PARTITIONS, welfare_share=Fraction(3, 4))
+def test_merits_of_floats_are_those_of_fractions(name: Any, partitions: Any) -> None:
+    objective = Objective(name, Fraction(1, 2), Fraction(3, 2), partitions, welfare_share=Fraction(3, 4))
     generator = np.random.default_rng(2)
     sizes = np.array(SIZES, dtype=np.float64)
     for _ in range(30):
         whole = generator.integers(0, 17, size=(3, 4))
         exact: Utilities = [[Fraction(int(value), 8) for value in row] for row in whole]
         merits = merits_of(whole[None] / 8, objective, sizes)[0]
-        best = objective.best(exact, SIZES)
-        assert np.flatnonzero(merits >= merits.max() - 1e-9).tolist() == best
+        assert np.flatnonzero(merits >= merits.max() - 1e-9).tolist() == objective.best(exact, SIZES)
+        qualities = qualities_of(whole[None] / 8, objective, sizes)[0]
+        assert qualities == pytest.approx([float(own) for own in objective.qualities(exact, SIZES)])
 
 
 @pytest.mark.full("a second of CPU")
@@ -202,14 +203,6 @@ def test_a_wrong_winner_is_confirmed_as_seldom_as_is_said(name: Any) -> None:
         winner = int(np.argmax(merits_of(drawn[None], objective, sizes)[0]))
         wrong += p_value_of(drawn, winner, noise, objective=objective, sizes=sizes) <= 0.05
     assert wrong <= 300 * 0.05 + 4 * math.sqrt(300 * 0.05)
-
-
-def test_left_out_features_are_not_written() -> None:
-    """So that what a session without them agrees on has the bytes that it ever had."""
-    plain = make_fair_vote(*SIZES)
-    assert b"features" not in bytes(plain.encoded_parameters)
-    assert b"features" in bytes(make().encoded_parameters)
-    assert msgspec.msgpack.decode(make().encoded_parameters, type=type(plain.parameters)) == make().parameters
 
 
 @pytest.mark.parametrize(
@@ -296,21 +289,3 @@ def test_features_change_no_proof_of_samples_but_that_of_parity_between_two() ->
             plain = make_fair_vote(*sizes, **given)
             vote = make_fair_vote(*sizes, features=features, **given)
             assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses]
-
-
-def test_private_groups_pay_alike_whatever_is_elected() -> None:
-    """Reports do not depend on the objective; features and a floor are computed from them."""
-    plain = make_fair_vote(*SIZES, mechanism="joint_pair")
-    vote = make(mechanism="joint_pair", objective="welfare_constrained", welfare_share=0.75)
-    assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses] == [1.0]
-    inputs = make_fair_inputs(vote)
-    one, other = (run_population(each, inputs, noise=SimulatedNoise(1, session="s")) for each in (vote, plain))
-    assert [tally.totals.tolist() for tally in one.tallies] == [tally.totals.tolist() for tally in other.tallies]
-    assert one.outcome.features == BOTH
-    assert isinstance(one.outcome.details, Details)
-    assert one.outcome.details.welfare_share == 0.75
-
-
-def test_features_go_with_either_relation() -> None:
-    vote = make(mechanism="permute_and_flip", relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    assert max(vote.disclosed.elects_by(ExponentialChoice).proven) == pytest.approx(1.0)

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from helpers import make_fair_vote
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting import Scoring, make_scores
+from psephos.protocol.fair_voting import JointRankings, RandomizedRankings, Scoring, make_scores
 from psephos.protocol.fair_voting.joint_reports import JointReport, make_joint_report, possible_joint_reports
-from psephos.protocol.fair_voting.kinds import JOINT
+from psephos.protocol.fair_voting.kinds import JOINT, LOCAL, MechanismName
 from psephos.protocol.fair_voting.rankings import cells_of_members
 from psephos.protocol.fair_voting.report_laws import ReportSums
-from psephos.protocol.fair_voting.reports import best_report
+from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.mechanisms import JointPair, JointScores
+from psephos.protocol.tally import Tally
 
 SCORES = ["borda", "plurality", (5.0, 3.0, 1.0, -1.0), (2.0, 1.25, 1.25, 0.0)]
 SIZES = {2: (5, 3), 3: (2, 9, 4)}
@@ -103,16 +104,14 @@ def test_estimates_are_unbiased_and_have_the_stated_variances(scoring: Scoring, 
             assert row @ np.exp(np.tensordot(written.values, weights, axes=2)) == pytest.approx(expected, rel=1e-9)
 
 
-@every_report
+@pytest.mark.parametrize(("scoring", "report"), [case[1:] for case in ALL if case[2].name == "joint_scores"], ids=repr)
 def test_noise_of_scores_is_all_that_their_estimates_add(scoring: Scoring, report: JointReport) -> None:
     """Without noise, the sums of all voters of all groups are the groups' own; each number's noise has one variance."""
-    if report.name != "joint_scores":
-        return
     generator = np.random.default_rng(1)
     groups = np.repeat(np.arange(report.num_groups), report.group_sizes)
     rankings = np.array([generator.permutation(report.size) for _ in groups], dtype=np.int64)
     prepared = JointScores(1.0, scoring.steps, report.num_groups).prepare_rows(cells_of_members(groups, rankings))
-    values, _ = report.utilities(report.totals_of(prepared), len(groups))
+    values = report.utilities(report.totals_of(prepared))
     scores = [(step + scoring.center) * Fraction(scoring.step) for step in scoring.steps]
     for group, (own, size) in enumerate(zip(values, report.group_sizes, strict=True)):
         columns: list[list[int]] = rankings[groups == group].T.tolist()
@@ -148,7 +147,8 @@ def test_the_number_of_signs_is_the_one_with_the_least_error(epsilon: float, siz
     smallest = sizes.index(min(sizes))
     for report in possible_joint_reports(scoring, epsilon, sizes):
         assert chosen.error_of(smallest, sum(sizes)) <= report.error_of(smallest, sum(sizes))
-    public = math.sqrt(best_report(scoring, epsilon).mean_variance / sizes[smallest])
+    least = min(report.mean_variance for report in possible_reports(scoring, epsilon))
+    public = math.sqrt(least / sizes[smallest])
     assert chosen.error_of(smallest, sum(sizes)) > public
 
 
@@ -185,9 +185,12 @@ def test_who_has_not_reported_is_of_an_unknown_group(epsilon: float) -> None:
                 assert (chances, sums.numbers) == ([set(itertools.chain(*own))], (count,))
 
 
-def test_without_reports_everybody_is_indifferent() -> None:
-    for mechanism in JOINT:
-        report = make_joint_report(make_fair_vote(4, 4, mechanism=mechanism).parameters)
-        values, told = report.utilities(np.zeros((2, report.width), dtype=np.int64), 0)
-        assert values == [[1, 1, 1]] * 2
-        assert [own.standard_error for row in told for own in row] == [2.0] * 6
+@pytest.mark.parametrize("mechanism", [*LOCAL, *JOINT])
+def test_without_reports_everybody_is_indifferent(mechanism: MechanismName) -> None:
+    phase = make_fair_vote(4, 4, mechanism=mechanism).phase
+    assert isinstance(phase, RandomizedRankings | JointRankings)
+    tally = Tally(0, np.zeros((2, phase.report.width + (mechanism in LOCAL)), dtype=np.int64))
+    counts = phase.counts_of(tally)
+    assert phase.utilities_of(tally) == [[1, 1, 1]] * 2
+    assert phase.errors_of(counts) == [2.0, 2.0]
+    assert phase.noise_of(counts) is None

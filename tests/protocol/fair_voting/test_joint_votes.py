@@ -1,7 +1,6 @@
 """Votes in which a voter's group is private: rows, what is checked of them, losses, and outcomes."""
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -36,13 +35,6 @@ def test_both_columns_are_private_and_rows_hold_both() -> None:
     assert positions.tolist() == [[1, 0, 2], [2, 1, 0], [0, 1, 2]]
     assert vote.write_public(inputs.public) == {}
     assert vote.encode_public({}, num_parties=4).shape == (4, 0)
-
-
-def test_where_groups_are_public_members_are_as_ever() -> None:
-    vote = make_fair_vote(1, 2)
-    groups, positions = vote.members_of(vote.encode(TABLE))
-    assert groups.tolist() == [1, 0, 1]
-    assert positions.tolist() == [[1, 0, 2], [2, 1, 0], [0, 1, 2]]
 
 
 def test_a_voter_encodes_both_and_the_server_has_neither() -> None:
@@ -120,28 +112,6 @@ def test_estimates_are_of_the_groups_sums_by_their_public_sizes() -> None:
     assert nobody.assurance.verdict == "too close to tell"
 
 
-@pytest.mark.full("a second of CPU; the variances are held by enumeration in any run")
-def test_errors_are_those_of_repeated_votes() -> None:
-    """Of 400 votes of the same voters by fixed seeds: standard deviations to 15 %, no bias beyond four errors."""
-    vote = make_fair_vote(30, 20, mechanism="joint_pair", epsilon=1.5)
-    inputs = make_fair_inputs(vote, seed=2)
-    truth = vote.truth(inputs)
-    runs: list[list[float]] = []
-    errors: list[float] = []
-    for seed in range(400):
-        outcome = run_population(vote, inputs, noise=SimulatedNoise(seed, session="s")).outcome
-        assert outcome is not None
-        told = [own for alternative in outcome.alternatives for own in (*alternative.utilities, alternative.welfare)]
-        runs.append([own.value for own in told])
-        errors = [own.standard_error for own in told]
-    values = np.array(runs)
-    assert values.std(axis=0) == pytest.approx(np.array(errors), rel=0.15)
-    expected = [float(truth[f"{name} (g{group})"]) for name in vote.parameters.alternatives for group in range(2)]
-    found = values.mean(axis=0).reshape(3, 3)[:, :2].reshape(-1)
-    limit = 4 * np.array(errors).reshape(3, 3)[:, :2].reshape(-1) / math.sqrt(400)
-    assert (np.abs(found - np.array(expected)) < limit).all()
-
-
 def test_a_report_that_nobody_sends_is_refused_by_the_server() -> None:
     vote = make("joint_pair", epsilon=2.0)
     assert isinstance(vote.phase, JointRankings)
@@ -170,8 +140,3 @@ def test_too_many_private_groups_are_refused() -> None:
     assert make_fair_vote(*[1] * MAX_JOINT_GROUPS, mechanism="joint").parameters.is_joint
     with pytest.raises(ConfigurationError, match="each report tells of every group"):
         make_fair_vote(*[1] * (MAX_JOINT_GROUPS + 1), mechanism="joint")
-
-
-def test_the_largest_outcome_names_the_mechanism() -> None:
-    vote = make("joint")
-    assert vote.largest_outcome(3).mechanism in JOINT

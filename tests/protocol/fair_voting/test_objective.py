@@ -59,18 +59,6 @@ def test_the_best_alternatives_worked_by_hand(objective: Objective, best: list[i
     assert objective.best(BY_HAND, SIZES) == best
 
 
-def test_a_limit_that_nobody_keeps_elects_the_least_disparity() -> None:
-    utilities = [[Fraction(3), Fraction(2), Fraction(5)], [Fraction(0), Fraction(0), Fraction(3)]]
-    assert Objective("constrained", Fraction(1)).best(utilities, (1, 1)) == [1, 2]
-
-
-def test_ties_are_ties_where_floats_would_differ() -> None:
-    """.1 + .2 and .3 of three voters: the means are one fraction."""
-    tenth = Fraction(1, 10)
-    utilities = [[(tenth + 2 * tenth) / 3, 3 * tenth / 3], [Fraction(0), Fraction(0)]]
-    assert Objective("parity").best(utilities, (3, 1)) == [0, 1]
-
-
 @CHECKED
 @given(
     tables(),

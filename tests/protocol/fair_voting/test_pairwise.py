@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 from helpers import make_fair_inputs, make_fair_vote
-from psephos.protocol import ConfigurationError, Inputs, SimulatedNoise, Tally, run_population
+from makers import as_usual
+from psephos.protocol import ConfigurationError, SimulatedNoise, Tally, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import Details, FairVoting, Outcome, Rankings
 from psephos.protocol.fair_voting.pairwise import (
@@ -59,6 +60,8 @@ def test_arrays_agents_and_the_reference_are_one(rule: str, relation: Neighborin
     outcome = run_population(vote, inputs, noise=NOISE).outcome
     assert outcome == run_fair_voting(vote, inputs, noise=NOISE)
     assert outcome.epsilon_proven == pytest.approx(4.0)
+    many = vote_of(5, num_alternatives=9)
+    assert details_of(run_population(many, make_fair_inputs(many), noise=NOISE).outcome).ranking == ()
     assert len(details_of(outcome).differences) == 6
     assert len(msgspec.msgpack.encode(outcome)) <= len(msgspec.msgpack.encode(vote.largest_outcome(7)))
     orders: list[list[int]] = np.argsort(inputs.private, axis=1).tolist()
@@ -243,36 +246,17 @@ def test_there_is_room_at_every_epsilon(epsilon: float) -> None:
         assert vote.largest_outcome(number).winner in vote.parameters.alternatives
 
 
-def test_of_many_alternatives_there_is_no_ranking() -> None:
-    vote = vote_of(5, num_alternatives=9)
-    outcome = run_population(vote, make_fair_inputs(vote, seed=1), noise=NOISE).outcome
-    assert details_of(outcome).ranking == ()
-    assert len(msgspec.msgpack.encode(outcome)) <= len(msgspec.msgpack.encode(vote.largest_outcome(5)))
-    assert len(details_of(outcome).copeland_scores) == 9
-
-
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("sizes", "given", "said"),
     [
-        ("mechanism", "laplace", "'pairwise' with objective 'copeland'"),
-        ("objective", "welfare", "'copeland' or 'kemeny' with mechanism 'pairwise'"),
-        ("scores", "plurality", "'borda' with mechanism 'pairwise'"),
-        ("calibration", "printed", "'tight'"),
+        ((3,), {"mechanism": "laplace"}, "'pairwise' with objective 'copeland'"),
+        ((3,), {"objective": "welfare"}, "'copeland' or 'kemeny' with mechanism 'pairwise'"),
+        ((3,), {"scores": "plurality"}, "'borda' with mechanism 'pairwise'"),
+        ((3,), {"calibration": "printed"}, "'tight'"),
+        ((3,), {"objective": "kemeny", "num_alternatives": 7}, "6 at most with objective 'kemeny'"),
+        ((3, 2), {}, "one alone with mechanism 'pairwise'"),
     ],
 )
-def test_what_pairs_do_not_tell_is_refused(field: str, value: str, said: str) -> None:
+def test_what_pairs_do_not_tell_is_refused(sizes: tuple[int, ...], given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        msgspec.structs.replace(vote_of(3).parameters, **{field: value})
-
-
-def test_kemeny_of_many_and_several_groups_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="6 at most with objective 'kemeny'"):
-        vote_of(3, rule="kemeny", num_alternatives=7)
-    with pytest.raises(ConfigurationError, match="one alone with mechanism 'pairwise'"):
-        vote_of(3, 2)
-
-
-def test_a_voter_who_is_no_ranking_is_refused() -> None:
-    vote = vote_of(2)
-    with pytest.raises(ValueError, match="ranking"):
-        vote.check_inputs(Inputs(np.ones((2, 3), dtype=np.int64), np.zeros((2, 1), dtype=np.int64)))
+        as_usual(make_fair_vote, mechanism="pairwise", objective="copeland")(*sizes, **given)

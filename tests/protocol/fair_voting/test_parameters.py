@@ -11,7 +11,7 @@ from helpers import make_fair_vote
 from makers import as_usual
 from psephos.protocol.arguments import MAX_NAME_LENGTH
 from psephos.protocol.fair_voting import Objective, Parameters
-from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL, MechanismName
+from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL
 from psephos.protocol.fair_voting.parameters import (
     MAX_EPSILON,
     MAX_GROUPS,
@@ -46,18 +46,13 @@ def test_defaults_are_algorithm_1_with_the_least_noise() -> None:
     assert parameters.model is TrustModel.CENTRAL
 
 
-@pytest.mark.parametrize("mechanism", [*sorted(CENTRAL - {"pairwise"}), *LOCAL, "local"])
-def test_a_mechanism_says_whom_voters_trust(mechanism: MechanismName) -> None:
-    model = make(mechanism=mechanism, num_samples=3).model
-    assert model is (TrustModel.CENTRAL if mechanism in CENTRAL else TrustModel.LOCAL)
-
-
 def test_the_objective_is_in_fractions() -> None:
     parameters = make(objective="constrained", max_disparity=0.1, fairness_weight=2.5)
     assert parameters.make_objective() == Objective("constrained", Fraction(0.1), Fraction(5, 2))
     floored = make(objective="welfare_constrained", welfare_share=0.75, scores=(4.0, 1.0, -2.0)).make_objective()
     assert floored == Objective("welfare_constrained", welfare_share=Fraction(3, 4), least_utility=Fraction(-2))
     assert make(objective="welfare_constrained").make_objective().welfare_share == Fraction(0.9)
+    assert make(objective="welfare").make_objective() == Objective("penalized", fairness_weight=Fraction(0))
 
 
 def test_parameters_survive_the_wire() -> None:

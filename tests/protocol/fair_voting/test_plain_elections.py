@@ -50,16 +50,6 @@ def test_every_mechanism_elects_and_equals_the_reference(mechanism: str, scores:
     assert found.outcome.objective == "welfare"
 
 
-def test_almost_without_noise_the_most_welfare_wins() -> None:
-    vote = plain(40, mechanism="laplace", epsilon=30.0)
-    inputs = make_fair_inputs(vote, seed=9)
-    outcome = run_population(vote, inputs, noise=NOISE).outcome
-    truth = vote.truth(inputs)
-    assert truth["borda"] == truth["this objective"]
-    assert outcome.winner in str(truth["borda"]).split(", ")
-    assert all(own.disparity == 0 for own in outcome.alternatives)
-
-
 @pytest.mark.parametrize("relation", [REPLACE, ADD])
 @pytest.mark.parametrize("mechanism", BY_QUALITY)
 @pytest.mark.parametrize("scores", ["borda", "plurality"])
@@ -125,16 +115,6 @@ def test_a_table_needs_no_groups() -> None:
         make_fair_vote(2, 1).encode(table)
     with pytest.raises(ConfigurationError, match="group"):
         FairVoting.complete({}, table)
-
-
-def test_the_most_welfare_wins_with_several_groups_as_well() -> None:
-    """It is what `penalized` elects without a price, at the same loss."""
-    vote = make_fair_vote(4, 3, mechanism="exponential", objective="welfare")
-    free = make_fair_vote(4, 3, mechanism="exponential", objective="penalized", fairness_weight=0.0)
-    inputs = make_fair_inputs(vote, seed=1)
-    sums = vote.disclosed.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1).tolist()
-    assert choice_of(vote).probabilities(sums) == choice_of(free).probabilities(sums)
-    assert choice_of(vote).proven == choice_of(free).proven
 
 
 def test_nobody_is_compared_and_nobody_s_group_is_secret() -> None:

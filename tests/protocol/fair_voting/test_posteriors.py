@@ -12,9 +12,7 @@ from psephos.protocol.fair_voting.objective import Objective
 from psephos.protocol.fair_voting.posteriors import (
     chance_by_differences,
     chance_by_utilities,
-    merits_of,
     num_draws,
-    qualities_of,
 )
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise, draw_within
@@ -150,21 +148,6 @@ def test_two_balanced_alternatives_always_tie_in_parity() -> None:
     noise = noise_of(0.3, 0.4, is_balanced=True)
     assert chance(utilities, 0, noise, least=0.0, greatest=1.0) == 1.0
     assert chance(utilities, 1, noise, least=0.0, greatest=1.0) == 1.0
-
-
-def test_merits_are_the_objectives() -> None:
-    """With exact utilities, against `Objective.best`."""
-    generator = np.random.default_rng(3)
-    for name in ("parity", "penalized", "constrained", "welfare_constrained"):
-        objective = Objective(name, Fraction(1), fairness_weight=Fraction(3, 2), welfare_share=Fraction(3, 4))
-        for _ in range(30):
-            whole = generator.integers(0, 16, (3, 4))
-            utilities = [[Fraction(int(value), 8) for value in row] for row in whole]
-            merits = merits_of(whole[None] / 8, objective, np.array([4.0, 2.0, 2.0]))[0]
-            best = np.flatnonzero(merits >= merits.max() - 1e-12).tolist()
-            assert best == objective.best(utilities, [4, 2, 2])
-            told = qualities_of(whole[None] / 8, objective, np.array([4.0, 2.0, 2.0]))[0]
-            assert told == pytest.approx([float(own) for own in objective.qualities(utilities, [4, 2, 2])])
 
 
 def test_there_are_fewer_draws_where_each_takes_more_numbers() -> None:

@@ -72,12 +72,6 @@ def test_many_rows_are_checked_in_batches() -> None:
     assert np.flatnonzero(~are_rankings(positions)).tolist() == [33_333]
 
 
-def test_nobody_has_rankings_too() -> None:
-    rankings = Rankings(np.empty((0, 3), dtype=np.int64))
-    assert len(rankings) == 0
-    assert rankings.num_alternatives == 3
-
-
 def test_rankings_are_a_sequence_of_rows_and_of_slices() -> None:
     positions = np.array([[0, 1, 2], [2, 1, 0], [1, 2, 0]], dtype=np.int64)
     rankings = Rankings(positions)

@@ -1,12 +1,10 @@
 """Voting rules without privacy: by hand, and by brute force from their definitions."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.fair_voting import RULES, Rankings, positions_of_orders
+from psephos.protocol.fair_voting import Rankings, positions_of_orders
 from psephos.protocol.fair_voting.rules import borda, copeland, egalitarian, pairwise_wins, plurality
 from strategies import CHECKED
 
@@ -37,12 +35,6 @@ def test_rules_disagree_on_a_profile_worked_by_hand() -> None:
     assert pairwise_wins(rankings).tolist() == [[0, 4, 4], [5, 0, 7], [5, 2, 0]]
 
 
-def test_a_cycle_is_a_tie_of_all() -> None:
-    rankings = profile("abc", "bca", "cab")
-    for rule in RULES.values():
-        assert rule(rankings) == [0, 1, 2]
-
-
 @CHECKED
 @given(profiles())
 def test_rules_are_their_definitions(rankings: Rankings) -> None:
@@ -57,25 +49,6 @@ def test_rules_are_their_definitions(rankings: Rankings) -> None:
     assert egalitarian(rankings) == top([(-max(row[a] for row in rows), -sum(row[a] for row in rows)) for a in columns])
 
 
-@CHECKED
-@given(profiles())
-def test_points_are_contests_won(rankings: Rankings) -> None:
-    wins = pairwise_wins(rankings)
-    points = (rankings.num_alternatives - 1 - rankings.positions).sum(axis=0)
-    assert wins.sum(axis=1).tolist() == points.tolist()
-
-
-@CHECKED
-@given(profiles(), st.data())
-def test_rules_do_not_depend_on_names_nor_on_the_order_of_voters(rankings: Rankings, data: st.DataObject) -> None:
-    size = rankings.num_alternatives
-    names = data.draw(st.permutations(range(size)))
-    voters = data.draw(st.permutations(range(len(rankings))))
-    renamed = Rankings(np.ascontiguousarray(rankings.positions[voters][:, names]))
-    for rule in RULES.values():
-        assert sorted(names[place] for place in rule(renamed)) == rule(rankings)
-
-
 @pytest.mark.parametrize("size", [127, 128, 129, 200, 300])
 def test_contests_of_many_alternatives_are_counted_too(size: int) -> None:
     """More than a byte has numbers."""
@@ -83,9 +56,3 @@ def test_contests_of_many_alternatives_are_counted_too(size: int) -> None:
     positions = np.array([generator.permutation(size) for _ in range(4)], dtype=np.int64)
     expected = (positions[:, :, None] < positions[:, None, :]).sum(axis=0)
     assert np.array_equal(pairwise_wins(Rankings(positions)), expected)
-
-
-def test_a_single_voter_decides_every_rule() -> None:
-    for order in itertools.permutations("abcd"):
-        for rule in RULES.values():
-            assert rule(profile("".join(order))) == [ord(order[0]) - ord("a")]

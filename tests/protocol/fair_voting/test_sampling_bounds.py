@@ -175,14 +175,6 @@ def test_bounds_of_the_tables_cell() -> None:
     assert bound("counts") == pytest.approx(0.74, abs=0.02)
 
 
-def test_larger_groups_and_fewer_samples_lose_less() -> None:
-    def bound(size: int, samples: int) -> float:
-        return spread_bound(BORDA, group_size=size, samples=samples, gamma=0.05, comparison="counts")
-
-    assert bound(2000, 93) < bound(1000, 93) < bound(500, 93)
-    assert bound(2000, 93) < bound(2000, 369)
-
-
 def test_proven_loss_takes_the_least_bound_that_holds() -> None:
     choice = make_choice((1000, 500), 93)
     least = [spread_bound(BORDA, group_size=500, samples=93, gamma=0.05, comparison=of) for of in COMPARISONS]
@@ -192,18 +184,6 @@ def test_proven_loss_takes_the_least_bound_that_holds() -> None:
     assert proven(make_choice((500, 500), 93, scale="printed")) == least[0]
     assert proven(dataclasses.replace(choice, objective=Objective("penalized")), 1) == least[2]
     assert proven(make_choice((500, 500, 500), 93)) == least[2]
-
-
-def test_bounds_take_many_alternatives_and_samples() -> None:
-    scoring = Scoring(make_scores("borda", 50))
-    bound = spread_bound(scoring, group_size=10**6, samples=10**6, gamma=0.05, comparison="counts")
-    assert (
-        0
-        < bound
-        < epsilon_of_hit(
-            hit_bound(scoring, group_size=10**6, samples=10**6, reading="group"), gamma=0.05, num_alternatives=50
-        )
-    )
 
 
 def test_a_session_charges_the_bound() -> None:
