@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-import msgspec
 import numpy as np
 
 from ....protocol.dpwevote import DPWeVote
@@ -23,13 +22,11 @@ from ...experiments.findings import BoundedFinding, found_in
 from ..attack.inference import DPWeVoteAttack
 from ..audit.sessions import case_of_partner
 from .laws import TRUE, chance_of_passing, expected_quota_error, law_of
-from .workloads import SIGNED_WEIGHTS, WEIGHTS, make_vote
+from .workloads import FIXED, SIGNED_WEIGHTS, WEIGHTS, make_vote
 
 _EPSILON: Final = 1.0
-_CANDIDATES: Final = 3
-# Reading W2's case: all weights 3, 60 % of 500 partners in favor, at ε = 2.
 _SKEWED_EPSILON: Final = 2.0
-_YES, _NO = 300, 200
+"""Reading W2's case: all weights 3, 60 % of 500 partners in favor."""
 _PARTNERS: Final = 10
 _found: Final = found_in(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
 
@@ -47,18 +44,15 @@ def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
     yield _found("W2", law.means[-1] - TRUE[-1] + WEIGHTS[-1])
     yield _found("W11", _exact_loss(printed))
-    names = tuple(f"candidate {number}" for number in range(1, _CANDIDATES + 1))
-    again = msgspec.structs.replace(printed.parameters, candidates=names, weight_collection="per_candidate")
-    yield _found("W5", _exact_loss(DPWeVote(again)))
-    step = np.zeros(2 * max(SIGNED_WEIGHTS) + 1)
-    step[np.array(SIGNED_WEIGHTS) + max(SIGNED_WEIGHTS)] = 1 / len(SIGNED_WEIGHTS)
+    again = make_vote("printed", epsilon=_EPSILON, candidates=("a", "b", "c"), weight_collection="per_candidate")
+    yield _found("W5", _exact_loss(again))
+    step = np.isin(np.arange(-3, 4), SIGNED_WEIGHTS) / len(SIGNED_WEIGHTS)
     ties = functools.reduce(np.convolve, [step] * _PARTNERS, np.ones(1))
     yield _found("W4", ties[len(ties) // 2])
     yield _found("W13", total_of(laplace.losses).proven)
     yield _found("W3", expected_quota_error(laplace, num_partners=_PARTNERS))
-    numbers = [0, 0, 0, 0, _NO, _YES]
     one, other, joint = (
-        chance_of_passing(law_of(make_vote(variant, epsilon=_SKEWED_EPSILON)), numbers)
+        chance_of_passing(law_of(make_vote(variant, epsilon=_SKEWED_EPSILON)), FIXED[0].numbers(500))
         for variant in ("printed", "laplace", "joint")
     )
     yield _found("W2b", one, joint=100 * joint)

@@ -14,7 +14,6 @@ import numpy as np
 from ....protocol.blocks import decide_sessions, sessions_at_once
 from ....protocol.dpwevote import DPWeVote, Parameters, make_offers
 from ....protocol.dpwevote.signed import make_report
-from ....protocol.dpwevote.variant import VoteDecisions
 from ....protocol.elementary import square
 from ....protocol.phases import InputBlock, Inputs
 from ....protocol.randomness import SimulatedNoise, stream_key
@@ -26,6 +25,7 @@ from ...experiments.measurements import (
     deviation,
     in_blocks,
     mean_of,
+    mean_square,
     share_in,
     share_of,
 )
@@ -33,21 +33,27 @@ from ...experiments.paper_files import rows_beside
 from ...experiments.reproductions import Asked, Part
 from ..measures import VoteMeasures
 from .claims import findings_on_dpwevote
-from .laws import TRUE, Law, chance_of_passing, expected_quota_error, law_of, normal_accuracy
-from .workloads import FIXED, UNIFORM, WEIGHTS, Workload, inputs_of_pairs, make_vote, votes_of
+from .laws import TRUE, chance_of_passing, expected_quota_error, law_of, normal_accuracy
+from .workloads import FIXED, UNIFORM, WEIGHTS, Workload, fixed_votes, inputs_of_pairs, make_vote
 
 _RUNS: Final = 2000
 """Section 5.1.1."""
-_MOST_REPETITIONS: Final = 25
-# Half of the last decimal that is printed, with room for a number that lies on the border.
-_ROUNDING: Final = 0.5e-5 + 1e-9
 _MECHANISM_PARTNERS: Final = 100
-# Mechanisms whose accuracies differ by a hundredth are to be told apart.
-_TIMES_THE_TRIALS: Final = 2
-_SPLITS: Final = tuple(part / 100 for part in range(1, 100))
+# What is compared at one ε: variants, each with options of `make_vote`, of which the best on uniform votes are taken.
+_MECHANISMS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
+    "printed": [{}],
+    "joint": [{}],
+    "joint, best split": [{"split": part / 100} for part in range(1, 100)],
+    "two_point": [{}],
+    "signed_rr": [{}],
+    "optimal": [{}],
+    "optimal, uniform prior": [{"prior": "uniform"}],
+}
 # Signed weights ±1, ±2, ±3 are twice what a vote for the majority adds to the margin.
 _SQUARED_UNIT: Final = 4
 _HALF: Final = 0.5 - 1e-9
+# Shares of weights 1, 2 and 3.
+_ELECTORATES: Final = {"even": (1 / 3, 1 / 3, 1 / 3), "threes": (0.0, 0.0, 1.0)}
 
 
 class Cells:
@@ -82,15 +88,14 @@ class Cells:
                 if workload.is_drawn:
                     pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
                     inputs = InputBlock(np.take(rows.private, pairs, axis=0), public)
-                decisions, tallies = decide_sessions(vote, inputs, noise.of_rounds(range(start, stop)))
-                assert isinstance(decisions, VoteDecisions)  # noqa: S101  what this protocol decides
-                return {**measures.of_block(inputs, decisions, tallies), "passed": decisions.leans_yes[:, 0]}
+                found = measures.of_block(inputs, *decide_sessions(vote, inputs, noise.of_rounds(range(start, stop))))
+                return {**found, "passed": found["true passes"] + found["false passes"]}
 
             at_a_time = sessions_at_once(vote, public, are_alike=False)
             self._known[cell] = in_blocks(block, trials=times * self._trials, at_a_time=at_a_time)
         return self._known[cell]
 
-    def measure(self, variant: str, workload: Workload, *, num_partners: int, epsilon: float) -> dict[str, Any]:
+    def measure(self, workload: Workload, variant: str, num_partners: int, epsilon: float) -> dict[str, Any]:
         """Return what a cell's trials say, beside what the normal law does."""
         vote = make_vote(variant, epsilon=epsilon)
         found = self.run(vote, workload, num_partners=num_partners)
@@ -109,22 +114,23 @@ class Cells:
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more."""
     cells, grids = Cells(trials=asked.trials, seed=asked.seed), asked.grids
-    figure_4, skewed = (
-        [*itertools.product(workloads, *grids[name].values())]
-        for name, workloads in (("figure_4", [UNIFORM]), ("skewed", FIXED))
-    )
-    for table, told, number, rows in (
-        ("table_3", "Table 3", 60, published_table("3", cells, asked.trials)),
-        ("table_4", "Table 4", 60, published_table("4", cells, asked.trials)),
-        ("figure_4", "Figure 4", len(figure_4), _curves(cells, figure_4)),
-        ("skewed", "skewed votes", len(skewed), _curves(cells, skewed)),
-        ("gaps", "", 0, _gaps(asked)),
-        ("power", "power against the true margin", 0, _power(cells, grids)),
-        ("facts", "", 0, _facts(asked)),
-        ("mechanisms", "better mechanisms", 7 * len(grids["prototypes"]), _mechanisms(cells, grids["prototypes"])),
-        ("costs", "prices", 0, _costs(grids["costs"])),
-    ):
-        yield Part(told, {table: rows}, number=number)
+
+    def curves(title: str, table: str, workloads: Sequence[Workload]) -> Part:
+        cases: list[tuple[Any, ...]] = [*itertools.product(workloads, *grids[table].values())]
+        return Part(title, {table: (cells.measure(*case) for case in cases)}, number=len(cases))
+
+    for number in "34":
+        rows = published_table(number, cells, asked.trials)
+        yield Part(f"Table {number}", {f"table_{number}": rows}, number=60)
+    yield curves("Figure 4", "figure_4", [UNIFORM])
+    yield curves("skewed votes", "skewed", FIXED)
+    yield Part(rows={"gaps": _gaps(asked)})
+    yield Part("power against the true margin", {"power": _power(cells, grids)})
+    yield Part(rows={"facts": _facts(asked)})
+    prototypes = grids["prototypes"]
+    rows = _mechanisms(cells, prototypes)
+    yield Part("better mechanisms", {"mechanisms": rows}, number=len(_MECHANISMS) * len(prototypes))
+    yield Part("prices", {"costs": _costs(grids["costs"])})
 
 
 def runs_behind(shares: Sequence[float]) -> int:
@@ -133,55 +139,56 @@ def runs_behind(shares: Sequence[float]) -> int:
     A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000. Where no
     multiple up to 25 fits, the decimals tell nothing, and it is the stated number.
     """
-    for repetitions in range(1, _MOST_REPETITIONS + 1):
-        runs = _RUNS * repetitions
-        if all(abs(share - round(share * runs) / runs) <= _ROUNDING for share in shares):
+    # Half of the last decimal that is printed, with room for a number that lies on the border.
+    rounding = 0.5e-5 + 1e-9
+    for runs in range(_RUNS, 26 * _RUNS, _RUNS):
+        if all(abs(share - round(share * runs) / runs) <= rounding for share in shares):
             return runs
     return _RUNS
 
 
 def published_table(number: str, cells: Cells, trials: int) -> Iterator[Row]:
     """Yield Table 3 or 4: each number of the paper beside ours, and beside what is expected without drawing."""
-    all_rows = rows_beside(__name__, "published.csv")
-    for line in (line for line in all_rows if line["table"] == number):
+    lines = rows_beside(__name__, "published.csv")
+    # Decisions, rather than runs: the decimals say how many there were.
+    decisions = {
+        variant: runs_behind(
+            [float(line["value"]) for line in lines if (line["table"], line["variant"]) == ("3", variant)]
+        )
+        for variant in ("laplace", "printed")
+    }
+    for line in (line for line in lines if line["table"] == number):
         variant, num_partners = line["variant"], int(line["partners"])
-        told = [row for row in all_rows if (row["table"], row["variant"]) == ("3", variant)]
-        # Decisions, rather than runs: the decimals say how many there were.
-        decisions = runs_behind([float(value) for row in told for value in list(row.values())[3:]])
-        for epsilon, value in ((float(name), float(value)) for name, value in list(line.items())[3:]):
-            cell = cells.measure(variant, UNIFORM, num_partners=num_partners, epsilon=epsilon)
-            if number == "3":
-                ours, expected, published = cell["accuracy"], cell["normal_law"], share_in(value, decisions)
-            else:
-                ours = cell["mse_q"]
-                expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
-                published = as_published(value, ours, trials=trials, runs=_RUNS)
-            yield {
-                "algorithm": variant,
-                "variant": variant,
-                "num_partners": num_partners,
-                "epsilon": epsilon,
-                "ours": ours,
-                "published": published,
-                "published_value": value,
-                "decisions": decisions,
-                "expected": expected,
-                "difference": deviation(ours, published),
-            }
-
-
-def _curves(cells: Cells, places: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    for workload, variant, num_partners, epsilon in places:
-        yield cells.measure(variant, workload, num_partners=num_partners, epsilon=epsilon)
+        epsilon, value = float(line["epsilon"]), float(line["value"])
+        cell = cells.measure(UNIFORM, variant, num_partners, epsilon)
+        if number == "3":
+            ours, expected, published = cell["accuracy"], cell["normal_law"], share_in(value, decisions[variant])
+        else:
+            ours = cell["mse_q"]
+            expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
+            published = as_published(value, ours, trials=trials, runs=_RUNS)
+        yield {
+            "algorithm": variant,
+            "variant": variant,
+            "num_partners": num_partners,
+            "epsilon": epsilon,
+            "ours": ours,
+            "published": published,
+            "published_value": value,
+            "decisions": decisions[variant],
+            "expected": expected,
+            "difference": deviation(ours, published),
+        }
 
 
 def _gaps(asked: Asked) -> Iterator[Row]:
     numbers = asked.grids["figure_4"]["partners"]
-    few, many = min(numbers), max(numbers)
-    rows = (select(asked.tables, f"figure_4 variant=printed num_partners={number}") for number in (few, many))
-    for one, other in zip(*rows, strict=True) if few < many else ():
-        errors = ("mse_w", "mse_q", "mse_phi")
-        yield {"epsilon": one["epsilon"], **{name: difference(one[name], other[name]) for name in errors}}
+    few, many = (
+        select(asked.tables, f"figure_4 variant=printed num_partners={limit(numbers)}") for limit in (min, max)
+    )
+    for one, other in zip(few, many, strict=True) if len({*numbers}) > 1 else ():
+        errors = {name: difference(one[name], other[name]) for name in ("mse_w", "mse_q", "mse_phi")}
+        yield {"epsilon": one["epsilon"], **errors}
 
 
 def _facts(asked: Asked) -> Iterator[Row]:
@@ -205,63 +212,43 @@ def _power(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
     ):
         vote = make_vote(variant, epsilon=epsilon)
         law = law_of(vote)
-        for share in shares:
-            workload = votes_of(name, share / 100)
+        for percent in shares:
+            share = percent / 100
+            workload = fixed_votes(f"{name}-{share:.4f}", _ELECTORATES[name], share)
             numbers = workload.numbers(num_partners)
-            true = math.fsum(number * part for number, part in zip(numbers, TRUE.tolist(), strict=True))
             yield {
                 "variant": variant,
                 "workload": name,
                 "num_partners": num_partners,
                 "epsilon": epsilon,
-                "true_margin": true / num_partners,
+                "true_margin": float(np.dot(numbers, TRUE)) / num_partners,
                 "passed": share_of(cells.run(vote, workload, num_partners=num_partners)["passed"]),
                 "normal_law": chance_of_passing(law, numbers),
             }
 
 
-def _mechanisms(cells: Cells, prototypes: Iterable[Mapping[str, float]]) -> Iterator[Row]:
-    for prototype in prototypes:
-        epsilon = prototype["epsilon"]
-        votes = {
-            "printed": make_vote("printed", epsilon=epsilon),
-            "joint": make_vote("joint", epsilon=epsilon),
-            "joint, best split": _best_split(epsilon),
-            "two_point": make_vote("two_point", epsilon=epsilon),
-            "signed_rr": make_vote("signed_rr", epsilon=epsilon),
-            "optimal": make_vote("optimal", epsilon=epsilon),
-            "optimal, uniform prior": make_vote("optimal", epsilon=epsilon, prior="uniform"),
+def _mechanisms(cells: Cells, prototypes: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    for prototype, name in itertools.product(prototypes, _MECHANISMS):
+        epsilon, known = prototype["epsilon"], prototype.get(name, {})
+        votes = (make_vote(name.split(",")[0], epsilon=epsilon, **options) for options in _MECHANISMS[name])
+        vote = min(votes, key=lambda vote: law_of(vote).mean_variance)
+        law = law_of(vote)
+        # Twice the trials: mechanisms whose accuracies differ by a hundredth are to be told apart.
+        found = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=2)
+        bound, gap = certificate_of(vote)
+        yield {
+            "mechanism": name,
+            "epsilon": epsilon,
+            "second_moment": _SQUARED_UNIT * (law.mean_variance + mean_square(law.means.tolist())),
+            "worst_variance": _SQUARED_UNIT * float(law.variances.max()),
+            "lower_bound": bound,
+            "gap": gap,
+            "is_certified": bound is not None,
+            "accuracy": share_of(found["accuracy"] == 1),
+            "normal_law": normal_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
+            "prototype_second_moment": known.get("second_moment"),
+            "prototype_accuracy": share_in(known["accuracy"], _RUNS) if "accuracy" in known else None,
         }
-        known = {
-            "printed": (None, prototype.get("printed")),
-            "optimal, uniform prior": (prototype["second_moment"], prototype.get("optimal")),
-        }
-        for name, vote in votes.items():
-            law, number = law_of(vote), _MECHANISM_PARTNERS
-            found = cells.run(vote, UNIFORM, num_partners=number, label=name, times=_TIMES_THE_TRIALS)
-            squares = [square(mean) for mean in law.means.tolist()]
-            bound, gap = certificate_of(vote)
-            moment, accuracy = known.get(name, (None, None))
-            yield {
-                "mechanism": name,
-                "epsilon": epsilon,
-                "second_moment": _SQUARED_UNIT
-                * (law.mean_variance(UNIFORM.shares) + math.fsum(squares) / len(squares)),
-                "worst_variance": _SQUARED_UNIT * law.greatest_variance,
-                "lower_bound": bound,
-                "gap": gap,
-                "is_certified": bound is not None,
-                "accuracy": share_of(found["accuracy"] == 1),
-                "normal_law": normal_accuracy(vote, UNIFORM, number),
-                "prototype_second_moment": moment,
-                "prototype_accuracy": None if accuracy is None else share_in(accuracy, _RUNS),
-            }
-
-
-def _best_split(epsilon: float) -> DPWeVote:
-    """Return the vote of variant "joint" whose split of ε has the least variance on uniform votes."""
-    votes = [make_vote("joint", epsilon=epsilon, split=split) for split in _SPLITS]
-    return min(votes, key=lambda vote: law_of(vote).mean_variance(UNIFORM.shares))
 
 
 def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
@@ -275,38 +262,39 @@ def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
     return _SQUARED_UNIT * bound, max(objective / bound - 1, 0.0)
 
 
-def _costs(places: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield what each variant offers to some candidates at one price of the whole session."""
-    for price, number in itertools.product(*places.values()):
+    for price, number in itertools.product(*grid.values()):
         names = tuple(f"candidate-{place}" for place in range(1, number + 1))
         offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
         variances = {offer.variant: offer.worst_variance for offer in offers}
         least = min(variances.values())
-        rows: list[tuple[str, float, float, Law | None]]
-        rows = [(each.variant, each.epsilon_weight, each.epsilon_opinion, None) for each in offers]
-        for variant, report in (("printed", price / (number + 1)), ("printed, weights again", price / number / 2)):
-            law = law_of(make_vote("printed", epsilon=2 * report, split=0.5))
-            variances[variant] = law.greatest_variance
-            rows.append((variant, report, report, law))
-        for variant, of_weight, of_opinion, law in rows:
+        rows: list[tuple[Any, ...]] = [
+            (each.variant, each.epsilon_weight, each.epsilon_opinion, each.worst_variance, 0.0, None) for each in offers
+        ]
+        for variant, epsilon in (("printed", price / (number + 1)), ("printed, weights again", price / number / 2)):
+            law = law_of(make_vote("printed", epsilon=2 * epsilon))
+            biases = law.means - TRUE
+            # All partners hold one pair: from how many on n·Var + (n·bias)² can exceed n·least.
+            partners = [
+                (least - variance) / square(bias)
+                for variance, bias in zip(law.variances.tolist(), biases.tolist(), strict=True)
+                if bias
+            ]
+            until = max(min(partners, default=math.inf), 0.0)
+            rows.append((variant, epsilon, epsilon, float(law.variances.max()), float(np.abs(biases).max()), until))
+        for variant, of_weight, of_opinion, variance, bias, until in rows:
             yield {
                 "price": price,
                 "num_candidates": number,
                 "variant": variant,
                 "epsilon_weight": of_weight,
                 "epsilon_opinion": of_opinion,
-                "worst_variance": variances[variant],
-                "ratio": variances[variant] / variances["optimal"],
-                "worst_bias": 0.0 if law is None else law.greatest_bias,
-                "partners_until_worse": None if law is None else _partners_until_worse(law, least),
+                "worst_variance": variance,
+                "ratio": variance / variances["optimal"],
+                "worst_bias": bias,
+                "partners_until_worse": until,
             }
-
-
-def _partners_until_worse(law: Law, variance: float) -> float:
-    """Return from how many partners on n·Var + (n·bias)² can exceed n·`variance`, all partners holding one pair."""
-    squared_biases = [square(bias) for bias in (law.means - TRUE).tolist()]
-    pairs = zip(law.variances.tolist(), squared_biases, strict=True)
-    return max(min(((variance - own) / bias for own, bias in pairs if bias > 0), default=math.inf), 0.0)
 
 
 EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_dpwevote, steps=8)

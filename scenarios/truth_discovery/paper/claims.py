@@ -6,11 +6,10 @@ Source: Li et al. (2018), Sections 6 and 7; readings T3 to T15.
 """
 
 from collections.abc import Iterator
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
@@ -23,7 +22,6 @@ _EPSILON: Final = 1.0
 _LABELS: Final = 2
 # Reading T8's case.
 _WORKERS, _QUALITY = 11, 0.25
-_HIGH, _IMPORTANT, _IMPORTANT_QUALITY = 0.9, 10, 0.01
 _found: Final = found_in(__name__, paper="Truth discovery: Li et al. (2018)")
 
 
@@ -34,40 +32,34 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     yield _found("T10", exact_epsilon(channel[1:3, 1:]), epsilon_of(flip, _LABELS))
     often = 0.9
     yield _found("T11", _channel_loss(often), float(np.log((1 - often) * (_LABELS - 1) / often)))
-    of_all = _exact_loss("one_layer", "all answers")
+    of_all = _exact_loss("one_layer")
     yield _found("T12", of_all)
-    yield _found("T3", _exact_loss("two_layer", "all answers"))
-    yield _found("T3b", _exact_loss("two_layer", "one answer"))
-    yield _found("T3c", _exact_loss("two_layer", "all answers", epsilon=0.0))
-    low, high = 0.5, 1.0
-    yield _found("T13", _channel_loss((low + high) / 2), _channel_loss(low))
-    kept, all_kept = (likelihood_at_zero(0, number) for number in (NUM_ANSWERS - 1, NUM_ANSWERS))
-    yield _found("T3d", float(all_kept / kept))
-    yield _found("T4", _exact_loss("two_layer", "all answers"), of_all)
-    rows = compare_hypers(hypers_of_mean(flip), num_answers=NUM_ANSWERS, num_labels=_LABELS)
-    least = min(rows, key=lambda row: row.one_answer)
-    uniform = next(row for row in rows if row.name == "uniform")
-    yield _found("T9", uniform.one_answer, least.one_answer, name=least.name)
+    of_two = _exact_loss("two_layer")
+    yield _found("T3", of_two)
+    yield _found("T3b", _exact_loss("two_layer", is_one_answer=True))
+    yield _found("T3c", _exact_loss("two_layer", epsilon=0.0))
+    # A flip probability from U(½, 1), on average and at the least.
+    yield _found("T13", _channel_loss(0.75), _channel_loss(0.5))
+    yield _found("T3d", likelihood_at_zero(0, NUM_ANSWERS) / likelihood_at_zero(0, NUM_ANSWERS - 1))
+    yield _found("T4", of_two, of_all)
+    hypers = compare_hypers(hypers_of_mean(flip), num_answers=NUM_ANSWERS, num_labels=_LABELS)
+    losses = {hyper.name: hyper.one_answer for hyper in hypers}
+    least = min(losses, key=lambda name: losses[name])
+    yield _found("T9", losses["uniform"], losses[least], name=least)
     yield _found("T8", exact_error(_QUALITY, _WORKERS), printed_bound(_QUALITY, _WORKERS))
     yield _found("T8b", printed_factor(1 - _QUALITY), printed_factor(_QUALITY))
-    yield _found("T14", printed_factor(_IMPORTANT_QUALITY) / (2 * _IMPORTANT_QUALITY))
-    law = ProductOfUniforms(_HIGH, _IMPORTANT)
+    important = 0.01
+    yield _found("T14", printed_factor(important) / (2 * important))
+    law = ProductOfUniforms(0.9, 10)
     yield _found("T15", law.distribution(law.mean))
-    answers: IntArray = np.array([[0, 1], [0, 0], [1, 1]], dtype=np.int64)
-    truths: IntArray = np.array([0, 1], dtype=np.int64)
-
-    def majority(reports: IntArray) -> IntArray:
-        return (2 * reports.sum(axis=0) > len(reports)).astype(np.int64)
-
-    yield _found("T5", float(mean_accuracy_at_zero(majority, answers, truths)))
+    answers, truths = np.array([[0, 1], [0, 0], [1, 1]]), np.array([0, 1])
+    yield _found("T5", mean_accuracy_at_zero(lambda reports: np.median(reports, axis=0), answers, truths))
 
 
-def _exact_loss(
-    mechanism: MechanismName, unit: Literal["all answers", "one answer"], *, epsilon: float = _EPSILON
-) -> float:
+def _exact_loss(mechanism: MechanismName, *, is_one_answer: bool = False, epsilon: float = _EPSILON) -> float:
     """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
     survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
-    case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=unit == "one answer")
+    case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=is_one_answer)
     (pair,) = case.pairs()
     assert pair.laws is not None  # noqa: S101  five binary answers
     return exact_epsilon(pair.laws)

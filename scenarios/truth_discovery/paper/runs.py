@@ -39,21 +39,10 @@ PEER_GRADING: Final = "peer-grading"
 """The stand-in's name."""
 OF_PAPER: Final = ("majority", "truth_discovery")
 TRIALS_AT_A_TIME: Final = 16
-_ROUNDS_OF_THE_PAPER: Final = 10
-"""Reading T2; the paper says "until convergence"."""
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
 _RUNS: Final = 100
 """Section 7.1.4: the mean of 100 independent trials."""
 _PUBLISHED: Final = rows_beside(__name__, "published.csv")
-_NUM_POINTS: Final = 200
-# Of fewer a correlation says nothing.
-_FEWEST_WORKERS: Final = 4
-# What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost the most.
-# Which part of the trials, and how many at the least.
-_COMPARED: Final = (5, 100)
-_OTHERS: Final = (120, 10)
-
-
 GRIDS: Final = grids_of(__name__)
 
 
@@ -88,13 +77,13 @@ def crowd_row(name: str, layout: Layout) -> Row:
 
 def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
     """Yield Table 1's numbers beside ours, and the accuracy that Section 7.2 gives without saying of what."""
-    for known in rows_beside(__name__, "crowds.csv"):
-        for what, printed in list(known.items())[1:] if known["crowd"] in crowds else ():
-            names = OF_PAPER if what == "accuracy" else (what,)
-            for name in names:
-                ours, value = crowds[known["crowd"]][name], float(printed)
+    for line in rows_beside(__name__, "crowds.csv"):
+        crowd = line.pop("crowd")
+        for what, printed in line.items() if crowd in crowds else ():
+            for name in OF_PAPER if what == "accuracy" else (what,):
+                ours, value = crowds[crowd][name], float(printed)
                 yield {
-                    "crowd": known["crowd"],
+                    "crowd": crowd,
                     "what": name,
                     "ours": ours,
                     "printed": value,
@@ -103,8 +92,11 @@ def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
 
 
 def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
-    """Return the parameters with an estimator by name; the paper's has as many rounds as reading T2 says."""
-    rounds = _ROUNDS_OF_THE_PAPER if estimator == "truth_discovery" else parameters.max_iterations
+    """Return the parameters with an estimator by name.
+
+    The paper's has ten rounds (reading T2); the paper says "until convergence".
+    """
+    rounds = 10 if estimator == "truth_discovery" else parameters.max_iterations
     return msgspec.structs.replace(parameters, estimator=estimator, max_iterations=rounds)
 
 
@@ -122,8 +114,7 @@ def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Nois
         ConfigurationError: the mechanism cannot have this price.
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
-    given = {"mechanism": mechanism, _FIELDS[unit]: total}
-    return make_noise(msgspec.structs.replace(layout.parameters, **given))
+    return make_noise(msgspec.structs.replace(layout.parameters, mechanism=mechanism, **{_FIELDS[unit]: total}))
 
 
 def session_of(crowd: str, noise: Noise) -> str:
@@ -149,17 +140,16 @@ class Cells:
 
         def run(start: int, stop: int) -> dict[str, FloatArray]:
             labels = draw_labels(layout, noise, source, start=start, stop=stop)
-            block, found = AnswerBlock(layout.crowd.answers, labels), dict[str, FloatArray]()
+            block, shares = AnswerBlock(layout.crowd.answers, labels), dict[str, FloatArray]()
             for name in new:
-                if name not in found:
+                if name not in shares:
                     parameters = with_estimator(layout.parameters, name)
                     chosen, inferences = find_truths(block, parameters=parameters, noise=noise)
-                    found[name] = found[chosen] = _share_right(layout, inferences.truths)
-            return {name: found[name] for name in new}
+                    shares[name] = shares[chosen] = _share_right(layout, inferences.truths)
+            return {name: shares[name] for name in new}
 
-        if new:
-            found = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME)
-            self._known |= {(cell, name): sample_of(each, is_share=True) for name, each in found.items()}
+        shares = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
+        self._known |= {(cell, name): sample_of(each, is_share=True) for name, each in shares.items()}
         return {name: self._known[cell, name] for name in estimators}
 
 
@@ -167,13 +157,12 @@ def clean_accuracy(layout: Layout, estimator: str) -> float:
     """Return an estimator's accuracy on the answers themselves."""
     parameters = with_estimator(layout.parameters, estimator)
     _, inference = find_truths(layout.crowd.answers, parameters=parameters, noise=None)
-    return float(_share_right(layout, inference.truths[None, :])[0])
+    return float(_share_right(layout, inference.truths))
 
 
 def _share_right(layout: Layout, truths: IntArray) -> FloatArray:
-    """Return the share of right truths of each trial, shape (trials,), from those of shape (trials, tasks)."""
-    is_right = truths[:, layout.is_gold] == layout.crowd.truth[layout.is_gold]
-    return is_right.sum(axis=1) / is_right.shape[1]
+    """Return the share of right truths, shape (...), from truths of shape (..., tasks)."""
+    return (truths[..., layout.is_gold] == layout.crowd.truth[layout.is_gold]).mean(axis=-1)
 
 
 def parts(asked: Asked) -> Iterator[Part]:
@@ -183,29 +172,29 @@ def parts(asked: Asked) -> Iterator[Part]:
     cells = Cells(layouts, seed=asked.seed)
     crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
     yield Part("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
-    of_paper = {crowd: layouts[crowd] for crowd in (PEER_GRADING, DUCHENNE) if crowd in layouts}
-    for number, crowd in enumerate(of_paper, start=2):
+    published = [crowd for crowd in (PEER_GRADING, DUCHENNE) if crowd in layouts]
+    for number, crowd in enumerate(published, start=2):
         yield _table(number, cells, crowd, asked)
-    for crowd, layout in of_paper.items():
-        yield _weights(crowd, layout, asked, grids)
+    for crowd in published:
+        yield _weights(crowd, layouts[crowd], asked)
     for crowd in layouts:
-        told = f"every estimator on both mechanisms: {crowd}"
-        yield Part(told, {"comparisons": _compare(cells, crowd, grids, asked.trials)})
-    yield Part("Figure 1", {"figure_1": _figure_1(grids)})
+        rows = _compare(cells, crowd, grids, asked.trials)
+        yield Part(f"every estimator on both mechanisms: {crowd}", {"comparisons": rows})
+    yield Part("Figure 1", {"figure_1": _figure_1(*grids["figure_1"].values())})
 
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
-    said: dict[str, Any] = dict(asked.own)
-    if "labels" in said:
-        said["labels"] = read_labels([said["labels"]])
-    with as_option(**{name: f"--{name.replace('_', '-')}" for name in said}):
-        layout = Layout.of(convert(said, CrowdFile, FIELD).read({}))
+    given: dict[str, Any] = dict(asked.own)
+    if "labels" in given:
+        given["labels"] = read_labels([given["labels"]])
+    with as_option(**{name: f"--{name.replace('_', '-')}" for name in given}):
+        layout = Layout.of(convert(given, CrowdFile, FIELD).read({}))
     name = Path(asked.own["answers"]).name
     if layout.is_gold.any():
         yield Part(rows={"crowds": [crowd_row(name, layout)]})
         yield _table(3, Cells({name: layout}, seed=asked.seed), name, asked)
-    yield _weights(name, layout, asked, GRIDS)
+    yield _weights(name, layout, asked)
 
 
 def _table(number: int, cells: Cells, crowd: str, asked: Asked) -> Part:
@@ -220,8 +209,8 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> Iterator[Row]:
     for line in _PUBLISHED:
         if line["crowd"] != (crowd if is_published else DUCHENNE):
             continue
-        estimator, mechanism, epsilon = line["estimator"], line["mechanism"], float(line["epsilon"])
-        noise = noise_at(layout, mechanism, unit="claimed", price=epsilon)
+        estimator, epsilon = line["estimator"], float(line["epsilon"])
+        noise = noise_at(layout, line["mechanism"], unit="claimed", price=epsilon)
         accuracy = cells.accuracies(crowd, noise, trials=trials)[estimator]
         change = sample_of(np.subtract(clean[estimator], accuracy.numbers), is_share=True)
         published = as_published(float(line["change"]), change, trials=trials, runs=_RUNS) if is_published else None
@@ -245,9 +234,9 @@ def _losses(noise: Noise, layout: Layout) -> Mapping[str, float]:
     return {"epsilon_answer": loss.finest.proven, "epsilon_worker": loss.proven}
 
 
-def _weights(crowd: str, layout: Layout, asked: Asked, grids: Mapping[str, Any]) -> Part:
+def _weights(crowd: str, layout: Layout, asked: Asked) -> Part:
     """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
-    answers = layout.crowd.answers
+    answers, grids = layout.crowd.answers, asked.grids or GRIDS
     noise = noise_at(layout, "two_layer", unit="claimed", price=grids["weight_epsilon"])
     hyper = noise.hyper
     assert hyper is not None  # noqa: S101  of two layers
@@ -283,31 +272,29 @@ def _weights(crowd: str, layout: Layout, asked: Asked, grids: Mapping[str, Any])
             }
 
     def run(start: int, stop: int) -> Mapping[str, FloatArray]:
-        trials = zip(*draw(start, stop), strict=True)
-        return {"found": np.array([_correlation(flips[present], (clean - own)[present]) for flips, own in trials])}
+        pairs = [
+            (flips[present].tolist(), (clean - reported)[present].tolist())
+            for flips, reported in zip(*draw(start, stop), strict=True)
+        ]
+        # Where one of the two is the same for all workers, there is no correlation.
+        found = [correlation(*pair) if all(min(each) < max(each) for each in pair) else 0.0 for pair in pairs]
+        return {"found": np.array(found)}
 
     def falls() -> Iterator[Row]:
-        if len(present) >= _FEWEST_WORKERS:
+        if len(present) > 3:  # noqa: PLR2004  of fewer a correlation says nothing
             found = mean_of(in_blocks(run, trials=asked.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
             yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": found}
 
     return Part(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
 
 
-def _correlation(one: FloatArray, other: FloatArray) -> float:
-    """Return the correlation of two numbers of each worker; 0 where one of them is the same for all."""
-    return correlation(one.tolist(), other.tolist()) if min(np.ptp(one), np.ptp(other)) > 0 else 0.0
-
-
-def _figure_1(grids: Mapping[str, Any]) -> Iterator[Row]:
+def _figure_1(highs: Sequence[float], numbers: Sequence[int]) -> Iterator[Row]:
     """Yield the points of Figure 1's curves."""
-    highs, numbers = grids["figure_1"].values()
-    panels = {
-        "a": [ProductOfUniforms(high, numbers[0]) for high in highs],
-        "b": [ProductOfUniforms(highs[-1], number) for number in numbers],
-    }
-    for panel, laws in panels.items():
-        changes = max(law.greatest for law in laws) * np.arange(1, _NUM_POINTS + 1) / _NUM_POINTS
+    for panel, laws in (
+        ("a", [ProductOfUniforms(high, numbers[0]) for high in highs]),
+        ("b", [ProductOfUniforms(highs[-1], number) for number in numbers]),
+    ):
+        changes = max(law.greatest for law in laws) * np.arange(1, 201) / 200
         for law in laws:
             for change in changes.tolist():
                 yield {
@@ -324,18 +311,21 @@ def _figure_1(grids: Mapping[str, Any]) -> Iterator[Row]:
 def _compare(cells: Cells, crowd: str, grids: Mapping[str, Any], trials: int) -> Iterator[Row]:
     """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
     layout = cells.layouts[crowd]
-    for unit, price in ((unit, price) for unit, own in grids["prices"].items() for price in own):
+    # What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost most.
+    compared, others = (min(max(trials // part, least), trials) for part, least in ((5, 100), (120, 10)))
+    for unit, price in ((unit, price) for unit, prices in grids["prices"].items() for price in prices):
         noises = {"one_layer": noise_at(layout, "one_layer", unit=unit, price=price)}
         with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
             noises["two_layer"] = noise_at(layout, "two_layer", unit=unit, price=price)
-        most = layout.parameters.max_answers
-        tells = {name: informativeness(noise, num_answers=most) for name, noise in noises.items()}
         # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
-        taken = "two_layer" if unit == "claimed" else max(tells, key=lambda name: tells[name])
+        taken = "two_layer"
+        if unit != "claimed":
+            most = layout.parameters.max_answers
+            taken = max(noises, key=lambda name: informativeness(noises[name], num_answers=most))
         one: Mapping[str, Sample] = {}
         for mechanism, noise in noises.items():
-            found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=_part(trials, *_COMPARED))
-            found |= cells.accuracies(crowd, noise, grids["estimators"][unit], trials=_part(trials, *_OTHERS))
+            found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=compared)
+            found |= cells.accuracies(crowd, noise, grids["estimators"][unit], trials=others)
             for estimator, accuracy in found.items():
                 yield {
                     "crowd": crowd,
@@ -351,10 +341,6 @@ def _compare(cells: Cells, crowd: str, grids: Mapping[str, Any], trials: int) ->
                     "gain": difference(accuracy, one[estimator]) if one else None,
                 }
             one = found
-
-
-def _part(trials: int, part: int, least: int) -> int:
-    return min(max(trials // part, least), trials)
 
 
 EXPERIMENTS: Final = experiments_of(

@@ -9,6 +9,7 @@
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -31,9 +32,7 @@ def exact_error(quality: float, num_workers: int) -> float:
 
     A right answer has p < ½ and so a negative weight: the vote is wrong where more than half are right.
     """
-    law = np.ones(1)
-    for _ in range(num_workers):
-        law = np.convolve(law, (1 - quality, quality))
+    law = functools.reduce(np.convolve, [(1 - quality, quality)] * num_workers, np.ones(1))
     lead = 2 * np.arange(num_workers + 1) - num_workers
     return math.fsum(law[lead > 0].tolist()) + math.fsum(law[lead == 0].tolist()) / 2
 
@@ -86,9 +85,9 @@ def mean_accuracy_at_zero(estimate: Callable[[IntArray], IntArray], answers: Int
     total = Fraction(0)
     for cells in itertools.product((0, 1), repeat=answers.size):
         reports = np.array(cells, dtype=np.int64).reshape(answers.shape)
-        found = estimate(reports)
+        estimates = estimate(reports)
         for flip in (0, 1):
-            flipped = (reports != (answers ^ flip)).sum(axis=1).tolist()
+            flipped = (reports != answers ^ flip).sum(axis=1).tolist()
             chance = math.prod(likelihood_at_zero(number, answers.shape[1]) for number in flipped)
-            total += int(np.count_nonzero(found == (truths ^ flip))) * chance
+            total += int(np.count_nonzero(estimates == truths ^ flip)) * chance
     return total / (2 * len(truths))

@@ -56,25 +56,24 @@ def test_the_folder_holds_a_csv_for_each_table_the_whole_and_the_summary(reprodu
 
 
 def test_every_published_cell_is_there_once(reproduction: Any) -> None:
+    def place(cell: Row) -> tuple[Any, ...]:
+        return cell["variant"], cell["num_partners"], cell["epsilon"]
+
     for table in (reproduction.table_3, reproduction.table_4):
-        places = {(cell["variant"], cell["num_partners"], cell["epsilon"]) for cell in table}
-        assert len(places) == len(table) == 60
-    tables = {(c["variant"], c["num_partners"], c["epsilon"]): c["ours"] for c in reproduction.table_3}
-    shared = [c for c in reproduction.figure_4 if (c["variant"], c["num_partners"], c["epsilon"]) in tables]
+        assert len({place(cell) for cell in table}) == len(table) == 60
+    accuracies = {place(cell): cell["ours"] for cell in reproduction.table_3}
+    shared = [cell for cell in reproduction.figure_4 if place(cell) in accuracies]
     assert len(shared) == 40
-    assert all(cell["accuracy"] == tables[cell["variant"], cell["num_partners"], cell["epsilon"]] for cell in shared)
+    assert all(cell["accuracy"] == accuracies[place(cell)] for cell in shared)
 
 
 def test_figure_4_has_all_measures_that_the_reports_tell(reproduction: Any) -> None:
     for cell in (*reproduction.figure_4, *reproduction.skewed):
-        told = {"printed": "wqp", "joint": "wqp", "laplace": "q", "optimal": ""}[cell["variant"]]
-        measures = {"w": cell["mse_w"], "q": cell["mse_q"], "p": cell["mse_phi"]}
-        assert {name for name, value in measures.items() if value is not None} == set(told)
+        measures = {"printed": MEASURES, "joint": MEASURES, "laplace": ("mse_q",), "optimal": ()}[cell["variant"]]
+        assert tuple(name for name in MEASURES if cell[name] is not None) == measures
     assert {cell["num_partners"] for cell in reproduction.figure_4} == {10, 100, 500}
-    assert (min(c["epsilon"] for c in reproduction.figure_4), max(c["epsilon"] for c in reproduction.figure_4)) == (
-        0.1,
-        5.0,
-    )
+    epsilons = [cell["epsilon"] for cell in reproduction.figure_4]
+    assert (min(epsilons), max(epsilons)) == (0.1, 5.0)
 
 
 def test_what_is_not_drawn_is_right_whatever_the_seed(reproduction: Any) -> None:
@@ -94,30 +93,22 @@ def test_what_is_not_drawn_is_right_whatever_the_seed(reproduction: Any) -> None
         paid = rounds * cost["epsilon_weight"] + cost["num_candidates"] * cost["epsilon_opinion"]
         assert paid == pytest.approx(cost["price"])
         assert (cost["worst_bias"] > 0) == cost["variant"].startswith("printed")
-    for cost in reproduction.costs:
-        others = [
-            c
-            for c in reproduction.costs
-            if (c["price"], c["num_candidates"]) == (cost["price"], cost["num_candidates"])
-        ]
-        (optimal,) = (c["worst_variance"] for c in others if c["variant"] == "optimal")
+        (optimal,) = (
+            other["worst_variance"]
+            for other in reproduction.costs
+            if (other["price"], other["num_candidates"], other["variant"])
+            == (cost["price"], cost["num_candidates"], "optimal")
+        )
         assert cost["ratio"] == cost["worst_variance"] / optimal
 
 
 def test_the_bias_outweighs_from_some_number_of_partners_on(reproduction: Any) -> None:
     """At n partners of the worst pair n·Var + (n·bias)² equals n·least; one more and it is greater."""
-    cost = next(
-        c for c in reproduction.costs if (c["price"], c["num_candidates"], c["variant"]) == (5.0, 20, "printed")
-    )
-    least = min(
-        c["worst_variance"]
-        for c in reproduction.costs
-        if (c["price"], c["num_candidates"]) == (5.0, 20) and c["worst_bias"] == 0
-    )
-    assert cost["partners_until_worse"] is not None
-    upper = (least - 0) / cost["worst_bias"] ** 2
+    costs = [row for row in reproduction.costs if (row["price"], row["num_candidates"]) == (5.0, 20)]
+    (cost,) = (row for row in costs if row["variant"] == "printed")
+    least = min(row["worst_variance"] for row in costs if row["worst_bias"] == 0)
     lower = (least - cost["worst_variance"]) / cost["worst_bias"] ** 2
-    assert lower - 1e-9 <= cost["partners_until_worse"] <= upper
+    assert lower - 1e-9 <= cost["partners_until_worse"] <= least / cost["worst_bias"] ** 2
 
 
 @pytest.mark.full("seven seconds of drawing")

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise, stream_key
 from psephos.scenarios.dpwevote.measures import VoteMeasures
 from psephos.scenarios.dpwevote.paper.runs import Cells
-from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, Workload, inputs_of_pairs, make_vote, votes_of
+from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, Workload, fixed_votes, inputs_of_pairs, make_vote
 
 SEED = 5
 ALL_HEAVY, FEW_HEAVY = FIXED
@@ -53,39 +52,30 @@ def test_trials_are_votes_run_singly(variant: str, num_partners: int, workload: 
 
 def test_the_opinions_error_of_both_variants_by_hand() -> None:
     """One partner of weight 3 says yes; the estimates of its report are the columns of the inverse matrices."""
-    epsilon = 2.0
     one = Workload("one", (0, 0, 0, 0, 0, 1.0), is_drawn=False)
     keep, p = math.e / (math.e + 2), math.e / (math.e + 1)
     lie = (1 - keep) / 2
-    yes, no = (1 - (1 - p)) / (2 * p - 1), (0 - (1 - p)) / (2 * p - 1)
-    truth = np.array([0, 0, 1])
-    groups: list[FloatArray] = list(np.eye(3))
-    by_report = [(group, opinion) for group in groups for opinion in (yes, no)]
-    possible = {
-        "printed": [float(np.mean((group * opinion - truth) ** 2)) for group, opinion in by_report],
-        "joint": [float(np.mean(((g - lie) / (keep - lie) * o - truth) ** 2)) for g, o in by_report],
-    }
-    for variant, values in possible.items():
-        errors = at_once(make_vote(variant, epsilon=epsilon), one, 1, 300)["MSE yes votes"]
-        nearest = np.abs(errors[:, None] - np.array(values)).min(axis=1)
-        assert float(nearest.max()) < 1e-9
-        assert len(np.unique(errors.round(9))) == len(set(np.round(values, 9).tolist()))
+    groups = np.eye(3)[:, None]
+    opinions = np.array([p, p - 1])[None, :, None] / (2 * p - 1)  # of yes and no
+    truth = [0, 0, 1]
+    for variant, estimates in (("printed", groups * opinions), ("joint", (groups - lie) / (keep - lie) * opinions)):
+        values = np.square(estimates - truth).mean(axis=2).ravel()
+        errors = at_once(make_vote(variant, epsilon=2.0), one, 1, 300)["MSE yes votes"]
+        assert float(np.abs(errors[:, None] - values).min(axis=1).max()) < 1e-9
+        assert len(np.unique(errors.round(9))) == len(np.unique(values.round(9)))
 
 
 def test_cells_share_no_noise() -> None:
     vote = make_vote("printed", epsilon=1.0)
-    runs = [
-        Cells(trials=200, seed=seed).run(vote, workload, num_partners=9, label=label)
-        for workload, seed, label in (
-            *((UNIFORM, 1, label) for label in ("one", "other")),
-            *((ALL_HEAVY, seed, label) for seed, label in ((1, "one"), (1, "other"), (2, "one"))),
-        )
-    ]
-    uniform = [found["accuracy"].tolist() for found in runs[:2]]
-    fixed = [found["passed"].tolist() for found in runs[2:]]
-    assert uniform[0] != uniform[1]
-    assert fixed[0] != fixed[1]
-    assert fixed[0] != fixed[2]
+
+    def run(workload: Workload, measure: str, label: str, seed: int = 1) -> list[float]:
+        found = Cells(trials=200, seed=seed).run(vote, workload, num_partners=9, label=label)
+        return found[measure].tolist()
+
+    assert run(UNIFORM, "accuracy", "one") != run(UNIFORM, "accuracy", "other")
+    fixed = run(ALL_HEAVY, "passed", "one")
+    assert fixed != run(ALL_HEAVY, "passed", "other")
+    assert fixed != run(ALL_HEAVY, "passed", "one", seed=2)
 
 
 def test_a_cell_is_measured_once_and_more_trials_are_another_cell() -> None:
@@ -109,7 +99,7 @@ def test_fixed_numbers_are_the_shares_rounded(shares: list[int], num_partners: i
 def test_the_workloads_are_what_they_say() -> None:
     assert ALL_HEAVY.numbers(500) == (0, 0, 0, 0, 200, 300)
     assert FEW_HEAVY.numbers(500) == (270, 180, 0, 0, 30, 20)
-    assert votes_of("even", 0.6).numbers(15) == (2, 3, 2, 3, 2, 3)
+    assert fixed_votes("even", (1 / 3, 1 / 3, 1 / 3), 0.6).numbers(15) == (2, 3, 2, 3, 2, 3)
     assert ALL_HEAVY.pairs(10, key=1, start=3, stop=5).tolist() == [[4] * 4 + [5] * 6] * 2
 
 
