@@ -50,7 +50,12 @@ _YES_VOTES = Measure(
 
 
 def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> FloatArray:
-    """Return the mean, over the last axis, of squared errors of shares of a whole: equations (11) and (13)."""
+    """Return the mean, over the last axis, of squared errors of shares of a whole: equations (11) and (13).
+
+    Examples:
+        >>> float(mean_square_of_shares(np.array([1.0, -3.0]), 10))
+        0.05
+    """
     return np.square(errors / whole).mean(axis=-1)
 
 

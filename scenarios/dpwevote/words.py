@@ -63,14 +63,24 @@ _LETTERS: Final = frozenset({"y", "n", "j", "o"})
 
 
 def word_of(entry: object) -> str:
-    """Return an entry as words are compared: in small letters, a number without needless zeros."""
+    """Return an entry as words are compared: in small letters, a number without needless zeros.
+
+    Examples:
+        >>> word_of(" Yes "), word_of("1.0")
+        ('yes', '1')
+    """
     word = unicodedata.normalize("NFC", str(entry).strip().casefold())
     number = number_in(word)
     return word if number != number or not word.isascii() else text_of(number)  # noqa: PLR0124  nan is not itself
 
 
 def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
-    """Return which of some columns a line fills, empty for none; ValueError, which names them, for several."""
+    """Return which of some columns a line fills, empty for none; ValueError, which names them, for several.
+
+    Examples:
+        >>> filled_of(["agree", "disagree"], ["", "x"])
+        'disagree'
+    """
     filled = [name for name, entry in zip(columns, entries, strict=True) if word_of(entry) not in {"", "0", "false"}]
     if len(filled) > 1:
         raise ValueError(" and ".join(filled))
@@ -78,6 +88,11 @@ def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
 
 
 def code_kinds(words: Collection[str]) -> dict[str, set[str]]:
-    """Return the signs among words by their kind: 1 and 0, true and false, ticks and crosses, single letters."""
+    """Return the signs among words by their kind: 1 and 0, true and false, ticks and crosses, single letters.
+
+    Examples:
+        >>> {kind: sorted(signs) for kind, signs in code_kinds(["yes", "1", "0", "x"]).items()}
+        {'numbers': ['0', '1'], 'marks': ['x']}
+    """
     found = {kind: set(words) & signs for kind, signs in {**_KINDS, "letters": _LETTERS}.items()}
     return {kind: signs for kind, signs in found.items() if signs}

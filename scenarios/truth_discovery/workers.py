@@ -21,18 +21,34 @@ _UNKNOWN = -1
 
 
 def printed_factor(quality: float) -> float:
-    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p))."""
+    """Return G(p) = (p·e⁻¹ + (1 − p)·e)^g(p), a worker's factor in (7) as printed, g(p) = ln(p/(1 − p)).
+
+    Examples:
+        >>> round(printed_factor(0.25), 3), round(printed_factor(0.75), 3)
+        (0.436, 0.951)
+    """
     base = quality * exp(-1.0) + (1 - quality) * exp(1.0)
     return exp((ln(quality) - ln(1 - quality)) * ln(base))
 
 
 def importance(error: float | None) -> float | None:
-    """Return Im(u) = 1/G of a worker's error; None where that is unknown, 0 or 1, which have no factor."""
+    """Return Im(u) = 1/G of a worker's error; None where that is unknown, 0 or 1, which have no factor.
+
+    Examples:
+        >>> round(importance(0.25), 3), importance(0.0)
+        (2.296, None)
+    """
     return 1 / printed_factor(error) if error is not None and 0 < error < 1 else None
 
 
 def shares_wrong(answers: Answers, truth: IntArray, known: NDArray[np.bool_]) -> list[float | None]:
-    """Return each worker's share of wrong answers to tasks whose truth is known; None where it has no such task."""
+    """Return each worker's share of wrong answers to tasks whose truth is known; None where it has no such task.
+
+    Examples:
+        >>> answers = Answers(np.array([0, 1]), np.array([0, 1]), np.array([1, 0]), 2, 2, np.array([2, 2]))
+        >>> shares_wrong(answers, truth=np.array([0, 0]), known=np.array([True, False]))
+        [1.0, None]
+    """
     judged = known[answers.tasks]
     wrong = judged & (truth[answers.tasks] != answers.labels)
     numbers, mistakes = (np.bincount(answers.workers, each, answers.num_workers).tolist() for each in (judged, wrong))

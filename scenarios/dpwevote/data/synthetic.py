@@ -27,6 +27,10 @@ class SyntheticOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     Raises:
         ConfigurationError: a value is not allowed.
+
+    Examples:
+        >>> SyntheticOpinions(yes_shares=(0.5, 0.75)).yes_shares
+        (0.5, 0.75)
     """
 
     yes_shares: tuple[float, ...] = ()  # one for each candidate, in [0, 1]; by default 1/2
@@ -39,7 +43,12 @@ class SyntheticOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent partners: a weight by shares, beside `SyntheticOpinions`."""
+    """Independent partners: a weight by shares, beside `SyntheticOpinions`.
+
+    Examples:
+        >>> WeightedVotes(count=100, weight_shares=(0.5, 0.5), yes_shares=(0.6,)).count
+        100
+    """
 
     count: int  # how many
     weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike
@@ -53,7 +62,13 @@ class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown
 
 
 def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
-    """Return made-up partners of a table of `WeightedVotes`."""
+    """Return made-up partners of a table of `WeightedVotes`.
+
+    Examples:
+        >>> made = make_partners({"count": 3, "seed": 1}, parameters={"weights": [1, 2]})
+        >>> {name: list(map(float, entries)) for name, entries in made.table.items()}
+        {'weight': [2.0, 2.0, 1.0], 'proposal': [1.0, 0.0, 0.0]}
+    """
     votes: WeightedVotes = convert(dict(parties), WeightedVotes, "partners")
     names = [f"partner-{number}" for number in range(1, votes.count + 1)]
     return PartiesTable(names, _weighted_votes(votes, read_ballot(parameters), [votes.seed]), is_generated=True)
@@ -95,13 +110,24 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
 
 
 def read_ballot(parameters: Mapping[str, Any]) -> Parameters:
-    """Return a vote's parameters, which a scenario's table has unchecked, with a candidate where it names none."""
+    """Return a vote's parameters, which a scenario's table has unchecked, with a candidate where it names none.
+
+    Examples:
+        >>> read_ballot({"weights": [1, 2]}).candidates
+        ('proposal',)
+    """
     ballot: Parameters = convert({"candidates": [_CANDIDATE], **parameters}, Parameters, "parameters")
     return ballot
 
 
 def make_opinions(options: SyntheticOpinions, *, num_partners: int, candidates: Sequence[str]) -> dict[str, Entries]:
-    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1."""
+    """Return opinions for partners whose weights are known: for each candidate a column of 0 and 1.
+
+    Examples:
+        >>> opinions = make_opinions(SyntheticOpinions(yes_shares=(1.0,)), num_partners=3, candidates=["merger"])
+        >>> opinions["merger"].tolist()
+        [1, 1, 1]
+    """
     return _opinions(options, candidates, _uniforms([options.seed], num_partners=num_partners, candidates=candidates))
 
 

@@ -32,7 +32,14 @@ TRUE = np.array(SIGNED_WEIGHTS) / 2
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Law:
-    """What a partner with each pair of weight and opinion contributes to the margin, shape (pairs,) each."""
+    """What a partner with each pair of weight and opinion contributes to the margin, shape (pairs,) each.
+
+    Examples:
+        >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
+        >>> law = law_of(make_vote("joint", epsilon=1.0))
+        >>> law.means.round(3).tolist()
+        [-0.5, 0.5, -1.0, 1.0, -1.5, 1.5]
+    """
 
     means: FloatArray  # the expectation
     variances: FloatArray  # the variance
@@ -50,6 +57,11 @@ def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> fl
     Where votes are drawn, and lean to no side, it is the limit for many partners, ½ + arcsin(ρ)/π (reading W9, after
     Sheppard, 1899). Where they are fixed, it has a term for the skewness. Either may be off by some percentage points
     for ten partners.
+
+    Examples:
+        >>> from psephos.scenarios.dpwevote.paper.workloads import UNIFORM, make_vote
+        >>> round(normal_accuracy(make_vote("two_point", epsilon=1.0), UNIFORM, 100), 3)
+        0.608
     """
     law = law_of(vote)
     if workload.is_drawn:
@@ -67,6 +79,12 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
     """Return the probability that the estimated margin is at least 0, where so many partners hold each pair.
 
     By the central limit theorem with the term of the skewness (Edgeworth's first).
+
+    Examples:
+        >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
+        >>> law = law_of(make_vote("joint", epsilon=2.0))
+        >>> round(chance_of_passing(law, [0, 0, 0, 0, 200, 300]), 2)
+        0.96
     """
     partners = np.array(numbers, dtype=np.float64)
     mean, variance, third = (float((partners * moment).sum()) for moment in (law.means, law.variances, law.thirds))
@@ -77,7 +95,13 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
 
 
 def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
-    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²]."""
+    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²].
+
+    Examples:
+        >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
+        >>> round(expected_quota_error(make_vote("laplace", epsilon=1.0), num_partners=10), 3)
+        0.211
+    """
     weights = np.array(vote.parameters.weights, dtype=np.int64)
     phase = vote.phases[0]
     if isinstance(phase.mechanism, FiniteMechanism):
@@ -97,7 +121,13 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
 
 
 def law_of(vote: DPWeVote) -> Law:
-    """Return the exact law of a contribution, in a vote of `make_vote`."""
+    """Return the exact law of a contribution, in a vote of `make_vote`.
+
+    Examples:
+        >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
+        >>> round(law_of(make_vote("two_point", epsilon=1.0)).mean_variance, 2)
+        9.37
+    """
     inputs = inputs_of_pairs(vote)
     channels = [
         np.array(phase.mechanism.channel_matrix())[inputs.private[:, phase.columns][:, 0]]

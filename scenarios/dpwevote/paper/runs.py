@@ -57,7 +57,14 @@ _ELECTORATES: Final = {"even": (1 / 3, 1 / 3, 1 / 3), "threes": (0.0, 0.0, 1.0)}
 
 
 class Cells:
-    """Measures cells of so many trials, and remembers them: tables and figures share some."""
+    """Measures cells of so many trials, and remembers them: tables and figures share some.
+
+    Examples:
+        >>> cells = Cells(trials=50, seed=1)
+        >>> found = cells.run(make_vote("joint", epsilon=5.0), UNIFORM, num_partners=20)
+        >>> float(found["accuracy"].mean())
+        0.84
+    """
 
     def __init__(self, *, trials: int, seed: int) -> None:
         self._trials = trials
@@ -138,6 +145,10 @@ def runs_behind(shares: Sequence[float]) -> int:
 
     A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000. Where no
     multiple up to 25 fits, the decimals tell nothing, and it is the stated number.
+
+    Examples:
+        >>> runs_behind([0.49440, 0.50128])
+        40000
     """
     # Half of the last decimal that is printed, with room for a number that lies on the border.
     rounding = 0.5e-5 + 1e-9

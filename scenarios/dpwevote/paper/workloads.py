@@ -24,6 +24,11 @@ def make_vote(variant: str, *, epsilon: float, split: float | None = None, **opt
 
     Of ε, the price of the candidate with its weight, the part `split` goes to the weight, by default half. Options are
     other parameters of the vote, in place of these as well.
+
+    Examples:
+        >>> vote = make_vote("joint", epsilon=2.0, split=0.25)
+        >>> vote.parameters.epsilon_weight, vote.parameters.epsilon_opinion
+        (0.5, 1.5)
     """
     given: dict[str, Any] = {"candidates": ("candidate",), "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
     if split is not None:
@@ -32,14 +37,24 @@ def make_vote(variant: str, *, epsilon: float, split: float | None = None, **opt
 
 
 def inputs_of_pairs(vote: DPWeVote) -> Inputs:
-    """Return the row that the protocol makes of each pair."""
+    """Return the row that the protocol makes of each pair.
+
+    Examples:
+        >>> inputs_of_pairs(make_vote("joint", epsilon=1.0)).private.tolist()
+        [[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1], [2, 0, 2], [2, 1, 2]]
+    """
     opinions = np.tile([0, 1], len(WEIGHTS))
     return vote.encode({"weight": np.repeat(WEIGHTS, 2), vote.parameters.candidates[0]: opinions})
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """How the pairs are spread."""
+    """How the pairs are spread.
+
+    Examples:
+        >>> UNIFORM.pairs(5, key=1, start=0, stop=2).shape
+        (2, 5)
+    """
 
     name: str  # short, in files
     shares: tuple[float, ...]  # of each pair, summing to 1
@@ -48,7 +63,12 @@ class Workload:
     is_drawn: bool
 
     def numbers(self, num_partners: int) -> tuple[int, ...]:
-        """Return how many partners hold each pair where nothing is drawn: shares, rounded by largest remainders."""
+        """Return how many partners hold each pair where nothing is drawn: shares, rounded by largest remainders.
+
+        Examples:
+            >>> fixed_votes("even", (1 / 3, 1 / 3, 1 / 3), 0.6).numbers(15)
+            (2, 3, 2, 3, 2, 3)
+        """
         exact = np.array(self.shares) * num_partners
         # A share such as 0.3·10 may fall short of a whole number by a rounding error.
         whole = np.floor(exact + 1e-9).astype(np.int64)
@@ -69,7 +89,12 @@ class Workload:
 
 
 def fixed_votes(name: str, weights: Sequence[float], yes: float) -> Workload:
-    """Return fixed pairs from the shares of weights and the share of yes votes, the same among each."""
+    """Return fixed pairs from the shares of weights and the share of yes votes, the same among each.
+
+    Examples:
+        >>> fixed_votes("threes", (0.0, 0.0, 1.0), 0.75).shares
+        (0.0, 0.0, 0.0, 0.0, 0.25, 0.75)
+    """
     shares = tuple(share * part for share in weights for part in (1 - yes, yes))
     return Workload(name, shares, is_drawn=False)
 

@@ -9,7 +9,14 @@ from ....protocol.estimators.truth_inference import Answers
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Crowd:
-    """The answers of a crowd, with names."""
+    """The answers of a crowd, with names.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
+        >>> crowd = make_crowd(SyntheticCrowd(tasks=2, workers=3, answers_per_task=2, seed=1))
+        >>> [crowd.workers[worker] for worker in crowd.answers.workers], crowd.answer_sets
+        (['w1', 'w1', 'w2', 'w3'], [('0', '1')])
+    """
 
     answers: Answers  # as codes, one for each (task, worker) at most, sorted by worker and then by task
     tasks: Sequence[str]  # the tasks' names by code

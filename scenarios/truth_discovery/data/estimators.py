@@ -46,7 +46,15 @@ class _Weighted(Estimator[Inference]):
 
 
 class MajorityVote(Estimator[Inference]):
-    """The label that most workers chose."""
+    """The label that most workers chose.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> MajorityVote().fit_predict(frame).to_dict()
+        {'q': 'yes', 'r': 'no'}
+    """
 
     def _infer(self, answers: Answers) -> Inference:
         return truth_inference.majority_vote(answers, ties=self.ties)
@@ -65,6 +73,13 @@ class TruthDiscovery(_Weighted):
 
     Attributes:
         weights_: of each worker.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> TruthDiscovery().fit(frame).weights_.round(2).to_dict()
+        {'a': 2.94, 'b': 2.94, 'c': 0.0}
     """
 
     _: dataclasses.KW_ONLY
@@ -94,6 +109,13 @@ class CRH(_Weighted):
 
     Attributes:
         weights_: of each worker.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> CRH().fit(frame).weights_.round(2).to_dict()
+        {'a': 2.48, 'b': 2.48, 'c': 0.18}
     """
 
     _: dataclasses.KW_ONLY
@@ -111,6 +133,13 @@ class OneCoinDawidSkene(IterativeEstimator[Inference]):
 
     Attributes:
         errors_: as `DawidSkene` has it, for frames only.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> OneCoinDawidSkene(rounds=5).fit(frame).skills_.round(2).to_dict()
+        {'a': 1.0, 'b': 1.0, 'c': 0.5}
     """
 
     errors_: pd.DataFrame
@@ -141,6 +170,16 @@ class DawidSkene(_WithConfusions):
     Attributes:
         errors_: the probability that a worker (index, first level) answers a label (second level) if the truth is
             another (columns); for arrays, by size of answer set, shape (workers, truths, answers).
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> DawidSkene(rounds=5).fit(frame).errors_.loc["c"].round(2)
+        label   no  yes
+        label
+        no     1.0  1.0
+        yes    0.0  0.0
     """
 
     def _infer(self, answers: Answers) -> Confusions:
@@ -212,6 +251,16 @@ class NoiseAwareOneCoin(_NoiseAware[Inference], IterativeEstimator[Inference]):
 
     Raises:
         ValueError: the perturbation is not given, or twice.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> NoiseAwareOneCoin(epsilon=1.0).fit_predict_proba(frame).round(2)
+        label    no   yes
+        task
+        q      0.34  0.66
+        r      0.88  0.12
     """
 
     tol: float = 1e-6
@@ -246,6 +295,13 @@ class CautiousTruthDiscovery(_NoiseAware[Inference]):
 
     Raises:
         ValueError: the perturbation is not given, or twice.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> CautiousTruthDiscovery(epsilon=1.0).fit(frame).confidences_.round(2).to_dict()
+        {'q': 0.66, 'r': 0.88}
     """
 
     n_iter: int = 100
@@ -278,6 +334,13 @@ class NoiseAwareCRH(_NoiseAware[Inference], CRH):
 
     Raises:
         ValueError: the perturbation is not given, or twice.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> NoiseAwareCRH(flip_probability=0.2).fit_predict(frame).to_dict()
+        {'q': 'yes', 'r': 'no'}
     """
 
     def _infer(self, answers: Answers) -> Inference:
@@ -306,6 +369,16 @@ class NoiseAwareDawidSkene(_NoiseAware[Confusions], _WithConfusions):
 
     Raises:
         ValueError: the perturbation is not given, or twice.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> NoiseAwareDawidSkene(bounds=(0.0, 0.4)).fit_predict_proba(frame).round(2)
+        label    no   yes
+        task
+        q      0.37  0.63
+        r      0.81  0.19
     """
 
     tol: float = 1e-6
@@ -338,6 +411,16 @@ class DebiasedMajority(_NoiseAware[DebiasedCounts]):
 
     Raises:
         ValueError: the perturbation is not given, or twice.
+
+    Examples:
+        >>> import pandas as pd
+        >>> columns = {"task": ["q", "q", "q", "r", "r", "r"], "worker": [*"abcabc"]}
+        >>> frame = pd.DataFrame(columns | {"label": ["yes", "yes", "no", "no", "no", "no"]})
+        >>> DebiasedMajority(flip_probability=0.25).fit(frame).counts_
+        label   no  yes
+        task
+        q      0.5  2.5
+        r      4.5 -1.5
     """
 
     counts_: "pd.DataFrame | FloatArray" = dataclasses.field(init=False, repr=False)

@@ -41,6 +41,12 @@ class Estimator(Generic[ResultT]):
         probas_: the probability of each label, or its share of the votes, for each task.
         confidences_: that of the label which was chosen.
         skills_: the probability of a right report for each worker.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data.estimators import MajorityVote
+        >>> majority = MajorityVote(ties="missing")
+        >>> majority.fit_predict(([0, 0, 1], [0, 1, 0], [1, 0, 1])).tolist()  # tasks, workers, labels
+        [-1, 1]
     """
 
     labels: Sequence[Hashable] | None = None
@@ -62,6 +68,12 @@ class Estimator(Generic[ResultT]):
         Raises:
             ValueError: the data or an argument of the estimator is not allowed.
             TypeError: the data is of another type.
+
+        Examples:
+            >>> from psephos.scenarios.truth_discovery.data.estimators import MajorityVote
+            >>> tasks, workers, labels = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]
+            >>> MajorityVote().fit((tasks, workers, labels)).confidences_.round(2).tolist()
+            [0.67, 1.0]
         """
         if isinstance(data, pd.DataFrame):
             frame = encode_frame(data, labels=self.labels, repeats=self.repeats)
@@ -85,7 +97,14 @@ class Estimator(Generic[ResultT]):
     @overload
     def fit_predict(self, data: CodedAnswers) -> IntArray: ...
     def fit_predict(self, data: "pd.DataFrame | CodedAnswers") -> "NamedSeries | IntArray":
-        """Return the truth of each task: a series by task, or codes. See `fit`."""
+        """Return the truth of each task: a series by task, or codes. See `fit`.
+
+        Examples:
+            >>> from psephos.scenarios.truth_discovery.data.estimators import MajorityVote
+            >>> tasks, workers, labels = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]
+            >>> MajorityVote().fit_predict((tasks, workers, labels)).tolist()
+            [1, 0]
+        """
         return self.fit(data).labels_
 
     @overload
@@ -93,7 +112,14 @@ class Estimator(Generic[ResultT]):
     @overload
     def fit_predict_proba(self, data: CodedAnswers) -> FloatArray: ...
     def fit_predict_proba(self, data: "pd.DataFrame | CodedAnswers") -> "pd.DataFrame | FloatArray":
-        """Return the probability of each label for each task: a frame, tasks by labels, or an array. See `fit`."""
+        """Return the probability of each label for each task: a frame, tasks by labels, or an array. See `fit`.
+
+        Examples:
+            >>> from psephos.scenarios.truth_discovery.data.estimators import MajorityVote
+            >>> tasks, workers, labels = [0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]
+            >>> MajorityVote().fit_predict_proba((tasks, workers, labels)).round(2).tolist()
+            [[0.33, 0.67], [1.0, 0.0]]
+        """
         return self.fit(data).probas_
 
     def _infer(self, answers: Answers) -> ResultT:
@@ -120,6 +146,12 @@ class IterativeEstimator(Estimator[ResultT]):
     Attributes:
         priors_: of the labels; for arrays, by size of answer set.
         loss_history_: the log-likelihood after each round, in nats per answer.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data.estimators import OneCoinDawidSkene
+        >>> one_coin = OneCoinDawidSkene(rounds=3).fit(([0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]))
+        >>> [round(loss, 3) for loss in one_coin.loss_history_]
+        [-0.597, -0.516, -0.467]
     """
 
     n_iter: int = 100
@@ -178,7 +210,12 @@ def _as_answers(data: Any, num_labels: int | None) -> Answers:
 
 
 def only_value(by_size: Mapping[int, FloatArray]) -> FloatArray:
-    """Return what a frame's one answer set has."""
+    """Return what a frame's one answer set has.
+
+    Examples:
+        >>> only_value({2: np.array([0.25, 0.75])}).tolist()
+        [0.25, 0.75]
+    """
     (value,) = by_size.values()
     return value
 

@@ -34,6 +34,12 @@ class FrameAnswers:
         workers: names by code, in order of appearance.
         labels: names by code: sorted if they can be, so that the smallest code is the smallest label, or as they were
             given.
+
+    Examples:
+        >>> frame = pd.DataFrame({"task": ["q", "r"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+        >>> answers = encode_frame(frame)
+        >>> list(answers.labels), answers.answers.labels.tolist()
+        (['no', 'yes'], [1, 0])
     """
 
     answers: Answers
@@ -46,6 +52,11 @@ class FrameAnswers:
 
         Args:
             truths: codes, shape (tasks,); -1 for missing.
+
+        Examples:
+            >>> frame = pd.DataFrame({"task": ["q", "r"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+            >>> encode_frame(frame).name_truths(np.array([1, -1])).to_dict()
+            {'q': 'yes', 'r': nan}
         """
         present = truths >= 0
         names: Any = self.labels.take(np.where(present, truths, 0))
@@ -53,11 +64,26 @@ class FrameAnswers:
         return series if bool(present.all()) else series.where(present)
 
     def name_probabilities(self, probabilities: FloatArray) -> pd.DataFrame:
-        """Return probabilities as a frame, a row for each task and a column for each label."""
+        """Return probabilities as a frame, a row for each task and a column for each label.
+
+        Examples:
+            >>> frame = pd.DataFrame({"task": ["q", "r"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+            >>> encode_frame(frame).name_probabilities(np.array([[0.25, 0.75], [1.0, 0.0]]))
+            label    no   yes
+            task
+            q      0.25  0.75
+            r      1.00  0.00
+        """
         return pd.DataFrame(probabilities[:, : len(self.labels)], index=self.tasks, columns=self.labels)
 
     def name_workers(self, values: FloatArray, *, name: str) -> "pd.Series[Any]":
-        """Return a number for each worker, indexed by worker."""
+        """Return a number for each worker, indexed by worker.
+
+        Examples:
+            >>> frame = pd.DataFrame({"task": ["q", "r"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+            >>> encode_frame(frame).name_workers(np.array([0.5, 0.75]), name="skill").to_dict()
+            {'ann': 0.5, 'bob': 0.75}
+        """
         return pd.Series(values, index=self.workers, name=name)
 
 
@@ -77,6 +103,11 @@ def encode_frame(
         ValueError: a column is absent or has missing values, there is no row, a label is not among `labels`, or a
             worker gave a task two labels and `repeats` is "error".
         TypeError: `data` is not a frame.
+
+    Examples:
+        >>> frame = pd.DataFrame({"task": ["q", "q"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+        >>> encode_frame(frame, labels=["yes", "no", "unsure"]).answers.labels.tolist()
+        [0, 1]
     """
     if repeats not in get_args(Repeats):
         raise ValueError(f"repeats must be one of {', '.join(get_args(Repeats))}, got {repeats!r}")
@@ -108,6 +139,16 @@ def crowd_to_frame(crowd: Crowd) -> "tuple[pd.DataFrame, pd.Series[Any]]":
     Returns:
         A frame with the columns `task`, `worker` and `label`, by names, and `answer_set` where tasks have different
         ones; and the true labels that are known, as a series `true_label` indexed by task.
+
+    Examples:
+        >>> frame = pd.DataFrame({"task": ["q", "q"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+        >>> answers, truth = crowd_to_frame(crowd_from_frame(frame, pd.Series({"q": "yes"})))
+        >>> answers
+          task worker label
+        0    q    ann   yes
+        1    q    bob    no
+        >>> truth.to_dict()
+        {'q': 'yes'}
     """
     answers = crowd.answers
     sets = crowd.answer_set_of_task[answers.tasks]
@@ -146,6 +187,12 @@ def crowd_from_frame(
             a task two labels and `repeats` is "error".
         ValueError: a column is absent or has missing values, there is no row, or two names are one as text.
         TypeError: `data` is not a frame.
+
+    Examples:
+        >>> frame = pd.DataFrame({"task": ["q", "q"], "worker": ["ann", "bob"], "label": ["yes", "no"]})
+        >>> crowd = crowd_from_frame(frame, pd.Series({"q": "yes"}))
+        >>> crowd.answer_sets, crowd.truth.tolist()
+        ([('no', 'yes')], [1])
     """
     data = _checked(data)
     names = [str(name) for name in data.index]

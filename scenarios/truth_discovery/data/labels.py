@@ -26,7 +26,12 @@ _TRUTHS: Final = {"true": "1", "false": "0"}
 
 
 def named(labels: Sequence[str]) -> str:
-    """Return labels as a sentence has them, the first of many."""
+    """Return labels as a sentence has them, the first of many.
+
+    Examples:
+        >>> named(["no", "yes"])
+        "'no', 'yes'"
+    """
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     return ", ".join(map(quote, labels[:_MOST_NAMED])) + more
 
@@ -35,6 +40,10 @@ def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str,
     """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`, or with `;` between them.
 
     A value that is one of those that were found, and no list of them, is a label as it stands.
+
+    Examples:
+        >>> read_labels(["no,yes=Yes=YES"])
+        {'no': [], 'yes': ['Yes', 'YES']}
     """
     labels = dict[str, list[str]]()
     for value in values:
@@ -47,7 +56,12 @@ def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str,
 
 
 def alike_in(labels: Iterable[str]) -> list[list[str]]:
-    """Return labels in their order, those that are alike together."""
+    """Return labels in their order, those that are alike together.
+
+    Examples:
+        >>> alike_in(["Cat", "dog", "cat ", "1.0", "1"])
+        [['Cat', 'cat '], ['dog'], ['1.0', '1']]
+    """
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(_core_of(label), []).append(label)
@@ -71,6 +85,11 @@ class LabelWords:
         names: the labels.
         index: of each way of writing one, its place.
         others: what becomes of answers that are none of them.
+
+    Examples:
+        >>> words = LabelWords.of({"no": [], "yes": ["Yes"]}, field="labels")
+        >>> words.codes_of(CodedColumn(["Yes", "no", "perhaps"], np.array([0, 1, 2]))).tolist()
+        [1, 0, -1]
     """
 
     names: Sequence[str]

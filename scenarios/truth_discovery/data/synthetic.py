@@ -30,6 +30,14 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     probability (1 - q)/(s - 1). Who answers which task has nothing to do with either.
 
     Exactly one of `answers_per_task`, `answers_per_worker` and `answer_probability` is given.
+
+    Examples:
+        >>> SyntheticCrowd(tasks=3, workers=2, answers_per_task=2).quality
+        (0.7, 0.1)
+        >>> SyntheticCrowd(tasks=3, workers=2, answers_per_task=5)
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: answers_per_task ...
     """
 
     tasks: int  # how many, at least 1
@@ -90,6 +98,10 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Students in groups grade other groups' presentations; ConfigurationError where a value is not allowed.
 
     Groups are as even as can be; no student grades its own group; each grades the same number of other groups.
+
+    Examples:
+        >>> PeerGrading(groups=3, students=4, grades=2, quality=(0.8, 0.1)).satisfactory_share
+        0.5
     """
 
     groups: int  # how many: the tasks
@@ -113,7 +125,15 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def make_crowd(spec: SyntheticCrowd) -> Crowd:
-    """Return a synthetic crowd; the same one for the same description, on every machine."""
+    """Return a synthetic crowd; the same one for the same description, on every machine.
+
+    Examples:
+        >>> crowd = make_crowd(SyntheticCrowd(tasks=3, workers=2, answers_per_task=2, seed=1))
+        >>> crowd.tasks, crowd.workers, crowd.truth.tolist()
+        (['t1', 't2', 't3'], ['w1', 'w2'], [0, 1, 0])
+        >>> crowd.answers.labels.tolist()
+        [0, 0, 0, 1, 1, 0]
+    """
     tasks, workers = _pairs(spec)
     truth = _truth(spec.class_shares or (1 / spec.classes,) * spec.classes, spec.tasks, spec.seed)
     qualities = (
@@ -134,7 +154,13 @@ def make_crowd(spec: SyntheticCrowd) -> Crowd:
 
 
 def make_peer_grading(spec: PeerGrading) -> Crowd:
-    """Return a synthetic crowd of students; the same one for the same description, on every machine."""
+    """Return a synthetic crowd of students; the same one for the same description, on every machine.
+
+    Examples:
+        >>> crowd = make_peer_grading(PeerGrading(groups=3, students=4, grades=2, quality=(0.8, 0.1)))
+        >>> crowd.workers[0], [crowd.tasks[task] for task in crowd.answers.tasks[:2]]
+        ('student 1', ['group 2', 'group 3'])
+    """
     workers, others = np.divmod(
         _subsets(spec.students, spec.groups - 1, spec.grades, _key(spec.seed, "who grades whom")), spec.groups - 1
     )

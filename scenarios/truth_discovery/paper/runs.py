@@ -112,6 +112,13 @@ def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Nois
 
     Raises:
         ConfigurationError: the mechanism cannot have this price.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
+        >>> layout = Layout.of(make_crowd(SyntheticCrowd(tasks=4, workers=3, answers_per_task=3)))
+        >>> noise = noise_at(layout, "one_layer", unit="claimed", price=1.0)
+        >>> noise.loss_of((1,)).proven
+        1.0
     """
     total = price * layout.parameters.max_answers if unit == "all answers" else price
     return make_noise(msgspec.structs.replace(layout.parameters, mechanism=mechanism, **{_FIELDS[unit]: total}))
@@ -154,7 +161,14 @@ class Cells:
 
 
 def clean_accuracy(layout: Layout, estimator: str) -> float:
-    """Return an estimator's accuracy on the answers themselves."""
+    """Return an estimator's accuracy on the answers themselves.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
+        >>> layout = Layout.of(make_crowd(SyntheticCrowd(tasks=20, workers=9, answers_per_task=5)))
+        >>> clean_accuracy(layout, "majority")
+        0.9
+    """
     parameters = with_estimator(layout.parameters, estimator)
     _, inference = find_truths(layout.crowd.answers, parameters=parameters, noise=None)
     return float(_share_right(layout, inference.truths))

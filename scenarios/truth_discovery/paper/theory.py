@@ -23,7 +23,12 @@ from ..workers import printed_factor
 
 
 def printed_bound(quality: float, num_workers: int) -> float:
-    """Return the right-hand side of (7), of workers who are all alike."""
+    """Return the right-hand side of (7), of workers who are all alike.
+
+    Examples:
+        >>> round(printed_bound(0.25, 11), 6)
+        0.000107
+    """
     return math.prod([printed_factor(quality)] * num_workers)
 
 
@@ -31,6 +36,10 @@ def exact_error(quality: float, num_workers: int) -> float:
     """Return how often the vote of workers who are all alike is wrong, with log-odds weights; a coin decides ties.
 
     A right answer has p < ½ and so a negative weight: the vote is wrong where more than half are right.
+
+    Examples:
+        >>> round(exact_error(0.25, 11), 4)
+        0.0343
     """
     law = functools.reduce(np.convolve, [(1 - quality, quality)] * num_workers, np.ones(1))
     lead = 2 * np.arange(num_workers + 1) - num_workers
@@ -39,7 +48,13 @@ def exact_error(quality: float, num_workers: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ProductOfUniforms:
-    """The law of Δ: a product of n independent numbers from U(0, b)."""
+    """The law of Δ: a product of n independent numbers from U(0, b).
+
+    Examples:
+        >>> law = ProductOfUniforms(high=0.9, num_workers=10)
+        >>> round(law.distribution(law.mean), 3)  # how often two layers change less than one
+        0.837
+    """
 
     high: float  # b; 2b where each factor counts twice
     num_workers: int  # n, of important users
@@ -55,12 +70,22 @@ class ProductOfUniforms:
         return math.prod([self.high / 2] * self.num_workers)
 
     def density(self, change: float) -> float:
-        """Return ln(b^n/x)^(n − 1)/(b^n·(n − 1)!) for x > 0, and 0 from b^n on."""
+        """Return ln(b^n/x)^(n − 1)/(b^n·(n − 1)!) for x > 0, and 0 from b^n on.
+
+        Examples:
+            >>> ProductOfUniforms(high=0.5, num_workers=1).density(0.2)
+            2.0
+        """
         log = ln(self.greatest / change)
         return self._terms(log)[-1] / self.greatest if log > 0 else 0.0
 
     def distribution(self, change: float) -> float:
-        """Return P[Δ ≤ x] = x/b^n·Σ_{j<n} ln(b^n/x)^j/j! for x > 0, and 1 from b^n on."""
+        """Return P[Δ ≤ x] = x/b^n·Σ_{j<n} ln(b^n/x)^j/j! for x > 0, and 1 from b^n on.
+
+        Examples:
+            >>> ProductOfUniforms(high=0.5, num_workers=1).distribution(0.25)
+            0.5
+        """
         log = ln(self.greatest / change)
         return change / self.greatest * math.fsum(self._terms(log)) if log > 0 else 1.0
 
@@ -70,7 +95,12 @@ class ProductOfUniforms:
 
 
 def likelihood_at_zero(num_flipped: int, num_answers: int) -> Fraction:
-    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, 1): the chance of reports that flip these k of a worker's m answers."""
+    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, 1): the chance of reports that flip these k of a worker's m answers.
+
+    Examples:
+        >>> [str(likelihood_at_zero(flipped, 2)) for flipped in range(3)]
+        ['1/3', '1/6', '1/3']
+    """
     return Fraction(1, (num_answers + 1) * math.comb(num_answers, num_flipped))
 
 
@@ -81,6 +111,11 @@ def mean_accuracy_at_zero(estimate: Callable[[IntArray], IntArray], answers: Int
         estimate: takes reports, int64, shape (workers, tasks), and returns one label for each task.
         answers: int64, 0 or 1, shape (workers, tasks).
         truths: int64, 0 or 1, shape (tasks,); in the other world answers and truths are flipped.
+
+    Examples:
+        >>> first_label = lambda reports: np.zeros(reports.shape[1], dtype=np.int64)
+        >>> mean_accuracy_at_zero(first_label, np.array([[0, 1]]), np.array([0, 1]))
+        Fraction(1, 2)
     """
     total = Fraction(0)
     for cells in itertools.product((0, 1), repeat=answers.size):
