@@ -40,8 +40,8 @@ class Society(msgspec.Struct, frozen=True):
 
 GRIDS: Final = grids_of(__name__)
 FITTED, READ = convert(GRIDS["societies"], list[Society], "")
-PUBLISHED: Final[Mapping[tuple[tuple[int, ...], str, float], Mapping[str, str]]] = {
-    ((int(row["n_1"]), int(row["n_2"])), row["mechanism"], float(row["epsilon"])): row
+PUBLISHED: Final = {
+    (tuple(int(row[size]) for size in ("n_1", "n_2")), row["mechanism"], float(row["epsilon"])): row
     for row in rows_beside(__name__, "published.csv")
 }
 """Table 1: ΔW ("N/A" in some cells) and W, by (n₁, n₂), mechanism and ε."""
@@ -49,54 +49,19 @@ SIZES: Final = tuple(dict.fromkeys(sizes for sizes, _, _ in PUBLISHED))
 EPSILONS: Final = tuple(dict.fromkeys(epsilon for _, _, epsilon in PUBLISHED))
 GAMMA: Final = 0.05
 """Of Algorithm 2; the paper has no value (reading F4)."""
-DELTA: Final = 1e-5
-"""Of its n_s; any of reading F2 has the published N/A cells, and this one comes nearest to the others."""
 OBJECTIVES: Final = ("parity", "constrained", "penalized")
-FAIRNESS_WEIGHTS: Final[Mapping[str, float]] = {"constrained": 8.0}
-"""λ, by objective, elsewhere 1. Where qualities are chosen by, "constrained" pays it for each unit of ΔW above t:
-enough that no alternative beyond t is worth it here."""
 _SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
 """Tried n_s, up to some 36,000."""
 _MOST_SAMPLES_OF_MANY: Final = 2_500
 """Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
 
 
-def draw_profiles(society: Society, sizes: tuple[int, ...], *, trials: int, seed: int) -> Profiles:
-    """Return elections, each with voters of its own.
-
-    A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
-    """
-    num_alternatives = len(society.centers[0])
-    positions = np.empty((trials, sum(sizes), num_alternatives), dtype=np.int8)
-    begin = 0
-    for group, (size, center, dispersion) in enumerate(zip(sizes, society.centers, society.dispersions, strict=True)):
-        key = stream_key(
-            seed=seed,
-            session=society.name,
-            round_number=0,
-            protocol=FairVoting.name,
-            phase=f"group {group + 1}",
-            purpose="rankings",
-        )
-        at_a_time = max(1, _BATCH_VOTERS // size)
-        for start in range(0, trials, at_a_time):
-            stop = min(start + at_a_time, trials)
-            uniforms = philox_rows(key, start=start * size, stop=stop * size, slots=num_alternatives - 1)
-            drawn = draw_mallows(uniforms, center=center, dispersion=dispersion)
-            positions[start:stop, begin : begin + size] = drawn.reshape(stop - start, size, num_alternatives)
-        begin += size
-    return Profiles(tuple(sizes), positions)
-
-
 def expected_utilities(society: Society) -> FloatArray:
     """Return the groups' expected utilities under their laws: float64, shape (G, m)."""
     positions = np.array(list(itertools.permutations(range(len(society.centers[0])))), dtype=np.int64)
     points = positions.shape[1] - 1 - positions
-    rows: list[list[float]] = []
-    for center, dispersion in zip(society.centers, society.dispersions, strict=True):
-        chances = mallows_probabilities(positions, center=center, dispersion=dispersion)
-        rows.append([math.fsum((chances * column).tolist()) for column in points.T])
-    return np.array(rows)
+    laws = zip(society.centers, society.dispersions, strict=True)
+    return np.array([mallows_probabilities(positions, center=own, dispersion=each) @ points for own, each in laws])
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,8 +78,15 @@ class Cells:
     @functools.cached_property
     def base(self) -> Parameters:
         """What all sessions have in common."""
-        profiles = self.profiles
-        return parameters_of(profiles.num_alternatives, profiles.group_sizes, max_disparity=self.max_disparity)
+        sizes = self.profiles.group_sizes
+        return Parameters(
+            alternatives=tuple(map(str, range(self.profiles.num_alternatives))),
+            groups=tuple(f"group {number}" for number in range(1, len(sizes) + 1)),
+            group_sizes=sizes,
+            gamma=GAMMA,
+            delta=1e-5,  # any of reading F2 has the published N/A cells, and this one comes nearest to the others
+            max_disparity=self.max_disparity,
+        )
 
     @functools.cached_property
     def _clean(self) -> Mapping[str, NDArray[np.bool_]]:
@@ -156,21 +128,56 @@ class Cells:
         return self._of_shares(np.eye(self.profiles.num_alternatives)[winners], objective)
 
     def _of_shares(self, shares: FloatArray, objective: str) -> dict[str, Measurement]:
-        return {
-            "disparity": _mean(shares, self.profiles.disparities),
-            "welfare": _mean(shares, self.profiles.welfares),
-            "agreement": _mean(shares, self._clean[objective]),
-            "merit": _mean(shares, qualities_of(self._objective(objective), self.profiles)),
-        }
+        """Return means over elections of what winners have, with an error also where all winners have the same.
+
+        Values of a single election stand for all.
+        """
+        measured: dict[str, Measurement] = {}
+        for name, values in (
+            ("disparity", self.profiles.disparities),
+            ("welfare", self.profiles.welfares),
+            ("agreement", self._clean[objective].astype(np.float64)),
+            ("merit", qualities_of(self._objective(objective), self.profiles)),
+        ):
+            numbers = (shares * values).sum(axis=1)
+            mean = Measurement(float(numbers[0]), 0.0)
+            if len(numbers) > 1:
+                mean = mean_of(numbers)
+                error = mean.standard_error or unseen(len(numbers)) * float(np.ptp(values))
+                mean = Measurement(mean.value, error)
+            measured[name] = mean
+        return measured
 
     def _objective(self, name: str) -> Objective:
         return with_objective(self.base, name).make_objective()
 
 
 def electorate(society: Society, sizes: tuple[int, ...], *, trials: int, seed: int) -> Cells:
-    """Return all cells of an electorate of Table 1."""
+    """Return all cells of an electorate of Table 1: elections, each with voters of its own.
+
+    A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
+    """
+    num_alternatives = len(society.centers[0])
+    groups: list[NDArray[np.int8]] = []
+    for number, size in enumerate(sizes):
+        key = stream_key(
+            seed=seed,
+            session=society.name,
+            round_number=0,
+            protocol=FairVoting.name,
+            phase=f"group {number + 1}",
+            purpose="rankings",
+        )
+        rankings = np.empty((trials * size, num_alternatives), dtype=np.int8)
+        for start in range(0, len(rankings), _BATCH_VOTERS):
+            stop = min(start + _BATCH_VOTERS, len(rankings))
+            uniforms = philox_rows(key, start=start, stop=stop, slots=num_alternatives - 1)
+            rankings[start:stop] = draw_mallows(
+                uniforms, center=society.centers[number], dispersion=society.dispersions[number]
+            )
+        groups.append(rankings.reshape(trials, size, num_alternatives))
     return Cells(
-        profiles=draw_profiles(society, sizes, trials=trials, seed=seed),
+        profiles=Profiles(tuple(sizes), np.concatenate(groups, axis=1)),
         name=f"{society.name} {' '.join(map(str, sizes))}",
         trials=trials,
         seed=seed,
@@ -179,28 +186,19 @@ def electorate(society: Society, sizes: tuple[int, ...], *, trials: int, seed: i
     )
 
 
-def parameters_of(num_alternatives: int, sizes: Sequence[int], **others: Any) -> Parameters:
-    """Return parameters of groups of these sizes."""
-    return Parameters(
-        alternatives=tuple(str(place) for place in range(num_alternatives)),
-        groups=tuple(f"group {number}" for number in range(1, len(sizes) + 1)),
-        group_sizes=tuple(sizes),
-        gamma=GAMMA,
-        delta=DELTA,
-        **others,
-    )
-
-
 def with_objective(parameters: Parameters, name: Any) -> Parameters:
-    """Return the same session with another objective."""
-    return msgspec.structs.replace(parameters, objective=name, fairness_weight=FAIRNESS_WEIGHTS.get(name, 1.0))
+    """Return the same session with another objective.
+
+    Where qualities are chosen by, "constrained" pays a λ of 8 for each unit of ΔW above t: enough that no alternative
+    beyond t is worth it here.
+    """
+    return msgspec.structs.replace(parameters, objective=name, fairness_weight=8.0 if name == "constrained" else 1.0)
 
 
 @functools.cache
 def proven_of(parameters: Parameters) -> float:
     """Return the proven ε of the voter who pays most."""
-    (loss,) = FairVoting(parameters).losses
-    return loss.proven
+    return FairVoting(parameters).losses[0].proven
 
 
 @functools.cache
@@ -210,21 +208,7 @@ def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False)
     There may be more of them where all elections have the same voters.
     """
     samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
-
-    def proven(number: int) -> float:
-        return proven_of(msgspec.structs.replace(parameters, num_samples=number))
-
-    within = bisect.bisect_right(samples, price, key=proven)
+    within = bisect.bisect_right(
+        samples, price, key=lambda number: proven_of(msgspec.structs.replace(parameters, num_samples=number))
+    )
     return samples[within - 1] if within else None
-
-
-def _mean(shares: FloatArray, values: NDArray[Any]) -> Measurement:
-    """Return the mean over elections of what winners have; values of a single election stand for all.
-
-    Where all winners have the same, it has an error, too.
-    """
-    numbers = (shares * values).sum(axis=1)
-    if len(numbers) == 1:
-        return Measurement(float(numbers[0]), 0.0)
-    found, range_of_values = mean_of(numbers), float(values.max()) - float(values.min())
-    return Measurement(found.value, found.standard_error or unseen(len(numbers)) * range_of_values)

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ....protocol.arrays import IntArray
 from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
@@ -22,9 +21,8 @@ from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_
 from ..audit.winner_laws import Ties, loss_between
 from .cells import EPSILONS, GAMMA, PUBLISHED, READ, expected_utilities
 
-_ALTERNATIVES: Final = ("a", "b", "c", "d")
-_DELTA: Final = 1e-3
-_TABLE_SIZES: Final = (500, 1_000)
+_SIZE: Final = 4  # m, of Table 1
+_GROUP_SIZES: Final = (500, 1_000)
 _found: Final = found_in(__name__, paper="Fair and private voting: Mohsin (project report)")
 
 
@@ -32,23 +30,28 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     """Yield the report's claims in its order, with what was found."""
     yield _found("F7", _loss_by_algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE))
     yield _found("F1", _loss_by_algorithm_1(NeighboringRelation.REPLACE_ONE))
-    num_alternatives = len(_ALTERNATIVES)
-    first, second = (num_alternatives * (num_alternatives - 1) / (2 * size * EPSILONS[0]) for size in _TABLE_SIZES)
+    first, second = (_SIZE * (_SIZE - 1) / (2 * size * EPSILONS[0]) for size in _GROUP_SIZES)
     # E|X − Y| of two Laplace numbers of the groups' scales.
     yield _found("F3", (first * first + first * second + second * second) / (first + second))
-    yield _found("F4", _disliked_loss(_sampling(scale="printed", group_sizes=LARGE_SIZES)))
-    yield _found("F4b", _disliked_loss(_sampling(scale="printed"), ties="first"))
-    yield _found("F4c", _disliked_loss(_sampling(scale="printed", gamma=0.01), ties="first"))
-    fair = _sampling(scale="unbiased")
+    yield _found("F4", _disliked_loss(_vote(scale="printed", group_sizes=LARGE_SIZES)))
+    yield _found("F4b", _disliked_loss(_vote(scale="printed"), ties="first"))
+    yield _found("F4c", _disliked_loss(_vote(scale="printed", gamma=0.01), ties="first"))
+    fair = _vote()
     yield _found("F4d", _disliked_loss(fair), proven=fair.losses[0].proven)
-    least, most = _constants_of_table_1()
-    yield _found("F2", least, most=most)
-    group, subsample = (_sampling(reading=reading).losses[0].proven for reading in ("group", "subsample"))
+    # The K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, δ = 1/min n, in just the cells with an election.
+    constants: dict[bool, list[float]] = {True: [], False: []}
+    for (sizes, mechanism, epsilon), cell in PUBLISHED.items():
+        if mechanism == "sampling":
+            constant = epsilon * min(sizes) / (_SIZE * math.log(_SIZE * min(sizes)))
+            constants[cell["disparity"] == "N/A"].append(constant)
+    yield _found("F2", max(constants[True]), most=min(constants[False]))
+    group, subsample = (_vote(reading=reading).losses[0].proven for reading in ("group", "subsample"))
     yield _found("F4e", group, sampled=subsample)
-    yield _found("F8", _disliked_loss(_sampling(gamma=0.0), ties="first"))
-    given = {"scale": "printed", "group_sizes": LARGE_SIZES}
+    yield _found("F8", _disliked_loss(_vote(gamma=0.0), ties="first"))
     least, most = (
-        _disliked_loss(_sampling(epsilon=label, num_samples=num_samples(label, _DELTA, len(_ALTERNATIVES)), **given))
+        _disliked_loss(
+            _vote(scale="printed", group_sizes=LARGE_SIZES, epsilon=label, num_samples=num_samples(label, 1e-3, _SIZE))
+        )
         for label in (LABEL, EPSILONS[-1])
     )
     yield _found("F9", least, most)
@@ -58,42 +61,29 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     yield _found("F5", fairest / welfare.max(), welfare=fairest)
 
 
-def _constants_of_table_1() -> tuple[float, float]:
-    """Return the K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, δ = 1/min n, in just the cells with an election."""
-    size = len(_ALTERNATIVES)
-    limits = [
-        (cell["disparity"] == "N/A", at[-1] * min(at[0]) / (size * math.log(size * min(at[0]))))
-        for at, cell in PUBLISHED.items()
-        if at[1] == "sampling"
-    ]
-    return max(limit for is_na, limit in limits if is_na), min(limit for is_na, limit in limits if not is_na)
-
-
 def _vote(**given: Any) -> FairVoting:
-    defaults: dict[str, Any] = {
-        "alternatives": _ALTERNATIVES,
+    """Return an election by Algorithm 2 at the size of Table 1, but for what is given."""
+    parameters: dict[str, Any] = {
+        "alternatives": ("a", "b", "c", "d"),
         "groups": ("left", "right"),
-        "group_sizes": _TABLE_SIZES,
+        "group_sizes": _GROUP_SIZES,
+        "mechanism": "sampling",
+        "epsilon": LABEL,
         "gamma": GAMMA,
     }
-    return FairVoting(Parameters(**defaults | given))
+    return FairVoting(Parameters(**parameters | given))
 
 
 def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
     # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
-    is_replaced = relation is NeighboringRelation.REPLACE_ONE
-    return float((losses if is_replaced else np.concatenate([losses[0], losses[:, 0]])).max())
-
-
-def _sampling(**given: Any) -> FairVoting:
-    return _vote(**{"mechanism": "sampling", "epsilon": LABEL} | given)
+    if relation is NeighboringRelation.REPLACE_ONE:
+        return float(losses.max())
+    return float(max(losses[0].max(), losses[:, 0].max()))
 
 
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     """Return what one voter loses who likes best what both groups like least: the first alternative."""
-    sums: list[IntArray] = [sums_of_profile(vote, profile) for profile in disliked_alternative(vote)]
-    before, after = (own.reshape(-1).tolist() for own in sums)
-    loss, _ = loss_between(vote.disclosed.elects_by(SampledChoice), before, after, ties=ties)
-    return loss
+    before, after = (sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote))
+    return loss_between(vote.disclosed.elects_by(SampledChoice), before, after, ties=ties)[0]

@@ -40,14 +40,14 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
         ConfigurationError: a data set is not what it should be.
     """
     missing = missing_in(folder, {given["name"]: given["options"]["data"] for given in profiles})
-    return [_load(given, folder) for given in profiles if given["name"] not in missing], missing
-
-
-def _load(given: Mapping[str, Any], folder: str) -> Loaded:
-    loaded = load_data_set(given["options"], folder=folder, parameters={}, protocol=FairVoting)
-    positions = cast("Rankings", loaded.table["ranking"]).positions
-    members, named = cast("IntArray", loaded.table["group"]), loaded.parameters
-    return _loaded(given["name"], positions, members, named["groups"], given["max_disparity"])
+    found: list[Loaded] = []
+    for given in profiles:
+        if given["name"] not in missing:
+            loaded = load_data_set(given["options"], folder=folder, parameters={}, protocol=FairVoting)
+            positions, members = cast("Rankings", loaded.table["ranking"]).positions, loaded.table["group"]
+            groups = loaded.parameters["groups"]
+            found.append(_loaded(given["name"], positions, cast("IntArray", members), groups, given["max_disparity"]))
+    return found, missing
 
 
 def load_own_profile(path: str) -> Loaded:
@@ -57,22 +57,27 @@ def load_own_profile(path: str) -> Loaded:
         ConfigurationError: the file cannot be read or is not what it should be.
     """
     name = Path(path).name
-    given = {"epsilon": 1.0, "objective": "welfare"}  # which counts nowhere here, and refuses no number of groups
+    # The objective counts nowhere here, and refuses no number of groups.
+    given = {"epsilon": 1.0, "objective": "welfare"}
     with as_option(voters="--rankings"):
         resolved = resolve(
             Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=given, transport=ARRAY)
         )
     protocol = cast("FairVoting", resolved.protocol)
-    parameters = protocol.parameters
+    groups = protocol.parameters.groups
     allowed = "a file with two groups or more, between which the paper measures differences"
-    refuse(len(parameters.groups) == 1, "--rankings", f"{name} with one", allowed)
+    refuse(len(groups) == 1, "--rankings", f"{name} with one", allowed)
     members, positions = protocol.members_of(resolved.inputs)
-    own = _loaded(name, positions, members, parameters.groups, 0.0)
+    own = _loaded(name, positions, members, groups, 0.0)
     return own._replace(max_disparity=float(np.median(own.profiles.disparities)))
 
 
 def _loaded(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:
-    profiles = fixed_profile(_by_lot(positions), members, len(groups))
+    # Ties fall by lots, of a public seed.
+    key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
+    uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])
+    strict = positions_of_orders(np.argsort(positions + uniforms / 2, axis=1, kind="stable"))
+    profiles = fixed_profile(strict, members, len(groups))
     sizes = profiles.group_sizes
     columns = {
         "profile": name,
@@ -81,10 +86,3 @@ def _loaded(name: str, positions: IntArray, members: IntArray, groups: Sequence[
         "alternatives": profiles.num_alternatives,
     }
     return Loaded(profiles, limit, columns)
-
-
-def _by_lot(positions: IntArray) -> IntArray:
-    """Return strict rankings: ties fall by lots, of a public seed."""
-    key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
-    uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])
-    return positions_of_orders(np.argsort(positions + uniforms / 2, axis=1, kind="stable"))

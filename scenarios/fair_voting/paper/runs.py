@@ -34,11 +34,7 @@ from .cells import (
 from .claims import findings_on_fair_voting
 from .profiles import Loaded, load_own_profile, load_profiles
 
-_RUNS: Final = 1000
-""""Each value in the table represents the average of 1000 sample elections.\""""
 _MEASURES: Final = ("disparity", "welfare")
-_PILOT: Final = 20
-"""A part of the elections is enough to choose γ."""
 
 
 def parts(asked: Asked) -> Iterator[Part]:
@@ -47,11 +43,11 @@ def parts(asked: Asked) -> Iterator[Part]:
     loaded, missing = load_profiles(asked.data, grids["profiles"])
     for society, sizes in itertools.product((FITTED, READ), SIZES):
         cells = electorate(society, sizes, trials=asked.trials, seed=asked.seed)
-        told = f"{society.name}, {cells.columns['sizes']} voters"
-        yield Part(f"Table 1: {told}", {"table_1": table_1(cells, grids)}, missing)
+        name = f"{society.name}, {cells.columns['sizes']} voters"
+        yield Part(f"Table 1: {name}", {"table_1": table_1(cells, grids)}, missing)
         if sizes == SIZES[0]:
             rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids["prices"], grids)}
-            yield Part(f"all mechanisms at equal proven loss: {told}", rows)
+            yield Part(f"all mechanisms at equal proven loss: {name}", rows)
     yield Part(rows={"variances": _variances(grids["variances"])})
     for own in loaded:
         yield _on_profile(own, asked, grids)
@@ -65,8 +61,8 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
 def _on_profile(own: Loaded, asked: Asked, grids: Mapping[str, Any]) -> Part:
     name = own.columns["profile"]
     cells = Cells(name=name, trials=asked.trials, seed=asked.seed, **own._asdict())
-    rows = at_equal_loss(cells, grids["profile_prices"], grids)
-    return Part(f"fairness, welfare and proven loss: {name}", {"profiles": rows})
+    rows = {"profiles": at_equal_loss(cells, grids["profile_prices"], grids)}
+    return Part(f"fairness, welfare and proven loss: {name}", rows)
 
 
 def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
@@ -80,7 +76,8 @@ def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
         for what in _MEASURES:
             ours, published = found[what], None
             if printed[what] != "N/A":
-                published = as_published(float(printed[what]), ours, trials=cells.trials, runs=_RUNS)
+                # "Each value in the table represents the average of 1000 sample elections."
+                published = as_published(float(printed[what]), ours, trials=cells.trials, runs=1_000)
             yield {
                 **cells.columns,
                 "algorithm": name,
@@ -98,9 +95,9 @@ def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
 
 def _noises(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what Algorithm 1's noise is where a voter is added or removed, as printed and about the middle."""
-    relation = NeighboringRelation.ADD_OR_REMOVE_ONE
     for price, calibration in itertools.product(grids["noise_prices"], ("printed", "tight")):
-        once = cells.parameters("laplace", 1.0, calibration=calibration, relation=relation)
+        removing = {"calibration": calibration, "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
+        once = cells.parameters("laplace", 1.0, **removing)
         parameters = msgspec.structs.replace(once, epsilon=price / proven_of(once))
         found = cells.measure(parameters, ("parity",))["parity"]
         yield {**cells.columns, "calibration": calibration, "epsilon_proven": price, **found}
@@ -112,9 +109,8 @@ def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Mapping[str, Any
     ends = {f"{what}_of_{name}": clean[name][what].value for name in ("parity", "welfare") for what in _MEASURES}
     for name, found in clean.items():
         yield {**cells.columns, "objective": name, "mechanism": "none", "epsilon_proven": None, **found}
-    mechanisms: Sequence[str] = grids["mechanisms"]
-    for price, mechanism in itertools.product(prices, mechanisms):
-        for name, (parameters, found) in _at_price(cells, mechanism, price, grids["gammas"]).items():
+    for price, mechanism in itertools.product(prices, grids["mechanisms"]):
+        for name, parameters, found in _at_price(cells, mechanism, price, grids["gammas"]):
             yield {
                 **cells.columns,
                 "objective": name,
@@ -129,36 +125,40 @@ def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Mapping[str, Any
 
 def _at_price(
     cells: Cells, mechanism: str, price: float, gammas: Sequence[float]
-) -> dict[str, tuple[Parameters, Mapping[str, Any]]]:
-    """Return what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
+) -> Iterator[tuple[str, Parameters, Mapping[str, Any]]]:
+    """Yield what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
     if mechanism != "sampling":
         parameters = cells.parameters(mechanism, price)
-        return {name: (parameters, found) for name, found in cells.measure(parameters).items()}
-    pilot = cells.first(max(cells.trials // _PILOT, PAPER.least_trials))
-    told: dict[str, tuple[Parameters, Mapping[str, Any]]] = {}
+        yield from ((name, parameters, found) for name, found in cells.measure(parameters).items())
+        return
+    # A part of the elections is enough to choose γ.
+    pilot = cells.first(max(cells.trials // 20, PAPER.least_trials))
     for name in OBJECTIVES:
         tried: dict[float, Parameters] = {}
         for gamma in gammas:
             parameters = with_objective(cells.parameters("sampling", 1.0, gamma=gamma, num_samples=1), name)
-            samples = samples_for(parameters, price=price, is_fixed=cells.profiles.is_fixed)
-            if samples:
+            if samples := samples_for(parameters, price=price, is_fixed=cells.profiles.is_fixed):
                 parameters = msgspec.structs.replace(parameters, num_samples=samples)
                 tried[pilot.measure(parameters, (name,))[name]["merit"].value] = parameters
         if tried:
             best = tried[max(tried)]
-            told[name] = best, cells.measure(best, (name,))[name]
-    return told
+            yield name, best, cells.measure(best, (name,))[name]
 
 
-def _variances(places: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
+def _variances(axes: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
     """Yield the variance of one voter's estimated utilities, averaged over the alternatives, by local mechanism."""
-    for size, epsilon in itertools.product(*places.values()):
+    for size, epsilon in itertools.product(*axes.values()):
         reports = possible_reports(Scoring(make_scores("borda", size)), epsilon)
         least = min(report.mean_variance for report in reports)
         for report in reports:
-            variance = report.mean_variance
-            told = {"variance": variance, "ratio": variance / least, "is_least": " (least)" * (variance == least)}
-            yield {"alternatives": size, "epsilon": epsilon, "mechanism": report.name, **told}
+            yield {
+                "alternatives": size,
+                "epsilon": epsilon,
+                "mechanism": report.name,
+                "variance": report.mean_variance,
+                "ratio": report.mean_variance / least,
+                "is_least": " (least)" * (report.mean_variance == least),
+            }
 
 
 EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_fair_voting, steps=12)

@@ -7,7 +7,7 @@ Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,14 +22,11 @@ from .societies import MACHINE_LIKE, own_kind
 from .trials import Cell, measure_all, protocol_of
 
 _MOST_VOTERS: Final = 200  # Section 5.2: N
-_OF_GROUPS: Final = ("conservative", "epsilon_conservative", "epsilon_moderate")
-_Axes: TypeAlias = Mapping[str, Sequence[Any]]
-"""The cells at all places of these axes, by the names of a cell's fields."""
 
 
 def parts(asked: Asked) -> Iterator[Part]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
-    return _parts(asked, asked.grids["curves"], asked.grids["epsilons"])
+    return _parts(asked, asked.grids)
 
 
 def parts_on_own_data(asked: Asked) -> Iterator[Part]:
@@ -38,56 +35,57 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     most, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
     curves = {
         table: {
-            panel: {**axes, "society": [kind], "voters": [most * own // _MOST_VOTERS for own in axes["voters"]]}
+            panel: {**axes, "society": [kind], "voters": [most * voters // _MOST_VOTERS for voters in axes["voters"]]}
             for panel, axes in grids["curves"][table].items()
             if MACHINE_LIKE in str(axes.get("society"))
         }
         for table in ("figure_8", "figure_9", "figure_10")
     }
-    return _parts(asked, curves, grids["epsilons"])
+    return _parts(asked, grids | {"curves": curves})
 
 
-def _parts(asked: Asked, curves: Mapping[str, Mapping[str, _Axes]], epsilons: Sequence[float]) -> Iterator[Part]:
-    found: dict[Cell, list[float]] = {}
-    for table, panels in curves.items():
-        cells = [(panel, cell) for panel, axes in panels.items() for cell in _cells(epsilons, axes)]
-        yield Part(table.replace("_", " "), {table: _rows(asked, cells, found)})
+def _parts(asked: Asked, grids: Mapping[str, Any]) -> Iterator[Part]:
+    """Yield each table, whose cells are at all places of its axes: fields of a cell, of which the last varies first."""
+    measured: dict[Cell, list[float]] = {}
+    for table, panels in grids["curves"].items():
+        cells: list[tuple[str, Cell]] = []
+        for panel, axes in panels.items():
+            every = axes if {"groups", "epsilon"} & set(axes) else {**axes, "epsilon": grids["epsilons"]}
+            places = itertools.product(*every.values())
+            cells += [(panel, convert(dict(zip(every, place, strict=True)), Cell, "")) for place in places]
+        yield Part(table.replace("_", " "), {table: _rows(asked, cells, measured)})
 
 
-def _rows(asked: Asked, planned: Sequence[tuple[str, Cell]], found: dict[Cell, list[float]]) -> Iterator[Row]:
-    """Yield a table's rows, whose cells are measured first, unless they are found."""
-    cells = [own for _, cell in planned for own in (cell, cell.without_noise) if own not in found]
-    found |= measure_all(cells, trials=asked.trials, seed=asked.seed, workers=asked.workers or num_cores())
+def _rows(asked: Asked, planned: Sequence[tuple[str, Cell]], measured: dict[Cell, list[float]]) -> Iterator[Row]:
+    """Yield a table's rows, whose cells are measured first, unless they already are.
+
+    A row has the accuracy, and its ratio to that without noise, over the same societies, to first order.
+    """
+    cells = [each for _, cell in planned for each in (cell, cell.without_noise) if each not in measured]
+    measured |= measure_all(cells, trials=asked.trials, seed=asked.seed, workers=asked.workers or num_cores())
     for panel, cell in planned:
-        yield {"panel": panel, **_row(cell, found[cell], found[cell.without_noise])}
-
-
-def _cells(epsilons: Sequence[float], axes: _Axes) -> Iterator[Cell]:
-    """Yield the cells at all places of some axes, of which the last varies first."""
-    every = axes if "groups" in axes else {**axes, "epsilon": axes.get("epsilon", epsilons)}
-    for places in itertools.product(*every.values()):
-        yield convert(dict(zip(every, places, strict=True)), Cell, "")
-
-
-def _row(cell: Cell, ours: Sequence[float], clean: Sequence[float]) -> Row:
-    """Return the accuracy, and its ratio to that without noise, over the same societies, to first order."""
-    protocol, ratio = protocol_of(cell), math.fsum(ours) / math.fsum(clean)
-    rest = np.subtract(ours, np.multiply(ratio, clean)) / np.mean(clean)
-    is_noisy = not math.isinf(cell.epsilon)
-    return {
-        "kind": cell.society.kind,
-        "records": cell.society.records,
-        "features": cell.society.features,
-        "voters": cell.voters,
-        "paradigm": protocol.parameters.paradigm.value,
-        "method": cell.method,
-        "bound": protocol.parameters.bound,
-        "epsilon": cell.epsilon if is_noisy else None,
-        "epsilon_voter": protocol.losses[0].claimed if is_noisy else None,
-        **{name: getattr(cell.groups, name, None) for name in _OF_GROUPS},
-        "accuracy": sample_of(ours, is_share=True),
-        "ratio": sample_of(ratio + rest, is_share=True),
-    }
+        ours, clean = measured[cell], measured[cell.without_noise]
+        ratio = math.fsum(ours) / math.fsum(clean)
+        rest = np.subtract(ours, np.multiply(ratio, clean)) / np.mean(clean)
+        protocol, is_noisy = protocol_of(cell), not math.isinf(cell.epsilon)
+        yield {
+            "panel": panel,
+            "kind": cell.society.kind,
+            "records": cell.society.records,
+            "features": cell.society.features,
+            "voters": cell.voters,
+            "paradigm": protocol.parameters.paradigm.value,
+            "method": cell.method,
+            "bound": protocol.parameters.bound,
+            "epsilon": cell.epsilon if is_noisy else None,
+            "epsilon_voter": protocol.losses[0].claimed if is_noisy else None,
+            **{
+                name: getattr(cell.groups, name, None)
+                for name in ("conservative", "epsilon_conservative", "epsilon_moderate")
+            },
+            "accuracy": sample_of(ours, is_share=True),
+            "ratio": sample_of(ratio + rest, is_share=True),
+        }
 
 
 EXPERIMENTS: Final = experiments_of(__name__, parts=parts, laws=findings_on_moral_preferences, steps=11)

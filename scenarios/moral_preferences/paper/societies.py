@@ -25,24 +25,16 @@ from ..data.parties import load_voters
 from ..data.survey import Survey
 from ..data.synthetic import SyntheticPreferences, make_preferences
 
-SYNTHETIC: Final = "synthetic"
 MACHINE_LIKE: Final = "machine-like"
 OWN: Final = "own"
 _HELD_OUT: Final = 2_000
-_DILEMMAS: Final = 20_000  # of which the public covariance is computed
-_SEED_OF_DILEMMAS: Final = 0
-"""Dilemmas in general are no experiment's own: they have one seed, and nobody's choices count."""
-_GENERATOR: Final = "moral-own-data"
-_DILEMMAS_OF_A_VOTER: Final = 13  # Section 5.2: n
-_ENOUGH_VOTERS: Final = 400  # of whom 200 are drawn, and as many are held out
 _FEWEST_VOTERS: Final = 16
-_SEEDS: Final = 1_000_000  # more than there are repetitions, so that no two seeds share a society
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of society."""
 
-    kind: str = SYNTHETIC  # or MACHINE_LIKE, or OWN, of a file
+    kind: str = "synthetic"  # or MACHINE_LIKE, or OWN, of a file
     records: int = 50  # n, of each voter
     features: int = 10  # d
     file: str = ""  # somebody's own
@@ -75,15 +67,15 @@ class Society:
 
 
 def seed_of(seed: int, repetition: int) -> int:
-    """Return the generators' seed of a repetition."""
-    return seed * _SEEDS + repetition
+    """Return the generators' seed of a repetition; no two seeds share one, as there are fewer than 10⁶ repetitions."""
+    return seed * 1_000_000 + repetition
 
 
 def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) -> Society:
     """Return the voters of some repetitions."""
     seeds = [seed_of(seed, repetition) for repetition in repetitions]
     if kind.kind == OWN:
-        return _draw_own_society(kind, num_voters=num_voters, seeds=seeds)
+        return _draw_own_society(kind, num_voters, seeds)
     surveys = [make_survey(kind, num_voters=num_voters, seed=each) for each in seeds]
     truth = np.stack([survey.truth for survey in surveys if survey.truth is not None])
     chosen, rejected = (
@@ -108,51 +100,39 @@ def _records(kind: Kind, chosen: FloatArray, rejected: FloatArray) -> Records:
     return Records(np.arange(0, len(chosen) + 1, kind.records, dtype=np.int64), chosen, rejected)
 
 
-def _draw_own_society(kind: Kind, *, num_voters: int, seeds: Sequence[int]) -> Society:
+def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Society:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
-    chosen, rejected = _read_own_records(kind.file, kind.records)
-    orders = np.stack(
-        [
-            np.argsort(draw_uniforms(_GENERATOR, seed, "voters", start=0, stop=1, slots=len(chosen))[0], kind="stable")
-            for seed in seeds
-        ]
-    )
-    drawn = orders[:, :num_voters].reshape(-1)
-    others = orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]
+    records = _read_records(kind.file)
+    # Which records are the first n of the voters who have so many: shape (voters, n).
+    indices = records.offsets[:-1][records.num_records >= kind.records][:, None] + np.arange(kind.records)
+    uniforms = [draw_uniforms("moral-own-data", seed, "voters", start=0, stop=1, slots=len(indices)) for seed in seeds]
+    orders = np.argsort(np.concatenate(uniforms), axis=1, kind="stable")
+    drawn = indices[orders[:, :num_voters].reshape(-1)].reshape(-1)
+    others = indices[orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]]
     return Society(
-        records=_records(kind, *(each[drawn].reshape(-1, kind.features) for each in (chosen, rejected))),
+        records=_records(kind, records.chosen[drawn], records.rejected[drawn]),
         means=None,
-        pairs=(chosen[others] - rejected[others]).reshape(len(seeds), -1, kind.features),
+        pairs=(records.chosen[others] - records.rejected[others]).reshape(len(seeds), -1, kind.features),
     )
 
 
 def own_kind(path: str) -> tuple[Kind, int]:
     """Return the kind of a file, with as many records as enough of its voters have, at most 13; and their number."""
-    records, features = _records_in(path)
-    # By n, the voters with n records or more.
-    voters = {n: int(np.sum(records.num_records >= n)) for n in range(1, _DILEMMAS_OF_A_VOTER + 1)}
-    enough = [n for n, own in voters.items() if own >= max(min(_ENOUGH_VOTERS, len(records) / 2), 1)]
-    num_records = max(enough, default=0)
-    number = voters.get(num_records, 0)
+    records = _read_records(path)
+    counts = np.sort(records.num_records)[::-1]
+    # Of 400 voters 200 are drawn, and as many are held out; in Section 5.2 a voter has n = 13 records.
+    enough = min(400, (len(records) + 1) // 2)
+    num_records = min(int(counts[enough - 1]), 13)
+    number = num_records and int(np.sum(counts >= num_records))
     allowed = f"a file with at least {_FEWEST_VOTERS} voters with choices"
     refuse(number < _FEWEST_VOTERS, "--responses", f"{Path(path).name} with {number} of them", allowed)
-    return Kind(kind=OWN, records=num_records, features=len(features), file=path), number
+    return Kind(kind=OWN, records=num_records, features=records.num_features, file=path), number
 
 
 @functools.lru_cache(maxsize=1)
-def _read_own_records(path: str, num_records: int) -> tuple[FloatArray, FloatArray]:
-    """Return the first records of the voters of a file who have so many: chosen and rejected, shape (voters, n, d)."""
-    records, _ = _records_in(path)
-    starts = records.offsets[:-1][records.num_records >= num_records]
-    places = starts[:, None] + np.arange(num_records)
-    return records.chosen[places], records.rejected[places]
-
-
-@functools.lru_cache(maxsize=1)
-def _records_in(path: str) -> tuple[Records, Sequence[str]]:
+def _read_records(path: str) -> Records:
     with as_option(voters="--responses"):
-        table = load_voters(path)
-    return cast("Records", table.table["records"]), table.parameters["features"]
+        return cast("Records", load_voters(path).table["records"])
 
 
 @functools.cache
@@ -163,14 +143,16 @@ def covariance_of_dilemmas() -> FloatArray:
     on voters. Those that are held out are not in it.
     """
     differences = _dilemmas()[_HELD_OUT:]
-    products = np.zeros((differences.shape[1], differences.shape[1]))
-    for row, column in enumerate(differences.T):
-        products[row] = [np.cumsum(column * other)[-1] for other in differences.T]  # added in order
-    return products / len(differences)
+    # Added in order, so that no processor changes a bit.
+    sums = [[np.cumsum(one * other)[-1] for other in differences.T] for one in differences.T]
+    return np.array(sums) / len(differences)
 
 
 @functools.cache
 def _dilemmas() -> FloatArray:
-    """Return the differences of dilemmas in general, shape (dilemmas, 23): the first are held out."""
-    spec = MoralMachineLike(voters=_HELD_OUT + _DILEMMAS, records=1, seed=_SEED_OF_DILEMMAS)
-    return make_machine_like(spec).records.differences
+    """Return the differences of dilemmas in general, shape (dilemmas, 23): the first are held out.
+
+    The other 20,000 are what the public covariance is of. They are no experiment's own: they have one seed, the
+    default, and nobody's choices count.
+    """
+    return make_machine_like(MoralMachineLike(voters=_HELD_OUT + 20_000, records=1)).records.differences

@@ -25,9 +25,7 @@ from psephos.scenarios.fair_voting.paper.cells import (
     READ,
     Cells,
     Society,
-    draw_profiles,
     electorate,
-    parameters_of,
     with_objective,
 )
 from psephos.scenarios.fair_voting.profiles import Profiles, fixed_profile
@@ -74,10 +72,10 @@ def singly(vote: FairVoting, profiles: Profiles, trials: int) -> list[int]:
 
 
 def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **given: Any) -> FairVoting:
-    base = parameters_of(4, sizes, max_disparity=0.7)
-    return FairVoting(
-        with_objective(msgspec.structs.replace(base, mechanism=mechanism, epsilon=2.0, **given), objective)
-    )
+    profiles = Profiles(sizes, np.empty((1, sum(sizes), 4), dtype=np.int8))
+    cells = Cells(profiles=profiles, name="", trials=1, seed=0, max_disparity=0.7, columns={})
+    parameters = msgspec.structs.replace(cells.base, mechanism=mechanism, epsilon=2.0, **given)
+    return FairVoting(with_objective(parameters, objective))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -85,7 +83,7 @@ def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **
 def test_trials_are_sessions_run_singly(mechanism: str, given: dict[str, Any], objective: str) -> None:
     """With 4 samples and 14 voters many ΔW tie, and lots are drawn."""
     vote = make_vote(mechanism, objective, **given)
-    profiles = draw_profiles(READ, SIZES, trials=TRIALS, seed=1)
+    profiles = electorate(READ, SIZES, trials=TRIALS, seed=1).profiles
     released = release(vote, profiles, trials=TRIALS, noise=SimulatedNoise(SEED, session=CELL))
     winners = elect(released, vote.parameters.make_objective())
     assert winners.tolist() == singly(vote, profiles, TRIALS)
@@ -108,7 +106,7 @@ def test_trials_of_one_profile_of_three_groups_are_sessions_run_singly(mechanism
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip"])
 def test_shares_are_the_protocol_s_law(mechanism: str, objective: str) -> None:
     vote = make_vote(mechanism, objective)
-    profiles = draw_profiles(FITTED, SIZES, trials=TRIALS, seed=1)
+    profiles = electorate(FITTED, SIZES, trials=TRIALS, seed=1).profiles
     phase = vote.phase
     choice: Any = phase.mechanism if isinstance(phase.mechanism, ExponentialChoice) else getattr(phase, "choice")  # noqa: B009  of the central phase alone
     sums = profiles.sums(choice.scoring).reshape(TRIALS, -1).tolist()
@@ -159,7 +157,7 @@ def test_denominators_that_floats_do_not_hold_are_refused() -> None:
 
 
 def test_profiles_say_what_their_rankings_say() -> None:
-    profiles = draw_profiles(FITTED, (3, 2), trials=2, seed=1)
+    profiles = electorate(FITTED, (3, 2), trials=2, seed=1).profiles
     points = 3 - profiles.positions.astype(np.int64)
     by_group = np.stack([points[:, :3].mean(axis=1), points[:, 3:].mean(axis=1)], axis=1)
     np.testing.assert_allclose(profiles.utilities, by_group)
@@ -172,9 +170,9 @@ def test_profiles_say_what_their_rankings_say() -> None:
 
 def test_voters_are_those_of_their_laws_and_of_every_smaller_electorate() -> None:
     agreed = Society("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 0.0), 0.0)
-    positions = draw_profiles(agreed, (2, 1), trials=1, seed=1).positions[0].tolist()
+    positions = electorate(agreed, (2, 1), trials=1, seed=1).profiles.positions[0].tolist()
     assert positions == [[2, 1, 3, 0], [2, 1, 3, 0], [0, 1, 2, 3]]
-    few, more = (draw_profiles(FITTED, (4, 2), trials=trials, seed=1).positions for trials in (2, 5))
+    few, more = (electorate(FITTED, (4, 2), trials=trials, seed=1).profiles.positions for trials in (2, 5))
     assert (few == more[:2]).all()
 
 

@@ -22,7 +22,6 @@ from psephos.scenarios.fair_voting.paper.cells import (
     SIZES,
     Society,
     expected_utilities,
-    parameters_of,
     proven_of,
     samples_for,
 )
@@ -133,9 +132,10 @@ def test_equal_losses_are_equal(reproduction: Any) -> None:
     """What Algorithm 2 may have is within its price."""
     rows = [row for row in reproduction.equal_losses if row["mechanism"] == "sampling"]
     assert len(rows) == 2 * 3 * 3
+    every = cells.electorate(FITTED, SIZES[0], trials=1, seed=1)
     for row in rows:
         given = {"gamma": row["gamma"], "num_samples": row["samples"], "objective": row["objective"]}
-        parameters = msgspec.structs.replace(parameters_of(4, SIZES[0]), mechanism="sampling", **given)
+        parameters = every.parameters("sampling", 1.0, **given)
         assert proven_of(parameters) <= row["epsilon_proven"]
 
 
@@ -153,7 +153,7 @@ def test_agreed_groups_have_their_centers_utilities() -> None:
 
 
 def test_samples_for_a_price_are_within_it_and_grow_with_it() -> None:
-    base = msgspec.structs.replace(parameters_of(4, (1000, 500)), mechanism="sampling")
+    base = cells.electorate(FITTED, SIZES[0], trials=1, seed=1).parameters("sampling", 1.0)
     numbers = [samples_for(base, price=price) for price in (0.001, 0.3, 0.6)]
     assert numbers[0] is None
     assert numbers[1] is not None
