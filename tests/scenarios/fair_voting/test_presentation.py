@@ -30,7 +30,14 @@ GROUPS = {"north": 300, "south": 100}
 
 def assured(**given: Any) -> Assurance:
     """Return how sure a winner is: by default nothing is known."""
-    nothing = {"probability": None, "prior": None, "verdict": None, "level": 0.05, "p_value": None, "shortfall": None}
+    nothing: dict[str, Any] = {
+        "probability": None,
+        "prior": None,
+        "verdict": None,
+        "level": 0.05,
+        "p_value": None,
+        "shortfall": None,
+    }
     return Assurance(**nothing | given)
 
 
@@ -110,6 +117,12 @@ PRICED: dict[str, Any] = {**WINNER_ALONE, "max_disparity": 0.6, "fairness_weight
 FLOOR = Details(welfare_share=0.75, least_score=0.0)
 OTHERS = truth_of({"pier": (2.4, 1.2), "fair": (1.0, 2.0), "zoo": (0.0, 3.0)})
 RULED = truth_of(this_objective="fair", least_disparity="fair", copeland="zoo")
+NARROW: dict[str, dict[str, Any]] = {
+    "constrained": {"objective": "constrained"},
+    "pairs": {"mechanism": "sampled_pair", "model": "local", "num_reports": (300, 0)},
+    "scores": {**LOCAL, "num_reports": (300, 0)},
+    "a winner alone": WINNER_ALONE,
+}
 CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
     "it is the best: by disparity, and notes on the noise of a trusted server": (released(), {}),
     "undecided, with a probability": (released(assurance=assured(probability=0.731, **CLOSE)), {}),
@@ -169,12 +182,7 @@ CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
     },
     **{
         f"80 characters: no note needs a second line ({name})": (released(**given), {"width": 80, "truth": truth_of()})
-        for name, given in {
-            "constrained": {"objective": "constrained"},
-            "pairs": {"mechanism": "sampled_pair", "model": "local", "num_reports": (300, 0)},
-            "scores": {**LOCAL, "num_reports": (300, 0)},
-            "a winner alone": WINNER_ALONE,
-        }.items()
+        for name, given in NARROW.items()
     },
     **{
         f"{mechanism}: whether a limit has a price": (
@@ -190,8 +198,8 @@ CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", list(CASES))
 def test_an_election_is_told_as_approved(name: str) -> None:
     """A verdict, below which a terminal shows it: nothing is wider, and no word is cut."""
-    outcome, options = CASES[name]
-    options = {"width": 110, "truth": None, **options}
+    outcome, given = CASES[name]
+    options: dict[str, Any] = {"width": 110, **given}
     text = shown(outcome, **options).text
     assert max(map(len, text.splitlines())) <= options["width"]
     check_golden(PAGES, name, f"{verdict_of(outcome)}\n\n{text}")

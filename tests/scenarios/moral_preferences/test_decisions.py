@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 from bad_input import refuses
+from golden import check_golden
 from makers import as_usual, preference_outcome
-from pages import Page, page_of
+from pages import page_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Ball, LevelOutcome, Outcome
 from psephos.scenarios.moral_preferences.alternatives import (
@@ -87,25 +88,26 @@ def refusal_of(run: Path) -> str:
     return str(refused.value)
 
 
-def test_no_run_is_said_to_be_none(tmp_path: Path) -> None:
-    assert "No such file" in refusal_of(tmp_path / "nowhere")
-    assert "neither result.json nor outcome.json" in refusal_of(tmp_path)
-
-
-def test_a_run_that_failed_is_told_from_a_folder_that_is_no_run(tmp_path: Path, write: Write) -> None:
-    write("run.json", "{}")
-    assert "nothing was released; run.json says why" in refusal_of(tmp_path)
-
-
-def test_a_run_of_another_protocol_is_refused_by_its_name(write: Write) -> None:
-    path = write("result.json", result(OUTCOME, protocol="dpwevote"))
-    assert "a run of protocol 'moral-preferences', got " in refusal_of(path)
-    assert "'dpwevote'" in refusal_of(path)
-
-
-def test_an_outcome_of_another_protocol_is_refused_by_what_it_lacks(write: Write) -> None:
-    path = write("outcome.json", '{"tasks": ["a"], "truths": ["b"]}')
-    assert "outcome.json needs the key 'features'" in refusal_of(path)
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("nowhere", None, "No such file"),
+        (".", None, "neither result.json nor outcome.json"),
+        ("run.json", "{}", "nothing was released; run.json says why"),
+        ("result.json", result(OUTCOME, protocol="dpwevote"), "result.json, a run of protocol 'dpwevote'"),
+        (
+            "outcome.json",
+            '{"tasks": ["a"], "truths": ["b"]}',
+            "outcome.json needs the key 'features'",
+        ),
+    ],
+)
+def test_what_is_no_run_of_preferences_is_refused(
+    tmp_path: Path, write: Write, name: str, text: str | None, said: str
+) -> None:
+    if text:
+        write(name, text)
+    assert said in refusal_of(tmp_path if text == "{}" else tmp_path / name)
 
 
 @pytest.mark.parametrize("content", ["", "no json", "[1, 2]", b"\xff\xfe", "[" * 100_000, '{"outcome": '])
@@ -264,125 +266,61 @@ def test_decisions_are_those_of_the_probit_model() -> None:
     assert decision.certainty == pytest.approx(0.855, abs=5e-4)
 
 
-def said(outcome: Outcome, decided: AlternativePair) -> str:
-    """Return a decision in words, on one line."""
-    (decision,) = decide_pairs(outcome, [decided])
-    page = page_of(show_decision, outcome, decided, decision, width=80)
+PROJECTED = released(is_projected=True)
+SAID: dict[str, tuple[Outcome, AlternativePair]] = {
+    "undecided: a probability and a certainty": (OUTCOME, MAN_OR_DOGS),
+    "the probability is that of the choice": (OUTCOME, pair({"Dog": 1.0}, {"Man": 1.0, "Dog": 0.0})),
+    "a direction has no probability": (DIRECTION, MAN_OR_DOGS),
+    "no certainty without errors": (POOLED, MAN_OR_DOGS),
+    "no verdict, but a certainty": (PROJECTED, MAN_OR_DOGS),
+    "worth the same": (OUTCOME, pair({"Man": 1.0}, {"Dog": 2.0})),
+    "0 of every feature": (OUTCOME, pair({"Man": 1.0}, {"Dog": 0.0})),
+    "the reports cancel out": (
+        released(preferences=(0.0, 0.0, 0.0), errors=None, is_direction=True, mechanism="direction"),
+        MAN_OR_DOGS,
+    ),
+    "all but certain": (OUTCOME, pair({"red, light=2": -40.0}, {"red, light=2": 0.0})),
+    "a verdict": (OUTCOME, pair({}, {"Man": 40.0})),
+    "one voter is no plural": (released(num_voters=1), MAN_OR_DOGS),
+}
+SEVERAL = [MAN_OR_DOGS, pair({"Dog": 40.0}, {}), pair({}, {"Man": 40.0}), pair({}, {})]
+TABLES = {
+    "several": OUTCOME,
+    "several: no column for a probability": DIRECTION,
+    "several: no column for a certainty": POOLED,
+    "several: neither": released(is_direction=True, errors=None),
+}
+THREE = {"stay": {"Dog": 1.0}, "swerve": {"Man": 9.0}, "brake": {"Man": -9.0}}
+RANKED: dict[str, tuple[Outcome, Mapping[str, Mapping[str, float]]]] = {
+    "a ranking, its winner and ranks": (OUTCOME, THREE),
+    "a ranking without errors": (
+        released(errors=None, ball=None, mechanism="functional"),
+        {"a": {"Man": 1.0}, "b": {}},
+    ),
+    "a ranking without a verdict": (PROJECTED, {"a": {"Man": 1.0}, "b": {}}),
+    "the best are worth the same": (OUTCOME, {"a": {"Man": 1.0}, "b": {"Dog": 2.0}, "c": {}}),
+}
+
+
+@pytest.mark.parametrize("name", [*SAID, *TABLES, *RANKED])
+def test_decisions_are_said_as_approved(name: str) -> None:
+    if name in RANKED:
+        outcome, alternatives = RANKED[name]
+        page = page_of(show_ranking, outcome, rank_alternatives(outcome, alternatives), width=80)
+    elif name in TABLES:
+        page = page_of(show_decisions, TABLES[name], SEVERAL, decide_pairs(TABLES[name], SEVERAL), width=80)
+    else:
+        outcome, asked = SAID[name]
+        page = page_of(show_decision, outcome, asked, *decide_pairs(outcome, [asked]), width=80)
     assert max(map(len, page.text.splitlines())) <= 80
-    return " ".join(page.text.split())
+    check_golden(Path(__file__).with_name("decisions.txt"), name, page.text)
 
 
-def test_a_choice_is_said_with_its_probability_and_its_certainty() -> None:
-    text = said(OUTCOME, MAN_OR_DOGS)
-    assert text.startswith("Undecided at 5 %. By the release the society prefers the first, but the noise ")
-    assert " first Man 1 0.691 second Dog 1 0.309 preferred: the probability " in text
-    assert "certainty 0.855: the chance of the same choice without the noise" in text
-    assert "The release of 50 voters (VLDP, laplace) is taken as it is." in text
-
-
-def test_the_probability_in_words_is_that_of_the_choice() -> None:
-    text = said(OUTCOME, pair({"Dog": 1.0}, {"Man": 1.0, "Dog": 0.0}))
-    assert "prefers the second" in text
-    assert " first Dog 1 0.309 second Man 1 0.691 " in text
-
-
-def test_of_a_direction_no_probability_is_said_and_why() -> None:
-    text = said(DIRECTION, MAN_OR_DOGS)
-    assert " first Man 1 second Dog 1 no probability: only the direction" in text
-    assert "certainty 0.855: " in text
-    assert "Preferred" not in text
-
-
-def test_without_errors_no_certainty_is_said_and_why() -> None:
-    text = said(POOLED, MAN_OR_DOGS)
-    assert text.startswith(
-        "By the release the society prefers the first. How much the noise may have changed that is not"
-    )
-    assert " first Man 1 0.691 " in text
-    assert "no certainty: the errors of 'pooled' have no closed form" in text
-    assert "certainty 0" not in text
-
-
-def test_without_a_verdict_the_sentence_has_the_certainty_where_there_is_one() -> None:
-    """It said that nothing is known, and the certainty stood below."""
-    projected = released(is_projected=True)
-    text = said(projected, MAN_OR_DOGS)
-    (decision,) = decide_pairs(projected, [MAN_OR_DOGS])
-    chance = f"with a probability of {decision.certainty:.3f}, on average over societies (prior: ball)"
-    assert f"prefers the first. Without the noise the choice is the same {chance}" in text
-    assert "is not known" not in text
-    text = " ".join(ranked(projected, {"a": {"Man": 1.0}, "b": {}}).split())
-    assert "the winner is the same with a probability of at least 0." in text
-    assert "is not known" not in text
-
-
-def test_of_alternatives_that_are_worth_the_same_neither_is_preferred() -> None:
-    text = said(OUTCOME, pair({"Man": 1.0}, {"Dog": 2.0}))
-    assert text.startswith("The society prefers neither: both are worth the same to it. ")
-    assert " first Man 1 0.500 second Dog 2 0.500 " in text
-    assert "certain" not in text
-    assert "second 0 of every feature" in said(OUTCOME, pair({"Man": 1.0}, {"Dog": 0.0}))
-
-
-def test_where_the_reports_cancel_out_neither_is_preferred() -> None:
-    nothing = released(preferences=(0.0, 0.0, 0.0), errors=None, is_direction=True, mechanism="direction")
-    assert "prefers neither: the reports cancel out" in said(nothing, MAN_OR_DOGS)
-
-
-def test_what_is_all_but_certain_is_never_said_to_be_certain() -> None:
-    text = said(OUTCOME, pair({"red, light=2": -40.0}, {"red, light=2": 0.0}))
-    assert " first red, light=2 -40 > 0.999 second " in text
-    assert "certainty > 0.999: " in text
-
-
-def test_a_verdict_is_said_with_its_level() -> None:
-    assert said(OUTCOME, MAN_OR_DOGS).startswith("Undecided at 5 %.")
-    assert said(OUTCOME, pair({}, {"Man": 40.0})).startswith(
-        "The society prefers the second. Wrong in at most 5 % of such votes, whatever the society is."
-    )
-    assert "verdict" not in said(POOLED, MAN_OR_DOGS).replace("no verdict: the errors", "")
-
-
-def test_the_prior_is_named_with_what_it_claims_too_much_of() -> None:
-    assert "anywhere in the ball of the bound (prior: ball)" in said(OUTCOME, MAN_OR_DOGS)
+def test_a_prior_is_named() -> None:
     (decision,) = decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="size")
     assert "(prior: size)" in page_of(show_decision, OUTCOME, MAN_OR_DOGS, decision).text
     with pytest.raises(ConfigurationError, match="prior must be one of ball, size"):
         decide_pairs(OUTCOME, [MAN_OR_DOGS], prior="flat")
-
-
-def test_one_voter_is_no_plural() -> None:
-    assert "of 1 voter (" in said(released(num_voters=1), MAN_OR_DOGS)
-
-
-SEVERAL = [MAN_OR_DOGS, pair({"Dog": 40.0}, {}), pair({}, {"Man": 40.0}), pair({}, {})]
-
-
-def table(outcome: Outcome) -> Page:
-    """Return the page of several decisions."""
-    page = page_of(show_decisions, outcome, SEVERAL, decide_pairs(outcome, SEVERAL), width=80)
-    assert max(map(len, page.text.splitlines())) <= 80
-    return page
-
-
-def test_several_decisions_have_a_line_each_and_a_sum() -> None:
-    page = table(OUTCOME)
-    head = page.lines.index(["Pair", "Choice", "Margin", "P(first)", "Certainty", "Verdict"])
-    assert page.lines[head + 2 : head + 6] == [
-        ["p", "first", "+0.5", "0.691", "0.855", "undecided"],
-        ["p", "first", "+20", ">", "0.999", "0.855", "undecided"],
-        ["p", "second", "-40", "<", "0.001", "0.999", "second"],
-        ["p", "neither", "0", "0.500", "undecided"],
-    ]
-    said_first = "Of 4 pairs the society prefers the first in 2, the second in 1, neither in 1. 3 are undecided."
-    assert " ".join(page.text.split()).startswith(said_first)
-    assert "P(first): the probability" in page.text
-
-
-def test_a_table_has_no_column_for_what_is_not_known() -> None:
-    assert ["Pair", "Choice", "Margin", "Certainty", "Verdict"] in table(DIRECTION).lines
-    assert ["Pair", "Choice", "Margin", "P(first)"] in table(POOLED).lines
-    assert ["Pair", "Choice", "Margin"] in table(released(is_direction=True, errors=None)).lines
 
 
 # Several alternatives
@@ -413,31 +351,3 @@ def test_alternatives_of_a_file_keep_their_names_and_their_order(write: Write) -
 def test_a_fault_in_a_list_is_named_with_its_line(text: str, field: str, said: str, write: Write) -> None:
     with refuses(field, allowed=said):
         read_alternatives(write("list.csv", text), released())
-
-
-def ranked(outcome: Outcome, alternatives: Mapping[str, Mapping[str, float]], **options: Any) -> str:
-    return page_of(show_ranking, outcome, rank_alternatives(outcome, alternatives, **options)).text
-
-
-def test_a_ranking_is_said_with_its_winner_and_its_ranks() -> None:
-    alternatives = {"stay": {"Dog": 1.0}, "swerve": {"Man": 9.0}, "brake": {"Man": -9.0}}
-    text = ranked(released(), alternatives)
-    assert text.startswith("\nOf 3 alternatives the society prefers swerve. Wrong in at most 5 % of such ")
-    assert "certainty 0.996: at least the chance of the same winner" in text
-    assert "ranks without noise: noise makes any of them wrong with a probability of at most 5 %" in text
-    lines = [line.split() for line in text.splitlines()]
-    assert ["swerve", "+9", "1", "1"] in lines
-    assert ["stay", "+0.5", "2", "2"] in lines
-    assert ["brake", "-9", "3", "3"] in lines
-
-
-def test_of_a_ranking_without_errors_no_certainty_is_said_and_why() -> None:
-    text = ranked(released(errors=None, ball=None, mechanism="functional"), {"a": {"Man": 1.0}, "b": {}})
-    assert "no certainty: the errors of 'functional' have no closed form" in text
-    assert "no verdict: " in text
-    assert "Ranks without noise" not in text
-
-
-def test_of_equal_alternatives_none_wins() -> None:
-    text = ranked(released(), {"a": {"Man": 1.0}, "b": {"Dog": 2.0}, "c": {}})
-    assert text.startswith("\nThe society prefers none: the best are worth the same to it.")

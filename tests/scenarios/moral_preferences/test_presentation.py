@@ -73,8 +73,8 @@ def of_societies(*preferences: Sequence[float] | None, errors: Sequence[float] |
         SocietyOutcome(
             name=f"s{place}",
             num_voters=1000 - place if own else 0,
-            preferences=own and tuple(own),
-            errors=own and errors and tuple(errors),
+            preferences=tuple(own) if own else None,
+            errors=tuple(errors) if own and errors else None,
             levels=leveled((1.0, 1000 - place)) if own else (),
         )
         for place, own in enumerate(preferences)
@@ -169,8 +169,8 @@ CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", list(CASES))
 def test_preferences_are_told_as_approved(name: str) -> None:
     """A verdict, below which a terminal shows them: nothing is wider."""
-    outcome, options = CASES[name]
-    options = {"width": 80, "truth": None, **options}
+    outcome, given = CASES[name]
+    options: dict[str, Any] = {"width": 80, **given}
     text = shown(outcome, **options).text
     assert max(map(len, text.splitlines())) <= options["width"]
     check_golden(PAGES, name, f"{verdict_of(outcome)}\n\n{text}")
