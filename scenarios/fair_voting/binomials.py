@@ -25,6 +25,11 @@ def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: Flo
 
     Returns:
         int64, shape (trials, laws).
+
+    Examples:
+        >>> hits, chances = np.array([1, 3]), np.array([2, 4])
+        >>> draw_binomials(4, hits, chances, np.array([[0.1, 0.1], [0.9, 0.9]])).tolist()
+        [[1, 2], [3, 4]]
     """
     if int(chances.max()) > _MOST // (number + 1):
         raise ValueError(f"denominators may be at most {_MOST // (number + 1)}, got {int(chances.max())}")

@@ -46,6 +46,11 @@ def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Para
 
     Raises:
         ConfigurationError: the mechanism cannot be had at this ε, or with these parameters.
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("a", "b"), groups=("n", "s"), group_sizes=(2, 2))
+        >>> with_mechanism(parameters, "exponential", epsilon=0.5).mechanism
+        'exponential'
     """
     others = MECHANISMS[name]
     given = {key: getattr(parameters, key) for key in _PLAIN} if parameters.mechanism == others["mechanism"] else {}

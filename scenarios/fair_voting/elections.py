@@ -94,7 +94,13 @@ class Release:
 
 
 def elect(released: Release, objective: Objective) -> IntArray:
-    """Return the winners: int64, shape (trials,)."""
+    """Return the winners: int64, shape (trials,).
+
+    Examples:
+        >>> released = Release(np.array([[[4, 1], [2, 3]]]), Fraction(1), (2, 2), (2, 2))
+        >>> elect(released, Objective("parity")).tolist(), elect(released, Objective("welfare")).tolist()
+        ([0], [0])
+    """
     best = released.best(objective)
     winners = best.argmax(axis=1)
     if released.of_ties is not None:
@@ -142,6 +148,14 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
 
     It is float64, shape (elections, m): the protocol's own law, to within some 1e-12. That of Algorithm 2 takes some
     .1 ms an election with few samples (`SampledChoice.is_small`), and long with many.
+
+    Examples:
+        >>> from psephos.scenarios.fair_voting.profiles import fixed_profile
+        >>> given = {"mechanism": "exponential", "objective": "welfare", "epsilon": 2.0}
+        >>> vote = FairVoting(Parameters(alternatives=("a", "b"), groups=("all",), group_sizes=(3,), **given))
+        >>> profiles = fixed_profile(np.array([[0, 1]] * 3), np.zeros(3, dtype=np.int64), 1)
+        >>> choice_shares(vote, profiles).round(3).tolist()
+        [[0.953, 0.047]]
     """
     phase = vote.disclosed
     if isinstance(phase.choice, SampledChoice):

@@ -16,7 +16,15 @@ from ...protocol.fair_voting import Scoring
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profiles:
-    """The voters of some elections; those of a group follow each other."""
+    """The voters of some elections; those of a group follow each other.
+
+    Examples:
+        >>> profiles = fixed_profile(np.array([[0, 1, 2], [1, 0, 2]]), np.array([0, 1]), 2)
+        >>> profiles.utilities.tolist()
+        [[[2.0, 1.0, 0.0], [1.0, 2.0, 0.0]]]
+        >>> profiles.welfares.tolist(), profiles.disparities.tolist()
+        ([[1.5, 1.5, 0.0]], [[1.0, 1.0, 0.0]])
+    """
 
     group_sizes: tuple[int, ...]  # n_k
     # Int8, shape (elections, voters, alternatives): each alternative's position; one election where all trials have the
@@ -72,7 +80,13 @@ class Profiles:
 
 
 def fixed_profile(positions: IntArray, members: IntArray, num_groups: int) -> Profiles:
-    """Return one published profile, int64, shape (n, m), the voters of a group, of whom members tell, side by side."""
+    """Return one published profile, int64, shape (n, m), the voters of a group, of whom members tell, side by side.
+
+    Examples:
+        >>> profiles = fixed_profile(np.array([[0, 1], [1, 0], [0, 1]]), np.array([1, 0, 0]), 2)
+        >>> profiles.group_sizes, profiles.positions.tolist()
+        ((2, 1), [[[1, 0], [0, 1], [0, 1]]])
+    """
     order = np.argsort(members, kind="stable")
     sizes: list[int] = np.bincount(members, minlength=num_groups).tolist()
     return Profiles(tuple(sizes), positions[order][None].astype(np.int8), is_fixed=True)

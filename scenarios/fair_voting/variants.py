@@ -50,7 +50,12 @@ _MASKED: Final = "masked"
 
 
 def model_of(name: str) -> TrustModel:
-    """Return whom a mechanism trusts."""
+    """Return whom a mechanism trusts.
+
+    Examples:
+        >>> model_of("laplace").name, model_of("sampled_pair").name
+        ('CENTRAL', 'LOCAL')
+    """
     return next(each for each in MECHANISMS.values() if each.name == name).model
 
 
@@ -230,7 +235,12 @@ def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
 
 
 def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return groups of the same shares that are so many together, each of one voter at least."""
+    """Return groups of the same shares that are so many together, each of one voter at least.
+
+    Examples:
+        >>> sizes_of(30, [2, 1])
+        (20, 10)
+    """
     refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
     total = sum(sizes)
     found = [max(number * size // total, 1) for size in sizes]

@@ -8,6 +8,12 @@ def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float
     """Return the share of pairs of alternatives of which both prefer the same one: 1 − angle/π.
 
     Pairs differ in each feature independently, by one normal law. None where one of them prefers nothing.
+
+    Examples:
+        >>> round(agreement_of([1.0, 0.0], [0.0, 2.0]), 12), agreement_of([1.0, 0.0], [3.0, 0.0])
+        (0.5, 1.0)
+        >>> agreement_of([0.0, 0.0], [1.0, 0.0]) is None
+        True
     """
     if not any(preferences) or not any(others):
         return None

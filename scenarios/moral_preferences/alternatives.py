@@ -21,7 +21,13 @@ _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
 class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two alternatives under a name: each one's features by name; those that are not named are 0."""
+    """Two alternatives under a name: each one's features by name; those that are not named are 0.
+
+    Examples:
+        >>> pair = AlternativePair(name="1", first={"dogs": 1.0}, second={"cats": 2.0})
+        >>> pair.first, pair.second
+        ({'dogs': 1.0}, {'cats': 2.0})
+    """
 
     name: str
     first: Mapping[str, float]

@@ -72,7 +72,12 @@ class MisreportGain:
 
 
 def bound_of_gain(epsilon: float) -> float:
-    """Return (e^ε − 1)/(e^ε + 1), the most that a misreport gains of a utility in [0, 1]; 1 for ∞."""
+    """Return (e^ε − 1)/(e^ε + 1), the most that a misreport gains of a utility in [0, 1]; 1 for ∞.
+
+    Examples:
+        >>> round(bound_of_gain(1.0), 3)
+        0.462
+    """
     return math.tanh(epsilon / 2)
 
 

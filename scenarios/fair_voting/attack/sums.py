@@ -46,6 +46,13 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, dra
 
     Utilities, int64, shape (c, m), are of each ranking that an unknown voter may have. At most so many sums are worked
     out exactly; where there are more, so many profiles are drawn.
+
+    Examples:
+        >>> utilities = np.array([[1, 0], [0, 1]])
+        >>> others = Others(np.array([[1, 0]]), 1, np.array([0.25, 0.75]))
+        >>> law = law_of_sums([others], utilities, most=10, draws=10, seed=1)
+        >>> law.rows.tolist(), law.weights.tolist()
+        ([[1, 1], [2, 0]], [0.75, 0.25])
     """
     parts: list[tuple[FloatArray, IntArray]] = []
     number = 1

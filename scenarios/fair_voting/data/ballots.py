@@ -68,6 +68,12 @@ def tabulate(
 
     Returns:
         `classes` and `listed` of `FileBallots`, and the first ballot that has an alternative twice; −1 where none has.
+
+    Examples:
+        >>> alternatives, classes, lengths = np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([2, 1])
+        >>> table, listed, twice = tabulate(alternatives, classes, lengths, num_alternatives=2)
+        >>> table.tolist(), listed.tolist(), twice
+        ([[1, 0], [2, 0]], [[1, 0], [2, 0]], -1)
     """
     ballots = np.repeat(np.arange(len(lengths)), lengths)
     places = np.arange(len(alternatives)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -87,6 +93,10 @@ def distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     They are the given ones if these are distinct and none is empty, else each stands behind its id. Line ends and
     blanks in a row become one blank, ">", which separates alternatives elsewhere, becomes "›", what cannot be printed
     is left out, and a name of more than 256 characters ends with "…".
+
+    Examples:
+        >>> distinct_names(["park", "park", "pool"], ["1", "2", "3"])
+        ('1: park', '2: park', '3: pool')
     """
     plain = [_presentable(name) for name in names]
     if not all(plain) or len(set(plain)) < len(plain):

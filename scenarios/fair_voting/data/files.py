@@ -80,6 +80,10 @@ class RankingFile(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     There is one file and one of `groups_file`, `group_column`, `group_columns` and `group_rule`; or `group_files`.
     Beside `groups_file` there may be `group_columns`. Where `groups` has one name, all voters are in it.
+
+    Examples:
+        >>> RankingFile(file="votes.soc", group_rule="alternating", groups=("a", "b")).ties
+        'mean'
     """
 
     file: str = ""  # PrefLib's .soc, .soi, .toc or .toi, or Pabulib's .pb; each may be packed (`.gz`)

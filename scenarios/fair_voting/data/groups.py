@@ -37,7 +37,12 @@ SIGN: Final = " × "  # between the names of a crossing's groups
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Grouping:
-    """Voters' groups, and int64, shape (n,), the place of each voter's among them; −1 for one who is left out."""
+    """Voters' groups, and int64, shape (n,), the place of each voter's among them; −1 for one who is left out.
+
+    Examples:
+        >>> Grouping(("north", "south"), np.array([0, 1, 0])).members.tolist()
+        [0, 1, 0]
+    """
 
     groups: tuple[str, ...]
     members: IntArray
@@ -61,7 +66,12 @@ def groups_in_turn(ballots: FileBallots, groups: Sequence[str]) -> Grouping:
 
 
 def groups_of_files(groups: Sequence[str], sizes: Sequence[int]) -> Grouping:
-    """Return groups, two or more, that have a file of so many voters each."""
+    """Return groups, two or more, that have a file of so many voters each.
+
+    Examples:
+        >>> groups_of_files(["north", "south"], [2, 1]).members.tolist()
+        [0, 0, 1]
+    """
     check_groups(groups)
     return Grouping(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
 

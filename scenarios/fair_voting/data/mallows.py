@@ -44,6 +44,10 @@ def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: flo
 
     Source:
         Doignon, Pekeč and Regenwetter (2004): the repeated insertion model.
+
+    Examples:
+        >>> draw_mallows(np.array([[0.0, 0.0], [0.9, 0.9]]), center=[0, 1, 2], dispersion=0.5).tolist()
+        [[0, 1, 2], [2, 1, 0]]
     """
     ranks = _ranks_of(center)
     num_alternatives = len(ranks)
@@ -77,6 +81,10 @@ def mallows_probabilities(positions: IntArray, *, center: Sequence[int], dispers
 
     Source:
         Mallows (1957).
+
+    Examples:
+        >>> mallows_probabilities(np.array([[0, 1], [1, 0]]), center=[0, 1], dispersion=0.25).tolist()
+        [0.8, 0.2]
     """
     _check_dispersion(dispersion)
     distances = kendall_tau_distances(positions, center=center)
@@ -98,6 +106,10 @@ def kendall_tau_distances(positions: IntArray, *, center: Sequence[int]) -> IntA
 
     Raises:
         ValueError: a parameter or a shape is out of range.
+
+    Examples:
+        >>> kendall_tau_distances(np.array([[0, 1, 2], [2, 1, 0]]), center=[0, 1, 2]).tolist()
+        [0, 3]
     """
     num_alternatives = len(_ranks_of(center))
     if positions.ndim != 2 or positions.shape[1] != num_alternatives:  # noqa: PLR2004  a table

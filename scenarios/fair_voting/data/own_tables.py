@@ -140,7 +140,12 @@ def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, 
 
 
 def place_in(text: str) -> float:
-    """Return the place that a text says: of 1, 1st, First choice or Rank 1 it is 1; nan where it says none."""
+    """Return the place that a text says: of 1, 1st, First choice or Rank 1 it is 1; nan where it says none.
+
+    Examples:
+        >>> place_in("2nd"), place_in("Rank 3"), place_in("pool")
+        (2.0, 3.0, nan)
+    """
     found = _PLACE.fullmatch(text.strip())
     if found is None:
         return math.nan

@@ -39,7 +39,12 @@ _SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".pb")
 
 
 def is_of_ballots(path: str) -> bool:
-    """Return whether a file is one of PrefLib's or Pabulib's, by its name."""
+    """Return whether a file is one of PrefLib's or Pabulib's, by its name.
+
+    Examples:
+        >>> is_of_ballots("votes.soc"), is_of_ballots("votes.csv")
+        (True, False)
+    """
     return path.lower().removesuffix(".gz").endswith(_SUFFIXES)
 
 
@@ -48,6 +53,12 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
 
     They are the path of a file whose name ends in one of `_SUFFIXES`; a table of `RankingFile`, or of `RankingTable`
     where its file is no such one; or one of a society (alternatives, groups, seed) beside the name of its `generator`.
+
+    Examples:
+        >>> groups = {"all": {"voters": 2, "dispersion": 0.0}}
+        >>> loaded = load_electorate({"generator": "mallows", "alternatives": ["a", "b"], "groups": groups})
+        >>> loaded.names, loaded.table["ranking"].positions.tolist()
+        (['voter-1', 'voter-2'], [[0, 1], [0, 1]])
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     given = [name for name in (*_FILES, _GENERATOR) if name in options]
@@ -101,7 +112,15 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
 
 
 def as_electorate(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
-    """Return a profile as the parties of a session: each voter with its group and its ranking."""
+    """Return a profile as the parties of a session: each voter with its group and its ranking.
+
+    Examples:
+        >>> from psephos.scenarios.fair_voting.data import MallowsGroup, Society, make_profile
+        >>> groups = {"all": MallowsGroup(voters=2, dispersion=0.0)}
+        >>> loaded = as_electorate(make_profile(Society(alternatives=("a", "b"), groups=groups)))
+        >>> loaded.names, loaded.parameters["groups"]
+        (['voter-1', 'voter-2'], ['all'])
+    """
     sizes: list[int] = np.bincount(profile.members, minlength=len(profile.groups)).tolist()
     parameters: dict[str, Any] = {
         "alternatives": list(profile.alternatives),

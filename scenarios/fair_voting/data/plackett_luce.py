@@ -44,6 +44,10 @@ def draw_plackett_luce(uniforms: FloatArray, *, weights: Sequence[float]) -> Int
 
     Source:
         Luce (1959): the choice axiom; the race is folklore.
+
+    Examples:
+        >>> draw_plackett_luce(np.array([[0.5, 0.5], [0.9, 0.1]]), weights=[2.0, 1.0]).tolist()
+        [[0, 1], [1, 0]]
     """
     _check_weights(weights)
     num_alternatives = len(weights)
@@ -76,6 +80,10 @@ def plackett_luce_probabilities(positions: IntArray, *, weights: Sequence[float]
 
     Source:
         Plackett (1975).
+
+    Examples:
+        >>> plackett_luce_probabilities(np.array([[0, 1], [1, 0]]), weights=[3.0, 1.0]).tolist()
+        [0.75, 0.25]
     """
     _check_weights(weights)
     if positions.ndim != 2 or positions.shape[1] != len(weights):  # noqa: PLR2004  a table

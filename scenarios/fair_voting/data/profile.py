@@ -10,7 +10,15 @@ from ....protocol.fair_voting.rankings import Rankings
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profile:
-    """Voters, what they prefer, and which group each belongs to."""
+    """Voters, what they prefer, and which group each belongs to.
+
+    Examples:
+        >>> import numpy as np
+        >>> rankings = Rankings(np.array([[0, 1], [1, 0]]))
+        >>> profile = Profile(("tea", "coffee"), rankings, ("all",), np.array([0, 0]), ["ann", "bob"])
+        >>> len(profile), profile.is_generated
+        (2, False)
+    """
 
     alternatives: tuple[str, ...]  # their names, in the order of the rankings' columns
     rankings: Rankings  # complete ones, in which some may be tied, a voter each

@@ -68,14 +68,26 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ImpartialGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters to whom every ranking is as likely as any other."""
+    """Voters to whom every ranking is as likely as any other.
+
+    Examples:
+        >>> society = Society(alternatives=("a", "b", "c"), groups={"all": ImpartialGroup(voters=2)})
+        >>> make_profile(society).rankings.positions.shape
+        (2, 3)
+    """
 
     def draw(self, uniforms: FloatArray, alternatives: Sequence[str]) -> IntArray:
         return draw_mallows(uniforms, center=range(len(alternatives)), dispersion=1.0)
 
 
 class MallowsGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely."""
+    """Voters around a ranking: one that orders d pairs otherwise is φ^d times as likely.
+
+    Examples:
+        >>> society = Society(alternatives=("a", "b"), groups={"north": MallowsGroup(voters=3, dispersion=0.0)})
+        >>> make_profile(society).rankings.positions.tolist()
+        [[0, 1], [0, 1], [0, 1]]
+    """
 
     dispersion: float  # φ, from 0 (all agree with the center) to 1 (every ranking is equally likely)
     # All alternatives, the best first; by default in the order in which the society names them.
@@ -98,6 +110,12 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
 
     Args:
         weights: one for each alternative, in the order in which the society names them, > 0; only their ratios count.
+
+    Examples:
+        >>> group = PlackettLuceGroup(voters=2, weights=(1e9, 1.0))
+        >>> society = Society(alternatives=("a", "b"), groups={"all": group})
+        >>> make_profile(society).rankings.positions.tolist()
+        [[0, 1], [0, 1]]
     """
 
     weights: tuple[float, ...]
@@ -130,6 +148,11 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     Raises:
         ConfigurationError: a value is not allowed; it is named as in a scenario's table of voters.
+
+    Examples:
+        >>> society = Society(alternatives=("a", "b"), groups={"all": MallowsGroup(voters=3, dispersion=0.5)}, seed=1)
+        >>> society.seed, list(society.groups)
+        (1, ['all'])
     """
 
     alternatives: tuple[str, ...]  # 2 to 50 different names
@@ -165,6 +188,11 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
     """Return the society that a scenario's table describes: alternatives (names, or a number), groups, perhaps a seed.
 
     Its generator is one of `GENERATORS`.
+
+    Examples:
+        >>> options = {"alternatives": ["a", "b"], "groups": {"all": {"voters": 2, "dispersion": 0.3}}}
+        >>> read_society(options, "mallows").groups["all"].voters
+        2
     """
     refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, one_of(GENERATORS, generator))
     table: _Table = convert(dict(options), _Table, _FIELD)
@@ -179,6 +207,12 @@ def make_profile(society: Society) -> Profile:
     """Return a society's voters; the same ones for the same description, on every machine.
 
     Groups follow each other in their order, each as one block; voters are voter-1, voter-2, ….
+
+    Examples:
+        >>> groups = {name: MallowsGroup(voters=voters, dispersion=0.0) for name, voters in (("n", 2), ("s", 1))}
+        >>> profile = make_profile(Society(alternatives=("a", "b"), groups=groups))
+        >>> profile.voters, profile.members.tolist()
+        (['voter-1', 'voter-2', 'voter-3'], [0, 0, 1])
     """
     positions = np.empty((society.num_voters, len(society.alternatives)), dtype=np.int64)
     end = 0

@@ -194,6 +194,11 @@ def rows_of(outcome: Outcome, known: Known) -> Rows:
 
 
 def written_chance(probability: float) -> str:
-    """Return a probability with two decimals; none as if it were certain."""
+    """Return a probability with two decimals; none as if it were certain.
+
+    Examples:
+        >>> written_chance(0.731), written_chance(0.9999)
+        ('0.73', '> 0.99')
+    """
     most = 0.995
     return f"{probability:.2f}" if probability < most else "> 0.99"

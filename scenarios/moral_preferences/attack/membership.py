@@ -44,6 +44,12 @@ def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> A
     """Return what puts noise on a voter's row before anybody sees it who is not trusted.
 
     That is its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP; ConfigurationError if it is not additive.
+
+    Examples:
+        >>> from psephos.protocol.moral_preferences import Parameters
+        >>> protocol = MoralPreferences(Parameters(features=("law", "lives"), epsilon=0.5))
+        >>> type(mechanism_faced(protocol)).__name__
+        'VectorLaplace'
     """
     mechanism = protocol.phase.mechanism_faced(public)
     if not isinstance(mechanism, AdditiveNoise):

@@ -64,6 +64,10 @@ def pair_of(differences: FloatArray) -> FloatArray:
     """Return records, shape (records, 2, d), of these differences, whose alternatives are half as long.
 
     Differences are chosen minus rejected, shape (records, d), of norm ≤ 1: clipping leaves such records as they are.
+
+    Examples:
+        >>> pair_of(np.array([[0.5, 0.0], [-0.5, 0.0]])).shape
+        (2, 2, 2)
     """
     return np.stack([differences / 2, -differences / 2], axis=1)
 

@@ -66,14 +66,25 @@ class AuditEntry:
 
 
 def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
-    """Return the mechanisms that a paradigm has."""
+    """Return the mechanisms that a paradigm has.
+
+    Examples:
+        >>> mechanisms_of(Paradigm.VLDP)
+        ['laplace', 'direction']
+    """
     if paradigm.level is not Level.RECORD:
         return ["laplace", "direction"]
     return ["laplace", "direction", *(() if paradigm.model.trusts_server else ("functional",)), "pooled"]
 
 
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
-    """Return every mechanism, over so many features, in every paradigm that has it."""
+    """Return every mechanism, over so many features, in every paradigm that has it.
+
+    Examples:
+        >>> entries = audit_list(num_features=2)
+        >>> sorted({entry.protocol.parameters.mechanism for entry in entries})
+        ['direction', 'functional', 'laplace', 'pooled']
+    """
     return [
         _entry(paradigm, name, num_features=num_features, is_printed=is_printed)
         for paradigm in PAPERS

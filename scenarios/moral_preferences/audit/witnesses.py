@@ -40,6 +40,11 @@ def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -
 
     Source:
         Theorems 1 and 3, whose sensitivities it attains: 2B for a voter, 2B/N for the mean of N.
+
+    Examples:
+        >>> before, after = sensitivity_witness(2, num_features=2, radius=2.0)
+        >>> before.tolist(), after.tolist()
+        ([[0.5, 0.0], [0.05, 0.0]], [[-0.5, 0.0], [0.05, 0.0]])
     """
     _check_positive(num_features=num_features, num_records=num_records, radius=radius)
     before = np.zeros((num_records, num_features))
@@ -66,6 +71,11 @@ def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) ->
 
     Raises:
         ValueError: a parameter is out of range.
+
+    Examples:
+        >>> change, pair = search_sensitivity(2, seed=1, num_starts=4)
+        >>> round(change, 3), pair.shape
+        (2.648, (2, 2))
     """
     _check_positive(num_features=num_features, num_starts=num_starts)
     generator = np.random.default_rng(seed)

@@ -107,7 +107,13 @@ def header_of(
 
 
 def codes_of(values: Any) -> tuple[IntArray, Sequence[str]]:
-    """Return numbers for a column of names, in order of first appearance, and the name of each number."""
+    """Return numbers for a column of names, in order of first appearance, and the name of each number.
+
+    Examples:
+        >>> codes, names = codes_of(np.array(["ann", "bob", "ann"], dtype=object))
+        >>> codes.tolist(), names
+        ([0, 1, 0], ['ann', 'bob'])
+    """
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
     codes, names = pandas.factorize(values)
     return codes.astype(np.int64), names.tolist()

@@ -37,7 +37,13 @@ _NUM_RANGES: Final = len(_LEAST)
 
 
 class FairnessJudgements(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who compare decision rules; their records are pairs of rules."""
+    """Independent voters who compare decision rules; their records are pairs of rules.
+
+    Examples:
+        >>> survey = make_fairness(FairnessJudgements(voters=3, records=2, seed=4))
+        >>> survey.features
+        ('accuracy', 'acceptance_gap', 'false_positive_gap', 'false_negative_gap', 'explanation')
+    """
 
     records: int = 20
     # m, the mean preference for each feature: five finite numbers
@@ -56,7 +62,13 @@ class FairnessJudgements(SyntheticVoters, frozen=True, kw_only=True, forbid_unkn
 
 
 def make_fairness(spec: FairnessJudgements, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine.
+
+    Examples:
+        >>> survey = make_fairness(FairnessJudgements(voters=2, records=3))
+        >>> len(survey.records), survey.features[0]
+        (2, 'accuracy')
+    """
     stop = check_range(start, stop, spec.voters)
     voters, width = stop - start, len(FAIRNESS_FEATURES)
     normals = draw_normals(_GENERATOR, spec.seed, "preferences", start=start, stop=stop, slots=width)

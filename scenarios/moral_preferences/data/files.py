@@ -110,7 +110,13 @@ def records_of(
 
 
 def reading_of(records: Records) -> Reading:
-    """Return what became of the rows of these records: each has two."""
+    """Return what became of the rows of these records: each has two.
+
+    Examples:
+        >>> records = Records(np.array([0, 1, 3]), np.zeros((3, 2)), np.ones((3, 2)))
+        >>> reading_of(records).description
+        '3 records of 2 voters, from 6 rows'
+    """
     number = len(records.chosen)
     return Reading(
         num_rows=_LINES_OF_A_RECORD * number, num_responses=number, num_voters=len(records), num_records=number

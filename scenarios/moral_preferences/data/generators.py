@@ -58,7 +58,12 @@ class Generator:
 
 
 def check_range(start: int, stop: int | None, voters: int) -> int:
-    """Return the end of a range of voters; ValueError where it is no range of at least one of them."""
+    """Return the end of a range of voters; ValueError where it is no range of at least one of them.
+
+    Examples:
+        >>> check_range(2, None, voters=5)
+        5
+    """
     end = voters if stop is None else stop
     if not 0 <= start < end <= voters:
         raise ValueError(f"voters must be a range within 0 to {voters}, got {start} to {end}")
@@ -66,7 +71,12 @@ def check_range(start: int, stop: int | None, voters: int) -> int:
 
 
 def draw_uniforms(generator: str, seed: int, purpose: str, *, start: int, stop: int, slots: int) -> FloatArray:
-    """Return rows `start` to `stop` of one of a generator's streams: float64 in [0, 1), shape (stop − start, slots)."""
+    """Return rows `start` to `stop` of one of a generator's streams: float64 in [0, 1), shape (stop − start, slots).
+
+    Examples:
+        >>> draw_uniforms("mine", 1, "choices", start=0, stop=2, slots=3).shape
+        (2, 3)
+    """
     key = stream_key(seed=seed, session="", round_number=0, protocol=generator, phase="", purpose=purpose)
     return philox_rows(key, start=start, stop=stop, slots=slots)
 
@@ -79,7 +89,12 @@ def draw_normals(generator: str, seed: int, purpose: str, *, start: int, stop: i
 
 
 def dot(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return inner products over the last axis, summed in its order, so that their bits do not depend on the batch."""
+    """Return inner products over the last axis, summed in its order, so that their bits do not depend on the batch.
+
+    Examples:
+        >>> dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])).tolist()
+        [11.0]
+    """
     total = first[..., 0] * second[..., 0]
     for place in range(1, first.shape[-1]):
         total = total + first[..., place] * second[..., place]
@@ -87,7 +102,12 @@ def dot(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def names_of(word: str, start: int, stop: int) -> list[str]:
-    """Return the names of made-up voters: a word and a number, from 1."""
+    """Return the names of made-up voters: a word and a number, from 1.
+
+    Examples:
+        >>> names_of("voter", 0, 2)
+        ['voter 000000001', 'voter 000000002']
+    """
     return [f"{word} {number:0{_NAME_DIGITS}d}" for number in range(start + 1, stop + 1)]
 
 
@@ -124,7 +144,14 @@ def synthetic_survey(
 
 
 def in_batches(make: Callable[..., Survey], spec: SyntheticVoters, *, batch_voters: int) -> Iterator[Survey]:
-    """Yield a generator's voters, at most so many at a time; the last batch may be smaller."""
+    """Yield a generator's voters, at most so many at a time; the last batch may be smaller.
+
+    Examples:
+        >>> from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
+        >>> spec = SyntheticPreferences(voters=5, records=1, features=2)
+        >>> [len(survey.voters) for survey in in_batches(make_preferences, spec, batch_voters=2)]
+        [2, 2, 1]
+    """
     if batch_voters < 1:
         raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")
     for start in range(0, spec.voters, batch_voters):

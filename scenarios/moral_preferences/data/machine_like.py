@@ -122,7 +122,13 @@ MEAN_PREFERENCES: Final[FloatArray] = np.array([_MEANS[name] for name in FEATURE
 
 
 class MoralMachineLike(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters who answer dilemmas like the Moral Machine's, which are their records."""
+    """Independent voters who answer dilemmas like the Moral Machine's, which are their records.
+
+    Examples:
+        >>> survey = make_machine_like(MoralMachineLike(voters=2, records=3, seed=1))
+        >>> survey.records.num_features, len(survey.records)
+        (23, 2)
+    """
 
     records: int = 13
     spread: float = 0.2
@@ -148,12 +154,22 @@ class Dilemmas:
 
 
 def voter_names(start: int, stop: int) -> list[str]:
-    """Return the names of voters: sixteen digits, as the published file's users have."""
+    """Return the names of voters: sixteen digits, as the published file's users have.
+
+    Examples:
+        >>> voter_names(0, 2)
+        ['0000000000000001', '0000000000000002']
+    """
     return [f"{number:016d}" for number in range(start + 1, stop + 1)]
 
 
 def draw_preferences(spec: MoralMachineLike, *, start: int, stop: int) -> FloatArray:
-    """Return the voters' true preferences: float64, shape (stop − start, 23)."""
+    """Return the voters' true preferences: float64, shape (stop − start, 23).
+
+    Examples:
+        >>> draw_preferences(MoralMachineLike(voters=5, seed=1), start=0, stop=2).shape
+        (2, 23)
+    """
     normals = draw_normals(_GENERATOR, spec.seed, "preferences", start=start, stop=stop, slots=len(FEATURES))
     return MEAN_PREFERENCES + spec.spread * normals
 
@@ -184,7 +200,13 @@ def draw_dilemmas(
 
 
 def make_machine_like(spec: MoralMachineLike, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine.
+
+    Examples:
+        >>> survey = make_machine_like(MoralMachineLike(voters=5, records=2, seed=1), start=3, stop=5)
+        >>> survey.voters
+        ['0000000000000004', '0000000000000005']
+    """
     stop = check_range(start, stop, spec.voters)
     voters = stop - start
     truth = draw_preferences(spec, start=start, stop=stop)

@@ -27,7 +27,12 @@ _ROUNDING: Final = 1e-9
 
 
 class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Three groups of voters with privacy concern of their own; ConfigurationError where a value is not allowed."""
+    """Three groups of voters with privacy concern of their own; ConfigurationError where a value is not allowed.
+
+    Examples:
+        >>> PrivacyGroups(epsilon_conservative=0.1, epsilon_moderate=0.12, epsilon_liberal=0.13).levels
+        (0.1, 0.11, 0.12, 0.13)
+    """
 
     conservative: float = 0.54  # their fraction, f_C
     moderate: float = 0.36  # f_M
@@ -59,6 +64,10 @@ def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> 
     """Return each voter's ε, in hundredths; the same ones for the same groups, on every machine.
 
     The first of so many voters is at this place among all.
+
+    Examples:
+        >>> draw_epsilons(PrivacyGroups(seed=1), num_voters=3)
+        [0.68, 0.66, 0.59]
     """
     uniforms = draw_uniforms(_GENERATOR, groups.seed, "epsilons", start=start, stop=start + num_voters, slots=2)
     is_conservative = uniforms[:, 0] < groups.conservative

@@ -24,6 +24,11 @@ class Reading:
     """What became of a file's rows.
 
     Each response is a record of the survey or is counted as dropped, for one reason.
+
+    Examples:
+        >>> first = Reading(num_rows=4, num_responses=2, num_voters=1, num_records=2)
+        >>> (first + first).description
+        '4 records of 2 voters, from 8 rows'
     """
 
     num_rows: int  # read, without the header

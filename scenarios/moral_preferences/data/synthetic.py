@@ -23,7 +23,13 @@ _GENERATOR: Final = "moral-synthetic"
 
 
 class SyntheticPreferences(SyntheticVoters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Independent voters with normal preferences."""
+    """Independent voters with normal preferences.
+
+    Examples:
+        >>> spec = SyntheticPreferences(voters=2, records=3, features=2, seed=1)
+        >>> make_preferences(spec).records.chosen.shape
+        (6, 2)
+    """
 
     most: ClassVar[Mapping[str, int]] = {**SyntheticVoters.most, "records": 100_000, "features": 1000}
 
@@ -37,12 +43,23 @@ class SyntheticPreferences(SyntheticVoters, frozen=True, kw_only=True, forbid_un
 
 
 def mean_preferences(spec: SyntheticPreferences) -> FloatArray:
-    """Return m, around which the voters' preferences lie: float64, shape (d,)."""
+    """Return m, around which the voters' preferences lie: float64, shape (d,).
+
+    Examples:
+        >>> mean_preferences(SyntheticPreferences(voters=1, records=1, features=3)).shape
+        (3,)
+    """
     return 2 * draw_uniforms(_GENERATOR, spec.seed, "mean", start=0, stop=1, slots=spec.features)[0] - 1
 
 
 def make_preferences(spec: SyntheticPreferences, *, start: int = 0, stop: int | None = None) -> Survey:
-    """Return made-up voters in [start, stop); the same ones for the same description, on every machine."""
+    """Return made-up voters in [start, stop); the same ones for the same description, on every machine.
+
+    Examples:
+        >>> survey = make_preferences(SyntheticPreferences(voters=3, records=2, features=2))
+        >>> survey.voters[0], len(survey.records), survey.truth.shape
+        ('voter 000000001', 3, (3, 2))
+    """
     stop = check_range(start, stop, spec.voters)
     voters, records, features = stop - start, spec.records, spec.features
     rows = {"start": start, "stop": stop}
