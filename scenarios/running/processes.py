@@ -10,7 +10,7 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -97,7 +97,12 @@ def named_answers(
 
 
 def num_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return how many cores this process may use.
+
+    Examples:
+        >>> num_cores() >= 1
+        True
+    """
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -122,11 +127,17 @@ class Worker:
 
 
 @contextlib.contextmanager
-def open_worker(module: str) -> Generator[Worker]:
-    """Start a process that answers tasks by `work` of a module; end it on leaving."""
+def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Generator[Worker]:
+    """Start a process that answers tasks by `work` of a module; end it on leaving.
+
+    Args:
+        module: its full name.
+        environment: the variables of the process; by default those of this one.
+    """
     command = [sys.executable, "-c", _LOOP.format(module)]
     # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)  # noqa: S603  a module of ours
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603  a module of ours
     try:
         yield Worker(process)
     finally:
@@ -135,10 +146,10 @@ def open_worker(module: str) -> Generator[Worker]:
         finally:  # also where a second interrupt came in between, which would leave it behind
             process.kill()
             process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
+            for end in (process.stdin, process.stdout):
+                if end is not None:
                     with contextlib.suppress(BrokenPipeError):  # of a task that it did not live to read
-                        pipe.close()
+                        end.close()
 
 
 @contextlib.contextmanager
@@ -187,13 +198,28 @@ def in_shares(
 
 
 def working(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
-    """Return the function `work` of a module: from a task to its answer, both encoded."""
+    """Return the function `work` of a module: from a task to its answer, both encoded.
+
+    Examples:
+        >>> class Sum(msgspec.Struct):
+        ...     numbers: list[int]
+        >>> work = working(Sum, lambda task: sum(task.numbers))
+        >>> msgspec.msgpack.decode(work(msgspec.msgpack.encode(Sum([1, 2, 3]))))
+        6
+    """
     decoder, encoder = msgspec.msgpack.Decoder(task), msgspec.msgpack.Encoder()
     return lambda asked: encoder.encode(answer(decoder.decode(asked)))
 
 
 def shares_of(trials: int, workers: int) -> list[range]:
-    """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all."""
+    """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all.
+
+    Examples:
+        >>> shares_of(100, 3)
+        [range(0, 33), range(33, 66), range(66, 100)]
+        >>> shares_of(4, 3)
+        [range(0, 4)]
+    """
     number = max(1, min(workers, trials // _LEAST_SHARE))
     ends = [trials * place // number for place in range(number + 1)]
     return [range(start, stop) for start, stop in itertools.pairwise(ends)]

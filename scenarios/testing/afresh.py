@@ -1,21 +1,20 @@
 """Computes again, in processes that have seen no party, what a server computes of reports.
 
 Each has another `PYTHONHASHSEED`, another process id, a later clock and an empty memory. They are started once for all
-checks, import what Psephos itself needs, and fork one that is asked once; where there is no fork, each question has
-processes of its own. Their seeds are fixed, so that what depends on the order of a set is found in each run or in none:
-of two strings in a set, say, one in four times not.
+checks, import what Psephos itself needs, and fork one that is asked once. Their seeds are fixed, so that what depends
+on the order of a set is found in each run or in none: of two strings in a set, say, one in four times not.
 """
 
 import atexit
+import contextlib
 import datetime as dt
 import functools
 import os
 import pkgutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import IO, Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -23,13 +22,12 @@ import numpy as np
 from ...protocol.arrays import IntArray
 from ...protocol.phases import PhasedProtocol
 from ...protocol.population import tally_batch
+from ...protocol.records import KeptTally
 from ...protocol.tally import Tally
+from ..running.processes import Worker, open_worker, working
 
 _LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
-_HASH_SEEDS: Final = (1, 2, 3)
-
-
-StructT = TypeVar("StructT", bound=msgspec.Struct)
+_HASH_SEEDS: Final = ("1", "2", "3")
 
 
 class Computed(NamedTuple):
@@ -45,15 +43,15 @@ class _Question(msgspec.Struct, frozen=True):
     name: str
     parameters: bytes
     functions: list[tuple[str, str, str]]  # what parameters name: the parameter, the function's module and name
-    reports: list[IntArray]
-    public: IntArray
-    tallies: list[Tally]
+    reports: list[list[list[int]]]
+    public: list[list[int]]
+    tallies: list[KeptTally]
 
 
 class _Answer(msgspec.Struct, frozen=True):
     """What was computed; nothing where the protocol's class is not found, and what its code raised."""
 
-    computed: Computed | None = None
+    computed: tuple[list[KeptTally], bytes] | None = None
     failure: str = ""
 
 
@@ -94,22 +92,19 @@ def compute_afresh(
         kind.__qualname__,
         bytes(protocol.encoded_parameters),
         functions,
-        list(reports),
-        public,
-        list(tallies),
+        [table.tolist() for table in reports],
+        public.tolist(),
+        [KeptTally.of(tally) for tally in tallies],
     )
-    processes = _other_processes()
-    for process in processes:
-        _write(process.asked, question)
-    answers = [_read(process.told, _Answer) for process in processes]
-    if not hasattr(os, "fork"):  # they have been asked once
-        _other_processes.cache_clear()
-        for process in processes:
-            process.end()
+    workers = _other_processes()
+    for worker in workers:
+        worker.send(msgspec.msgpack.encode(question))
+    answers = [msgspec.msgpack.decode(worker.receive() or b"", type=_Answer) for worker in workers]
     for answer in answers:
         if answer.failure:
             raise RuntimeError(f"in a new process: {answer.failure}")
-    return [answer.computed for answer in answers if answer.computed is not None]
+    found = [answer.computed for answer in answers if answer.computed is not None]
+    return [Computed([tally.restore() for tally in made], released) for made, released in found]
 
 
 def _found(module: str, name: str) -> object:
@@ -120,60 +115,13 @@ def _found(module: str, name: str) -> object:
         return None
 
 
-class _Process(NamedTuple):
-    """One that answers questions."""
-
-    asked: IO[bytes]
-    told: IO[bytes]
-    process: "subprocess.Popen[bytes]"
-
-    def end(self) -> None:
-        """Let it end."""
-        self.asked.close()
-        self.told.close()
-        self.process.wait()
-
-
 @functools.cache
-def _other_processes() -> list[_Process]:
+def _other_processes() -> list[Worker]:
     """Start the processes that answer all questions."""
-    processes = [_start(seed) for seed in _HASH_SEEDS]
-    for process in processes:
-        atexit.register(process.end)
-    return processes
-
-
-def _start(hash_seed: int) -> _Process:
-    environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "TZ": "Pacific/Kiritimati"}
-    command = [sys.executable, "-c", f"from {__name__} import main; main()"]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603  itself
-    assert process.stdin is not None  # noqa: S101  as asked for
-    assert process.stdout is not None  # noqa: S101  the same
-    return _Process(process.stdin, process.stdout, process)
-
-
-def _written(array: IntArray) -> tuple[tuple[int, ...], bytes]:
-    """Return an array of integers as it travels. See `_array`."""
-    return array.shape, np.ascontiguousarray(array, dtype=np.int64).tobytes()
-
-
-def _array(kind: type[object], told: tuple[Sequence[int], bytes]) -> IntArray:
-    del kind
-    shape, content = told
-    return np.frombuffer(content, dtype=np.int64).reshape(shape).copy()
-
-
-def _write(file: IO[bytes], value: msgspec.Struct) -> None:
-    content = msgspec.msgpack.encode(value, enc_hook=_written)
-    file.write(len(content).to_bytes(8, "big") + content)
-    file.flush()
-
-
-def _read(file: IO[bytes], kind: type[StructT]) -> StructT:
-    """Return what was written; EOFError at the end."""
-    if not (head := file.read(8)):
-        raise EOFError
-    return msgspec.msgpack.decode(file.read(int.from_bytes(head, "big")), type=kind, dec_hook=_array)
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    environments = ({**os.environ, "PYTHONHASHSEED": seed, "TZ": "Pacific/Kiritimati"} for seed in _HASH_SEEDS)
+    return [stack.enter_context(open_worker(__name__, environment)) for environment in environments]
 
 
 def _answer(question: _Question) -> _Answer:
@@ -186,7 +134,10 @@ def _answer(question: _Question) -> _Answer:
         protocol = kind(msgspec.msgpack.decode(question.parameters, type=kind.parameters_type))
         for field, module, name in question.functions:
             protocol.use_function(field, cast("Callable[..., Any]", _found(module, name)))
-        return _Answer(compute(protocol, question.reports, question.public, question.tallies))
+        reports = [np.array(rows, dtype=np.int64) for rows in question.reports]
+        tallies = [tally.restore() for tally in question.tallies]
+        made, released = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
+        return _Answer(([KeptTally.of(tally) for tally in made], released))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
         return _Answer(failure=f"{type(error).__name__}: {error}")
 
@@ -217,26 +168,19 @@ def _sum(clock: Callable[[], Any], later: int) -> Any:
     return clock() + later
 
 
-def _serve(asked: IO[bytes], told: IO[bytes]) -> None:
-    """Answer each question in a process that nobody has asked before."""
-    while True:
-        try:
-            question = _read(asked, _Question)
-        except EOFError:
-            return
-        if not hasattr(os, "fork"):
-            _write(told, _answer(question))
-        elif (child := os.fork()) == 0:
-            _write(told, _answer(question))
-            os._exit(0)
-        elif os.waitpid(child, 0)[1]:
-            _write(told, _Answer(failure="the process ended without an answer"))
+_compute: Final = working(_Question, _answer)
 
 
-def main() -> None:
-    """Run in the other process: answer questions until there are no more."""
-    # What somebody's code prints must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    _serve(sys.stdin.buffer, answers)
-    answers.flush()
+def work(asked: bytes) -> bytes:
+    """Run by other processes: answer a question in a process that nobody has asked before."""
+    receiving, sending = os.pipe()
+    if (child := os.fork()) == 0:
+        with os.fdopen(sending, "wb") as pipe:
+            pipe.write(_compute(asked))
+        os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving, "rb") as pipe:
+        answer = pipe.read()
+    if os.waitpid(child, 0)[1]:
+        return msgspec.msgpack.encode(_Answer(failure="the process ended without an answer"))
+    return answer
