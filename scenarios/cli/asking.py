@@ -96,26 +96,19 @@ def ask_own(
     Raises:
         ConfigurationError: as `ask_entries`; or a choice is none.
     """
-    choices: Mapping[str, Any] = _read_choices(settings)
+    from ...protocol.errors import require
+
+    choices: Mapping[str, Any] = {}
+    for setting in settings:
+        name, separator, value = (part.strip() for part in setting.partition("="))
+        require(separator and name and name not in choices, "--set", setting, "NAME=VALUE, once for each name")
+        choices = {**choices, name: value}
     if given is None:
         choices = _ask_choices(choices, {}, invitation=invitation, trusts_server=trusts_server)
     entries = ask_entries(given, party=party, invitation=invitation, trusts_server=trusts_server, choices=choices)
     if given is not None:
         choices = _ask_choices(choices, entries, invitation=invitation, trusts_server=trusts_server)
     return entries, choices
-
-
-def _read_choices(settings: Sequence[str]) -> dict[str, str]:
-    """Return what a party chooses, by column, of words NAME=VALUE."""
-    from ...protocol.errors import require
-
-    choices: dict[str, str] = {}
-    for setting in settings:
-        name, separator, value = (part.strip() for part in setting.partition("="))
-        is_new = separator and name and name not in choices
-        require(is_new, "--set", setting, "NAME=VALUE, once for each name")
-        choices[name] = value
-    return choices
 
 
 def _ask_choices(
@@ -188,7 +181,11 @@ def ask_entries(
     from ..plugins import ROLES, names_in
     from ..running.plugin_errors import blaming
 
-    check, known = _nothing, choices or {}
+    known = choices or {}
+
+    def check(entries: Mapping[str, Any]) -> None:
+        """Check nothing of a file that was given: whoever joins does."""
+
     if given is None and invitation is not None and sys.stdin.isatty():
         check_expiry(invitation.descriptor, field="INVITATION")
         protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
@@ -211,11 +208,6 @@ def ask_entries(
 
     given_file = None if given is None else str(given)
     return given_or_asked(given_file, field="--input", question="Your values (a CSV file)", use=read)
-
-
-def _nothing(entries: Mapping[str, Any]) -> None:
-    """Check nothing: of a file that was given, whoever joins does."""
-    del entries
 
 
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from .group import cli
-from .options import cluster_option, folder_option, make_folder, print_json, tell_folder
+from .options import cluster_option, folder_option, json_option, make_folder, print_json, tell_folder
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ _PAPERS_TAKE = {"name", "as_json"}
     "--workers", type=click.IntRange(min=0), default=0, help="Number of worker processes (default: one per core)."
 )
 @cluster_option
-@click.option("--json", "as_json", is_flag=True, help="Print audit.json and nothing else.")
+@json_option("audit.json")
 @folder_option("--out", help="Also write audit.json and audit.csv here (default: nowhere).")
 @report_option
 def audit(

@@ -21,8 +21,6 @@ from .options import out_option
 from .reports import given_command
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ...protocol.errors import ConfigurationError
     from ..reading.headers import TableOptions, UnclearTableError
     from ..running.drafts import Draft, Option, ScenarioTemplate, Sheet, UnclearError
@@ -342,8 +340,10 @@ def _drafted(
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.numbers import capitalized
+    from ..presentation.terminal import show_table
     from ..reading.headers import UnclearTableError
     from ..running.drafts import QuestionsError, Sheet, UnclearError, draft_of
+    from ..tables import Table
 
     known, last = dict[str, Sheet](), ""
 
@@ -366,8 +366,10 @@ def _drafted(
                 shown |= {name: metavar for name, (metavar, _) in _OF_TABLES.items()}
                 command = _command([(gap.option, shown[gap.option]) for gap in gaps])
                 raise QuestionsError(path.name, gaps, command) from None
-            if not {name for name, _ in answers} - _OF_TABLES.keys():
-                _show_sheet(make_console(), [*known.values()][-1])
+            if not {name for name, _ in answers} - _OF_TABLES.keys():  # all questions on one screen with the table
+                sheet = [*known.values()][-1]
+                rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
+                show_table(make_console(), Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
             option, question = error.option, f"{capitalized(error.question)}? ({', '.join(error.choices)})"
             answer = _asked(error.field, question, () if error.is_open else error.choices)
         except ConfigurationError as error:
@@ -492,15 +494,6 @@ def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
     """Return a gap with the choices of both."""
     choices = list(dict.fromkeys([*one.choices, *other.choices]))
     return type(one)(one.option, one.question, choices)
-
-
-def _show_sheet(console: "Console", sheet: "Sheet") -> None:
-    """Print the header and the first rows, so that all questions are on one screen with them."""
-    from ..presentation.terminal import show_table
-    from ..tables import Table
-
-    rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
-    show_table(console, Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
 
 
 def _target(given: Path | None, file: Path) -> Path:

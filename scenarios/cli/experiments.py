@@ -8,9 +8,11 @@ import click
 from .group import cli
 from .options import (
     cluster_option,
+    json_option,
     load,
     make_folder,
     out_option,
+    pictures_option,
     print_json,
     resume_option,
     scenario_options,
@@ -68,8 +70,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="The format of the table with a row for each trial.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print summary.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the measures (default: yes).")
+@json_option("summary.json")
+@pictures_option("the measures")
 @report_option
 def trials(
     scenario: str,
@@ -194,7 +196,7 @@ def trials(
     help="Trials for each error that has no exact formula.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON and nothing else.")
+@json_option("it as JSON")
 def variants(
     scenario: str,
     settings: tuple[str, ...],
@@ -287,8 +289,8 @@ def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the trials' noise.")
 @out_option
-@click.option("--json", "as_json", is_flag=True, help="Print plan.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw error over ε (default: yes).")
+@json_option("plan.json")
+@pictures_option("error over ε")
 def plan(
     scenario: str,
     settings: tuple[str, ...],

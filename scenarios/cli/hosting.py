@@ -119,16 +119,13 @@ def tell_of_loss(error: Exception) -> None:
 
 def _tell_of_failures(hosted: "Hosted") -> None:
     party, error = next(iter(hosted.failures.items()))
-    number = len(hosted.failures)
-    said = f"going on without {number:,} of the parties, such as {party!r}: {error}"
-    click.echo(said, err=True)
+    click.echo(f"going on without {len(hosted.failures):,} of the parties, such as {party!r}: {error}", err=True)
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
     """Say where a journal was begun just now."""
     if kept is not None and kept.is_new:
-        begun = f"Journal: {kept.path}, begun now; it knows of no earlier loss."
-        console.print(f"\n{begun}", soft_wrap=True)
+        console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
 
 def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: int = 1) -> None:

@@ -11,6 +11,7 @@ from .group import cli
 from .options import (
     file_option,
     folder_option,
+    json_option,
     make_folder,
     out_option,
     print_json,
@@ -105,6 +106,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     "--patience",
     "patience_seconds",
     type=float,
+    default=3600.0,  # `agents.client.PATIENCE_SECONDS`
     metavar="SECONDS",
     help="How long to wait for a server that is silent or cannot be reached (default: 3600; inf for no limit).",
 )
@@ -112,7 +114,7 @@ def _read_period(context: click.Context, parameter: click.Parameter, value: str 
     "--round", "round_number", type=click.IntRange(min=0), default=0, help="The round of a repeated simulation."
 )
 @out_option
-@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON and nothing else.")
+@json_option("the outcome as JSON")
 @report_option
 def join(
     invitation_or_address: str | None,
@@ -146,6 +148,7 @@ def join(
     psephos join vote/invitations --parties patients.csv --key hospital
     psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    from ...protocol.errors import require
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
@@ -156,7 +159,7 @@ def join(
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
     check_seed(simulate=simulate, seed=how["seed"])
-    how["patience_seconds"] = _patience_in(how["patience_seconds"])
+    require(how["patience_seconds"] > 0, "--patience", how["patience_seconds"], "a positive number of seconds, or inf")
     transport, trusts_server = how["transport"], how["trusts_server"]
     if parties is not None:
         host(
@@ -234,16 +237,6 @@ def _show_heard(console: "Console", heard: "Heard", agreement: "Agreement") -> N
         late = f"Late: phase {heard.late_phase!r} closed without a report of yours"
         console.print(f"\n{late}", soft_wrap=True)
     tell_transcript(console, heard.transcript)
-
-
-def _patience_in(seconds: float | None) -> float:
-    """Return how long a party waits for a silent server, as it was given or by default."""
-    from ...agents.client import PATIENCE_SECONDS
-    from ...protocol.errors import require
-
-    patience = PATIENCE_SECONDS if seconds is None else seconds
-    require(patience > 0, "--patience", seconds, "a positive number of seconds, or inf")
-    return patience
 
 
 def _asked_by(

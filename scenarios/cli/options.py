@@ -39,6 +39,16 @@ def scenario_options(command: _CommandT) -> _CommandT:
     )
 
 
+def json_option(content: str) -> Callable[[_CommandT], _CommandT]:
+    """Return the option by which a command prints JSON, such as a file of its folder, in place of sentences."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {content} and nothing else.")
+
+
+def pictures_option(content: str, default: str = "yes") -> Callable[[_CommandT], _CommandT]:
+    """Return the option by which a command draws no picture of this."""
+    return click.option("--pictures/--no-pictures", default=True, help=f"Draw {content} (default: {default}).")
+
+
 def simulate_options(command: _CommandT) -> _CommandT:
     """Give a command what is said of a rehearsal: `simulate` and `seed`."""
     return _with(
@@ -148,9 +158,8 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
     if is_brief:
         page = {name: found[name] for name in ("report.html",) if name in found}
         found = page | {"--verbose": "prints the rest here"}
-    console.print(f"\n{f'Everything is in {folder.path}'}", soft_wrap=True)
+    console.print(f"\nEverything is in {folder.path}", soft_wrap=True)
     if found:
-        found = dict(found.items())
         show_facts(console, found, indent=2, spaced=False)
     console.print()
     draws = draws and click.get_current_context().params.get("pictures", True)
@@ -164,8 +173,7 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
     from ...protocol.transcript import show_digest
 
     if digest is not None:
-        told = f"Public transcript {show_digest(digest)}: compare it with the others'"
-        console.print(f"\n{told}", soft_wrap=True)
+        console.print(f"\nPublic transcript {show_digest(digest)}: compare it with the others'", soft_wrap=True)
 
 
 def make_folder(out: Path | None, name: str, *, resume: Path | None = None) -> "RunFolder":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from .group import cli
-from .options import folder_option, load, make_folder, scenario_options, simulate_options
+from .options import folder_option, json_option, load, make_folder, pictures_option, scenario_options, simulate_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,8 +34,8 @@ _MOST_FAILURES: Final = 12
 @click.option("--address", metavar="HOST:PORT", help="Where the server listens (default: a free port of 127.0.0.1).")
 @folder_option("--out", help="Keep everything in this folder, also keys and values (default: a temporary folder).")
 @click.option("--show-commands", is_flag=True, help="Print every party's command, not only the first one's.")
-@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes, with --out).")
+@json_option("result.json")
+@pictures_option("the outcome", default="yes, with --out")
 def rehearse(
     scenario: str,
     settings: tuple[str, ...],

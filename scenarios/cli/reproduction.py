@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .group import Named, cli
-from .options import make_folder, out_option, tell_folder
+from .options import make_folder, out_option, pictures_option, tell_folder
 from .reports import given_command, report_option, reporting
 
 if TYPE_CHECKING:
@@ -30,21 +30,19 @@ class _Papers(Named):
 
         if cmd_name not in self.list_commands(ctx):
             return None
-        return _command(cmd_name, load_part(systems()[cmd_name], "reproduction", Paper, name=cmd_name))
+        paper = load_part(systems()[cmd_name], "reproduction", Paper, name=cmd_name)
+
+        def run(*, out: Path | None, with_report: bool, **options: Any) -> None:
+            _reproduce(cmd_name, paper, out, options, with_report=with_report)
+
+        for option in reversed(list(_options(paper))):
+            run = option(run)
+        return click.command(cmd_name, help=paper.help)(run)
 
 
 @cli.group(cls=_Papers, short_help="Run a paper's experiments again.")
 def reproduce() -> None:
     """Run a paper's experiments again, and compare numbers and claims with the published ones."""
-
-
-def _command(name: str, paper: "Paper") -> click.Command:
-    def run(*, out: Path | None, with_report: bool, **options: Any) -> None:
-        _reproduce(name, paper, out, options, with_report=with_report)
-
-    for option in reversed(list(_options(paper))):
-        run = option(run)
-    return click.command(name, help=paper.help)(run)
 
 
 def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
@@ -63,7 +61,7 @@ def _options(paper: "Paper") -> Iterator[Callable[[Any], Any]]:
     words = "Compute only this table, named as its file; may be repeated."
     yield click.option("--table", "only", metavar="NAME", multiple=True, help=words)
     yield out_option
-    yield click.option("--pictures/--no-pictures", default=True, help="Draw the figures (default: yes).")
+    yield pictures_option("the figures")
     yield report_option
 
 

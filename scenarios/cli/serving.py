@@ -11,9 +11,11 @@ from .group import cli
 from .options import (
     file_option,
     folder_option,
+    json_option,
     load,
     make_folder,
     out_option,
+    pictures_option,
     scenario_options,
     simulate_options,
     tell_folder,
@@ -59,8 +61,8 @@ if TYPE_CHECKING:
 )
 @simulate_options
 @out_option
-@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@json_option("result.json")
+@pictures_option("the outcome")
 @report_option
 def serve(
     scenario: str,
@@ -236,8 +238,8 @@ def _waiting_of(side: "Served") -> list[str]:
 )
 @file_option("--export", help="Also write the reports to this file.")
 @out_option
-@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@json_option("result.json")
+@pictures_option("the outcome")
 def tally(
     scenario: str,
     settings: tuple[str, ...],

@@ -10,9 +10,11 @@ import click
 from .group import cli
 from .options import (
     cluster_option,
+    json_option,
     load,
     make_folder,
     out_option,
+    pictures_option,
     print_json,
     resume_option,
     scenario_options,
@@ -55,9 +57,9 @@ class _How(NamedTuple):
 @cluster_option
 @out_option
 @resume_option
-@click.option("--json", "as_json", is_flag=True, help="Print result.json and nothing else.")
+@json_option("result.json")
 @click.option("--record", is_flag=True, help="Also write the seed, inputs, truth and views (simulations only).")
-@click.option("--pictures/--no-pictures", default=True, help="Draw the outcome (default: yes).")
+@pictures_option("the outcome")
 @report_option
 @click.option(
     "--verbose", is_flag=True, help="Print all tables, every privacy loss, whom to trust, and the course of the run."
@@ -431,13 +433,12 @@ def _show_briefly(
         for note in filter(None, (resolved.note, finished.note)):
             show_note(console, note)
         if not protocol.hides_participation and (missing := len(finished.record.endings)):
-            lost = f"{missing:,} of {finished.num_parties:,} did not hear the outcome"
-            show_note(console, lost, style="yellow")
+            show_note(console, f"{missing:,} of {finished.num_parties:,} did not hear the outcome", style="yellow")
         show_privacy(console, protocol, is_brief=True)
         show_label(console, "Trust", trust_of(about(protocol))[0], is_apart=False)
         for attack_report in finished.attack_reports:
-            who = f"Adversary {attack_report.role}"
-            show_label(console, who, " ".join(attack_report.sentences[:1]), is_apart=False)
+            sentence = " ".join(attack_report.sentences[:1])
+            show_label(console, f"Adversary {attack_report.role}", sentence, is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
     facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")

@@ -45,7 +45,10 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
         ConfigurationError: Dask is not installed, no scheduler or worker is there, or a worker is of another version.
     """
     allowed = "left out; or pip install 'psephos[cluster]'"
-    require(distributed := _imported(), "--cluster", address, allowed)
+    distributed: Any = None  # an extra, which one machine does not need
+    with contextlib.suppress(ImportError):
+        distributed = importlib.import_module("distributed")
+    require(distributed, "--cluster", address, allowed)
     allowed = f"{LOCAL!r}, or the address of a scheduler, as tcp://10.0.0.1:8786"
     require(address == LOCAL or _is_address(address), "--cluster", address, allowed)
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
@@ -171,10 +174,3 @@ def _said(error: BaseException) -> str:
         number = int(getattr(error, "allowed_failures", 0)) + 1
         return f"each of {number} workers that ran it died (the last: {last.address})"
     return str(error)
-
-
-def _imported() -> Any:
-    try:
-        return importlib.import_module("distributed")  # an extra, which one machine does not need
-    except ImportError:
-        return None

@@ -148,7 +148,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(address: str, monkeypatch: py
 
 @pytest.mark.bad_input("a cluster that is not there, or of another version")
 def test_without_dask_a_cluster_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_imported", lambda: None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'psephos\[cluster\]'"), open_cluster("local"):
         pass
 
