@@ -88,6 +88,20 @@ def join_as(address: str, party: str = "ann", **options: Any) -> Heard:
     return trio.run(take_part)
 
 
+def join_with_others(session: Serving, **options: Any) -> Heard:
+    """Take part as ann, beside bob and cid, who hear the same."""
+    others = [session.join(name) for name in ("bob", "cid")]
+    heard = join_as(session.address, **options)
+    assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
+    return heard
+
+
+def check_all_may_join(session: Serving, **options: Any) -> None:
+    """Check that the server has heard no party's name: all may still take part."""
+    heard = [session.join(name, **options) for name in ENTRIES]
+    assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+
+
 def refusal(address: str, error: type[PsephosError], **options: Any) -> str:
     """Return why ann does not take part, having checked that she paid nothing."""
     ledger = Ledger("ann")
@@ -108,8 +122,7 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
     def tell(agreement: Agreement) -> None:
         told.append((agreement, len(ledger.entries)))
 
-    others = [session.join(name) for name in ("bob", "cid")]
-    heard = join_as(session.address, ledger=ledger, on_agreed=tell)
+    join_with_others(session, ledger=ledger, on_agreed=tell)
     ((agreement, num_paid),) = told
     assert num_paid == 0
     assert (agreement.terms.session, agreement.terms.place) == ("vote", 0)
@@ -119,7 +132,6 @@ def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) ->
     assert (agreement.row, agreement.cost) == ((0, 1, 0), 1.0)
     assert agreement.protocol.parameters == session.side.protocol.parameters
     assert [entry.proven for entry in ledger.entries] == [0.5, 0.5]
-    assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
 
 
 @pytest.mark.parametrize("kind", list(SessionKind))
@@ -198,9 +210,7 @@ def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_
 def test_a_public_weight_is_the_servers_and_need_not_be_entered(vote: str) -> None:
     told: list[Agreement] = []
     with serving(vote, "public_weights=true") as session:
-        others = [session.join(name) for name in ("bob", "cid")]
-        heard = join_as(session.address, entries={"merger": "1"}, on_agreed=told.append)
-        assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
+        join_with_others(session, entries={"merger": "1"}, on_agreed=told.append)
     (agreement,) = told
     assert (agreement.terms.public, agreement.row) == ((0, 0), (1,))
     assert agreement.losses == agreement.protocol.losses_of((0, 0))
@@ -211,8 +221,7 @@ def test_a_public_weight_that_is_not_the_servers_is_refused_before_the_server_he
     with serving(vote, "public_weights=true") as session:
         said = refusal(session.address, ConfigurationError, entries={"weight": "3", "merger": "1"})
         assert said == "weight must be 1, as the server has it, got '3'"
-        heard = [session.join(name) for name in ENTRIES]
-        assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+        check_all_may_join(session)
 
 
 def test_an_invitation_with_another_public_row_is_held_to_and_nothing_is_paid(vote: str) -> None:
@@ -253,34 +262,36 @@ def test_a_budget_below_the_price_is_refused_before_the_server_hears_a_name(
     invitation = invitation_to(vote) if is_invited else None
     with pytest.raises(BudgetExceededError, match=r"holds epsilon = 0\.99, requested 1 "):
         join_as(session.address, invitation=invitation, budget=0.99)
-    # It has not said Hello, so that it may still come.
-    heard = [session.join(name) for name in ENTRIES]
-    assert [each.result(PATIENCE) for each in heard] == [session.result().outcome] * 3
+    check_all_may_join(session)
 
 
 def test_a_budget_by_periods_holds_by_the_times_in_the_journal_and_one_in_all_at_any_time(
     vote: str, tmp_path: Path
 ) -> None:
-    text = Path(vote).read_text(encoding="utf-8")
-    for number, (day, refused) in enumerate({0: "", 3: "0.5", 7: "", 14: "0.9"}.items(), start=1):
+    plan = {0: "", 3: "0.5", 7: "", 14: "0.9"}
+    for scenario, (day, refused) in zip(copies_of(vote, len(plan)), plan.items(), strict=True):
         now = 1_900_000_000.0 + 86_400 * day
-        scenario = tmp_path / f"vote-{number}.toml"
-        scenario.write_text(text, encoding="utf-8")
         with (
-            serving(str(scenario)) as session,
+            serving(scenario) as session,
             PersonJournal.open(tmp_path / "ann.sqlite", now=now, clock=lambda now=now: now) as journal,
         ):
             kept: dict[str, Any] = {"journal": journal, "budget": 1.5, "budget_period_seconds": 7 * 86_400.0}
             kept["budget_in_all"] = 2.9
-            others = [session.join(name) for name in ("bob", "cid")] if not refused else []
             if refused:
                 with pytest.raises(BudgetExceededError, match=rf"holds epsilon = {refused}, requested 1 "):
                     join_as(session.address, **kept)
             else:
-                heard = join_as(session.address, **kept)
-                assert [other.result(PATIENCE) for other in others] == [heard.outcome] * 2
+                join_with_others(session, **kept)
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         assert journal.ledger("ann", None).spent == 2.0
+
+
+def copies_of(vote: str, number: int) -> list[str]:
+    """Return so many copies of a vote, `vote-0.toml` and so on, in its folder."""
+    paths = [Path(vote).with_name(f"vote-{place}.toml") for place in range(number)]
+    for path in paths:
+        path.write_text(Path(vote).read_text(encoding="utf-8"), encoding="utf-8")
+    return [str(path) for path in paths]
 
 
 def invited(scenario: str) -> Invitation:
@@ -307,9 +318,7 @@ def break_off(scenario: str, folder: RunFolder, **kept: Any) -> None:
 
 def test_whatever_a_party_comes_back_for_its_folder_says_what_its_journal_has(vote: str, tmp_path: Path) -> None:
     """Of that session, and of no other; whether it hears it from the journal, or from nobody any more."""
-    scenarios = [str(tmp_path / f"vote-{number}.toml") for number in range(3)]
-    for scenario in scenarios:
-        Path(scenario).write_text(Path(vote).read_text(encoding="utf-8"), encoding="utf-8")
+    scenarios = copies_of(vote, 3)
     path = tmp_path / "ann.sqlite"
     told: list[tuple[str, list[LedgerEntry]]] = []
     with PersonJournal.open(path, now=0.0, clock=lambda: 1_900_000_000.0) as journal:
@@ -340,18 +349,14 @@ def test_whoever_left_and_spent_elsewhere_comes_back_for_no_more_than_is_left(
     vote: str, tmp_path: Path, in_all: float, *, is_enough: bool
 ) -> None:
     """A session of which a half is drawn, another one that cost 1, and now the other half: within either budget."""
-    first, second = (str(tmp_path / f"vote-{number}.toml") for number in range(2))
-    for scenario in (first, second):
-        Path(scenario).write_text(Path(vote).read_text(encoding="utf-8"), encoding="utf-8")
+    first, second = copies_of(vote, 2)
     budgets = {"budget": in_all}, {"budget": 1.0, "budget_period_seconds": 60.0, "budget_in_all": in_all}
     for number, budget in enumerate(budgets):
         path, now = tmp_path / f"{number}.sqlite", [1_900_000_000.0]
         with PersonJournal.open(path, now=0.0, clock=lambda now=now: now[0]) as journal:
             break_off(first, RunFolder(tmp_path / f"broken-{number}"), journal=journal)
             with serving(second) as session:
-                others = [session.join(name) for name in ("bob", "cid")]
-                join_as(session.address, journal=journal)
-                assert all(other.result(PATIENCE) for other in others)
+                join_with_others(session, journal=journal)
             now[0] += 100
             again: dict[str, Any] = {
                 "invitation": invited(first),
@@ -562,18 +567,7 @@ def test_who_has_no_journal_comes_back_for_nothing_that_it_would_draw_anew(
 
 def test_a_folder_of_a_failure_says_it_and_what_was_paid(vote: str, tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "ann")
-    with (
-        serving(vote, "deadline_seconds=1000") as session,
-        session.connect() as bob,
-        session.connect() as cid,
-        concurrent.futures.ThreadPoolExecutor() as pool,
-    ):
-        passing = pool.submit(session.pass_deadline, "weights", num_received=1)
-        bob.hello("bob")
-        cid.hello("cid")
-        with pytest.raises(PsephosError):
-            join_in_folder(joining_of(session.address), folder)
-        passing.result(PATIENCE)
+    break_off(vote, folder)
     run = read_json(folder.path / "run.json")
     assert run["failure"]["error"] == "QuorumError"
     assert "missing: bob, cid" in run["failure"]["reason"]

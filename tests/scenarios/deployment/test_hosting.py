@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -99,31 +99,39 @@ def joinings(drawn: DrawnUp, names: Sequence[str], key: Path, address: str) -> l
     ]
 
 
+def hold(serving: Serving, act: Callable[[str, trio.Nursery], Awaitable[None]], **how: Any) -> SessionResult:
+    """Serve a session while somebody acts who has its address, and return what it leaves."""
+
+    async def main() -> SessionResult:
+        async with trio.open_nursery() as nursery:
+            return await serve(serving, on_listening=lambda own: nursery.start_soon(act, own, nursery), **how)
+
+    return trio.run(main)
+
+
+def join_alone(nursery: trio.Nursery, drawn: DrawnUp, folder: Path, address: str) -> None:
+    """Let those take part who have no host."""
+    for name in ALONE:
+        (own,) = joinings(drawn, [name], folder / "keys" / name, address)
+        nursery.start_soon(join, own)
+
+
 def test_hosted_parties_and_others_have_the_result_of_a_simulation(tmp_path: Path) -> None:
     serving, drawn = drawn_up(tmp_path)
     assert len(drawn.certificates) == len(OF_HOSTS) + len(ALONE)
-    results: list[SessionResult] = []
     hosted: list[Hosted] = []
 
-    async def let_host(number: int, address: str) -> None:
-        own = joinings(drawn, OF_HOSTS[number], tmp_path / "keys" / f"host {number}", address)
-        hosted.append(await host(own, journal=None))
+    async def let_host(names: Sequence[str], key: Path, address: str) -> None:
+        hosted.append(await host(joinings(drawn, names, key, address), journal=None))
 
-    async def hold() -> None:
-        async with trio.open_nursery() as nursery:
+    async def vote(address: str, nursery: trio.Nursery) -> None:
+        for number, names in enumerate(OF_HOSTS):
+            nursery.start_soon(let_host, names, tmp_path / "keys" / f"host {number}", address)
+        join_alone(nursery, drawn, tmp_path, address)
 
-            def on_listening(address: str) -> None:
-                for number in range(len(OF_HOSTS)):
-                    nursery.start_soon(let_host, number, address)
-                for name in ALONE:
-                    (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
-                    nursery.start_soon(join, own)
-
-            results.append(await serve(serving, on_listening=on_listening))
-
-    trio.run(hold)
+    result = hold(serving, vote)
     alone = run_session(resolve(load_scenario(str(tmp_path / "vote.toml"), ["noise=simulated"])), seed=SEED)
-    assert (results[0].outcome, results[0].tallies) == (alone.outcome, alone.tallies)
+    assert (result.outcome, result.tallies) == (alone.outcome, alone.tallies)
     assert sorted(len(each.heard) for each in hosted) == [20, NUM_HOSTED - 20]
     assert [each.failures for each in hosted] == [{}, {}]
     assert {heard.outcome for each in hosted for heard in each.heard.values()} == {alone.outcome}
@@ -131,7 +139,6 @@ def test_hosted_parties_and_others_have_the_result_of_a_simulation(tmp_path: Pat
 
 def test_a_host_speaks_for_no_seat_but_its_own_and_harms_no_other_connection(tmp_path: Path) -> None:
     serving, drawn = drawn_up(tmp_path)
-    results: list[SessionResult] = []
     refused: list[str] = []
 
     async def be_hostile(address: str) -> None:
@@ -154,29 +161,19 @@ def test_a_host_speaks_for_no_seat_but_its_own_and_harms_no_other_connection(tmp
         with pytest.raises(trio.BrokenResourceError):
             await channels[0].receive()
 
-    async def hold() -> None:
-        async with trio.open_nursery() as nursery:
+    async def attack_and_vote(address: str, nursery: trio.Nursery) -> None:
+        join_alone(nursery, drawn, tmp_path, address)
+        await be_hostile(address)
+        for number, names in enumerate(OF_HOSTS):
+            own = joinings(drawn, names, tmp_path / "keys" / f"host {number}", address)
+            nursery.start_soon(functools.partial(host, own, journal=None))
 
-            async def attack_and_vote(address: str) -> None:
-                for name in ALONE:
-                    (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
-                    nursery.start_soon(join, own)
-                await be_hostile(address)
-                for number, names in enumerate(OF_HOSTS):
-                    own = joinings(drawn, names, tmp_path / "keys" / f"host {number}", address)
-                    nursery.start_soon(functools.partial(host, own, journal=None))
-
-            def on_listening(address: str) -> None:
-                nursery.start_soon(attack_and_vote, address)
-
-            results.append(await serve(serving, on_listening=on_listening))
-
-    trio.run(hold)
+    result = hold(serving, attack_and_vote)
     assert [each.split(",")[0] for each in refused] == [
         "20 parties have this certificate",
         *["not admitted: check the address"] * 2,
     ]
-    assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
+    assert result.tallies[0].num_reports == len(ENTRIES_OF_MANY)
 
 
 def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_there(
@@ -185,41 +182,28 @@ def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_th
     """It ends in one line, and the first goes on; one that no longer answers gives way."""
     monkeypatch.setattr(server_module, "_REFUSAL_SECONDS", 2.0)
     serving, drawn = drawn_up(tmp_path)
-    results: list[SessionResult] = []
     firsts: list[Hosted] = []
     losses: list[Exception] = []
     key = tmp_path / "keys" / "host 0"
 
-    async def vote(address: str) -> None:
+    async def vote(address: str, nursery: trio.Nursery) -> None:
         own = Identity.of((key / "key.pem").read_text(encoding="ascii"))
         silent = await TLSTransport(own, peers=[drawn.server.certificate]).connect(address)
         await silent.send([GREETING])
-        async with trio.open_nursery() as nursery:
 
-            async def be_first() -> None:
-                firsts.append(await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None))
+        async def be_first() -> None:
+            firsts.append(await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None))
 
-            async def be_second() -> None:
+        nursery.start_soon(be_first)
+        await until_it_ends(silent)  # it is asked whether it is there, and gives way
+        silent.close()
+        for _ in range(2):
+            with pytest.raises(ConfigurationError, match="the host's key must be one with which no other process"):
                 await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None, on_loss=losses.append)
+        join_alone(nursery, drawn, tmp_path, address)
+        await host(joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address), journal=None)
 
-            nursery.start_soon(be_first)
-            await until_it_ends(silent)  # it is asked whether it is there, and gives way
-            silent.close()
-            for _ in range(2):
-                with pytest.raises(ConfigurationError, match="the host's key must be one with which no other process"):
-                    await be_second()
-            for name in ALONE:
-                (single,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
-                nursery.start_soon(join, single)
-            of_other = joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address)
-            await host(of_other, journal=None)
-
-    async def hold() -> None:
-        async with trio.open_nursery() as nursery:
-            results.append(await serve(serving, on_listening=functools.partial(nursery.start_soon, vote)))
-
-    trio.run(hold)
-    assert results[0].tallies[0].num_reports == len(ENTRIES_OF_MANY)
+    assert hold(serving, vote).tallies[0].num_reports == len(ENTRIES_OF_MANY)
     assert [(len(each.heard), each.failures) for each in firsts] == [(len(OF_HOSTS[0]), {})]
     assert losses == []
 
@@ -238,36 +222,35 @@ def test_a_host_that_gives_up_on_a_silent_server_takes_all_its_parties_along_and
             if len(welcomed) == len(alone) + len(OF_HOSTS[1]):
                 are_there.set()
 
-    async def vote(address: str) -> None:
-        async def be_alone(name: str) -> None:
-            (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
-            with pytest.raises(QuorumError) as caught:
-                await join(own)
-            failures[name] = caught.value
+    async def be_alone(name: str, address: str) -> None:
+        (own,) = joinings(drawn, [name], tmp_path / "keys" / name, address)
+        with pytest.raises(QuorumError) as caught:
+            await join(own)
+        failures[name] = caught.value
 
-        async with trio.open_nursery() as nursery:
-            for name in alone:
-                nursery.start_soon(be_alone, name)
-            other = joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address)
-            nursery.start_soon(functools.partial(host, other, journal=None))
-            own = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", address)
-            own = [dataclasses.replace(each, patience_seconds=2.0) for each in own]
-            await are_there.wait()
-            hosted = await host(own, journal=None)
-            assert {type(each) for each in hosted.failures.values()} == {RemoteProtocolError}
-            failures.update(hosted.failures)
+    async def vote(address: str, nursery: trio.Nursery) -> None:
+        for name in alone:
+            nursery.start_soon(be_alone, name, address)
+        other = joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address)
+        nursery.start_soon(functools.partial(host, other, journal=None))
+        own = joinings(drawn, OF_HOSTS[0], tmp_path / "keys" / "host 0", address)
+        own = [dataclasses.replace(each, patience_seconds=2.0) for each in own]
+        await are_there.wait()
+        hosted = await host(own, journal=None)
+        assert {type(each) for each in hosted.failures.values()} == {RemoteProtocolError}
+        failures.update(hosted.failures)
 
-    async def hold() -> None:
+    async def hold_in_vain() -> None:
         async with trio.open_nursery() as nursery:
             with pytest.raises(QuorumError) as caught:
                 await serve(
                     serving,
                     told=Observers(listener=watch),
-                    on_listening=functools.partial(nursery.start_soon, vote),
+                    on_listening=lambda own: nursery.start_soon(vote, own, nursery),
                 )
             failures["server"] = caught.value
 
-    trio.run(hold)
+    trio.run(hold_in_vain)
     missing = tuple(sorted([*OF_HOSTS[0], awaited]))
     for name in ("server", *alone):
         error = failures[name]
@@ -460,9 +443,17 @@ def test_an_older_copy_or_a_backup_of_a_hosts_journal_draws_nothing_again(tmp_pa
         assert (told.status, "restored from a backup of 20" in told.out) == (0, True)
 
 
+def opened(path: Path) -> HostJournal:
+    return HostJournal.open(path, now=0.0, clock=lambda: 0.0)
+
+
+def reserved(party: str) -> Reserved:
+    return Reserved(party=party, session="vote", protocol="dpwevote", expires=0, entries=())
+
+
 def test_the_ledger_of_a_restored_empty_backup_says_that_losses_are_unknown(tmp_path: Path, psephos: Psephos) -> None:
     journal, backup, restored = (tmp_path / name for name in ("host.sqlite", "backup.sqlite", "restored.sqlite"))
-    HostJournal.open(journal, now=0.0, clock=lambda: 0.0).close()
+    opened(journal).close()
     assert psephos("journal", "backup", backup, "--journal", journal).status == 0
     restoring = ("journal", "restore", backup, "--journal", restored, "--accept-unknown-losses")
     assert psephos(*restoring).status == 0
@@ -493,37 +484,34 @@ def test_what_a_host_leaves_of_a_party_s_wrong_entry_does_not_quote_it(tmp_path:
 
 
 def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:
-    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
+    with opened(tmp_path / "host.sqlite") as journal:
         sitting = journal.of("ann").sitting("0" * 32)
-        reserved = Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())
         with mock.patch.object(JournalFile, "append", side_effect=JournalError("is full", path="host.sqlite")):
-            sitting.keep([reserved])
+            sitting.keep([reserved("ann")])
             for _ in range(2):
                 with pytest.raises(JournalError, match="is full"):
                     trio.run(journal.commit)
         with pytest.raises(JournalError, match="is full"):
-            journal.of("bob").sitting("0" * 32).keep([reserved])
+            journal.of("bob").sitting("0" * 32).keep([reserved("bob")])
 
 
 @pytest.mark.parametrize("session_id", ["0" * 32, "a/b", "a\tbob", ""])
 def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path, session_id: str) -> None:
-    reserved = Reserved(party="a/b", session="vote", protocol="dpwevote", expires=0, entries=())
-    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
-        journal.of("a/b").sitting(session_id).keep([reserved])
-    with HostJournal.open(tmp_path / "host.sqlite", now=0.0, clock=lambda: 0.0) as journal:
-        assert journal.of("a/b").sitting(session_id).records == (reserved,)
+    with opened(tmp_path / "host.sqlite") as journal:
+        journal.of("a/b").sitting(session_id).keep([reserved("a/b")])
+    with opened(tmp_path / "host.sqlite") as journal:
+        assert journal.of("a/b").sitting(session_id).records == (reserved("a/b"),)
 
 
 def test_a_session_in_a_hosts_backup_is_joined_by_none_of_its_parties(tmp_path: Path) -> None:
     """Nor by one that had kept nothing yet as the backup was made."""
     path, backup = tmp_path / "host.sqlite", tmp_path / "backup.sqlite"
-    reserved = Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())
-    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
-        journal.of("ann").sitting("begun").keep([reserved])
+    with opened(path) as journal:
+        journal.of("ann").sitting("begun").keep([reserved("ann")])
     back_up(path, backup)
     path.unlink()
     restore(backup, path, accepts_unknown_losses=True)
-    with HostJournal.open(path, now=0.0, clock=lambda: 0.0) as journal:
+    with opened(path) as journal:
         for party in ("ann", "bob"):
             own = journal.of(party)
             with pytest.raises(JournalError, match="session begun may have gone on"):
@@ -560,7 +548,7 @@ def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> No
         assert told in ended.err, (words, ended)
 
 
-def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_hosts(tmp_path: Path) -> None:
+def test_a_certificate_is_one_hosts_or_one_partys(tmp_path: Path) -> None:
     made = enroll("org", tmp_path / "org", parties=["ann", "bob"])
     (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("cid",))))
     known = read_enrollments(tmp_path)
@@ -569,10 +557,6 @@ def test_a_certificate_is_one_hosts_or_one_partys_and_a_masked_session_has_no_ho
     (tmp_path / "again.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(made, parties=("bob",))))
     with pytest.raises(ConfigurationError, match="another enrollment of 'bob'"):
         read_enrollments(tmp_path)
-    side = resolve_served(load_scenario("consortium-masked", ()))
-    enrolled = dict.fromkeys(side.names, made)
-    with pytest.raises(ConfigurationError, match="the enrollment of a host"):
-        draw_session(side.protocol, side.roster, session="m", kind=SessionKind.DEPLOYMENT, enrolled=enrolled, days=1.0)
 
 
 @pytest.mark.parametrize(

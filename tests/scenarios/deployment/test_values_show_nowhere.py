@@ -163,6 +163,16 @@ class Held:
         return {**self.seen, **left_in(self.folder)}
 
 
+ALONE: Final = (f"deadline_seconds={DEADLINE}", "quorum=1")
+"""Settings of a session that one party holds."""
+
+
+def held_by(system: Surveyed, folder: Path, *settings: str) -> Held:
+    """Return a session of a system, in a new folder."""
+    folder.mkdir()
+    return Held(folder, system.write(folder), *settings)
+
+
 def left_in(folder: Path) -> dict[str, str]:
     """Return what is in all files but journals and what the test has written, without what changes each time."""
     left: dict[str, str] = {}
@@ -201,11 +211,9 @@ def test_what_a_party_holds_shows_in_nothing_that_is_left(
 ) -> None:
     left: list[dict[str, str]] = []
     for number, content in enumerate(contents):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        held = Held(folder, system.write(folder))
-        own = {party: entries_of(system, party, folder, text) for party, text in system.files.items()}
-        own["ann"] = entries_of(system, "ann", folder, content)
+        held = held_by(system, tmp_path / str(number))
+        own = {party: entries_of(system, party, held.folder, text) for party, text in system.files.items()}
+        own["ann"] = entries_of(system, "ann", held.folder, content)
         with held.serving() as pool:
             joining = [pool.submit(held.join, party, own[party], trusts=system.trusts) for party in system.names[1:]]
             held.join("ann", own["ann"], trusts=system.trusts)
@@ -254,10 +262,8 @@ def test_an_entry_that_is_none_shows_in_nothing_that_is_left(
 ) -> None:
     left: list[dict[str, str]] = []
     for number, content in enumerate(contents):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        held = Held(folder, system.write(folder), f"deadline_seconds={DEADLINE}", "quorum=1")
-        entries = entries_of(system, "ann", folder, content)
+        held = held_by(system, tmp_path / str(number), *ALONE)
+        entries = entries_of(system, "ann", held.folder, content)
         with held.serving():
             held.join("ann", entries, trusts=False)
             held.pass_time()
@@ -270,7 +276,7 @@ def test_an_entry_that_is_none_shows_in_nothing_that_is_left(
 def test_a_number_that_is_none_shows_in_nothing_that_is_left(tmp_path: Path, column: str) -> None:
     left: list[dict[str, str]] = []
     for value in WRONG[column]:
-        held = Vote(tmp_path / value, f"deadline_seconds={DEADLINE}", "quorum=1")
+        held = Vote(tmp_path / value, *ALONE)
         with held.serving():
             held.join("ann", {**ENTRIES["ann"], column: value}, trusts=False)
             held.pass_time()
@@ -295,9 +301,7 @@ def test_a_report_that_is_none_is_refused_without_its_numbers(
     """Which of them is wrong is said."""
     left: list[dict[str, str]] = []
     for number, values in enumerate(reports):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        held = Held(folder, system.write(folder), f"deadline_seconds={DEADLINE}", "quorum=1")
+        held = held_by(system, tmp_path / str(number), *ALONE)
         with held.serving(), Peer(held.address) as peer, Peer(held.address) as other:
             for party, connection in (("ann", peer), ("bob", other)):
                 own = {"session": system.name, "protocol": system.protocol, "session_id": held.session_id}

@@ -189,22 +189,16 @@ def _under_another_name(folder: Path, _other: Path) -> None:
     (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
 
 
-def _of_other_results(folder: Path, _other: Path) -> None:
-    (folder / "estimates.csv").write_text("candidate,estimate\na,1\n", encoding="utf-8")
+def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path, Path], None]:
+    """Return what changes the seal of each picture."""
 
+    def forge(folder: Path, _other: Path) -> None:
+        seals_of = read_json(folder / "pictures.json")
+        for own in seals_of.values():
+            change(own)
+        (folder / "pictures.json").write_text(json.dumps(seals_of), encoding="utf-8")
 
-def _of_fewer_results(folder: Path, _other: Path) -> None:
-    told = read_json(folder / "pictures.json")
-    for own in told.values():
-        own["of"].remove("estimates.csv")
-    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-def _of_what_lies_elsewhere(folder: Path, _other: Path) -> None:
-    told = read_json(folder / "pictures.json")
-    for own in told.values():
-        own["of"].append("../private")
-    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
+    return forge
 
 
 def _with_one_digit_changed(folder: Path, _other: Path) -> None:
@@ -212,32 +206,21 @@ def _with_one_digit_changed(folder: Path, _other: Path) -> None:
     (folder / "estimates-narrow.svg").write_text(text.replace("%", "&#37;", 1), encoding="utf-8")
 
 
-def _with_no_code(folder: Path, _other: Path) -> None:
-    (folder / "pictures.json").unlink()
+FORGED: dict[str, Callable[[Path, Path], object]] = {
+    "of another run": _of_another_run,
+    "under another name": _under_another_name,
+    "of other results": lambda folder, _: (folder / "estimates.csv").write_text("candidate,estimate\na,1\n"),
+    "of fewer results": _sealed(lambda own: own["of"].remove("estimates.csv")),
+    "of what lies elsewhere": _sealed(lambda own: own["of"].append("../private")),
+    "with one digit changed": _with_one_digit_changed,
+    "with no code": lambda folder, _: (folder / "pictures.json").unlink(),
+    "with a code that is none": _sealed(lambda own: own.update(code="ä")),
+}
 
 
-def _with_a_code_that_is_none(folder: Path, _other: Path) -> None:
-    told = read_json(folder / "pictures.json")
-    for own in told.values():
-        own["code"] = "ä"
-    (folder / "pictures.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    "forge",
-    [
-        _of_another_run,
-        _under_another_name,
-        _of_other_results,
-        _of_fewer_results,
-        _of_what_lies_elsewhere,
-        _with_one_digit_changed,
-        _with_no_code,
-        _with_a_code_that_is_none,
-    ],
-)
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
 def test_a_forged_picture_is_left_out(
-    psephos: Psephos, drawn: Path, tmp_path: Path, forge: Callable[[Path, Path], None]
+    psephos: Psephos, drawn: Path, tmp_path: Path, forge: Callable[[Path, Path], object]
 ) -> None:
     assert psephos("run", "consortium", "--set", "count=20", "--seed", "5", "--out", "other").status == 0
     (tmp_path / "private").write_text("1", encoding="utf-8")

@@ -253,6 +253,16 @@ def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, 
         read_ledger(folder)
 
 
+SIMULATED = ("--seed", 3, "--set", "noise=simulated", "--no-pictures")
+
+
+def check_same_result(psephos: Callable[..., Any], scenario: str, *words: object) -> None:
+    """Run a scenario into `first`, and the one that this leaves into `again`; both results have to be equal."""
+    assert psephos("run", scenario, "--out", "first", *words).status == 0
+    assert psephos("run", "first/scenario.json", *SIMULATED, "--out", "again").err == ""
+    assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+
+
 SCENARIOS = {
     "a generator": 'protocol = "dpwevote"\nseed = 3\n[parameters]\ncandidates = ["m"]\n[partners]\ncount = 9\n',
     "a file": 'protocol = "dpwevote"\nseed = 3\nnoise = "simulated"\npartners = "mine.csv"\n',
@@ -266,12 +276,7 @@ def test_the_scenario_of_a_run_runs_again(
 ) -> None:
     write("mine.csv", "partner,weight,m\nann,1,1\nbob,3,0\n")
     write("ballot.toml", SCENARIOS[kind])
-    assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
-    again = psephos(
-        "run", "first/scenario.json", "--seed", 3, "--set", "noise=simulated", "--out", "again", "--no-pictures"
-    )
-    assert again.err == ""
-    assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+    check_same_result(psephos, "ballot.toml", "--no-pictures")
 
 
 def test_the_path_of_a_file_leads_there_from_the_runs_folder(
@@ -296,19 +301,8 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
     assert psephos("run", "ballot.toml", "--out", "first", "--no-pictures").status == 0
     assert b"ann" not in Path("first/scenario.json").read_bytes()
     write("mine.csv", "partner,weight,m\nann,1,1\n")
-    given = psephos(
-        "run",
-        "first/scenario.json",
-        "--set",
-        "partners=mine.csv",
-        "--seed",
-        3,
-        "--set",
-        "noise=simulated",
-        "--out",
-        "given",
-    )
-    assert given.status == 0
+    given = ("--set", "partners=mine.csv", "--out", "given")
+    assert psephos("run", "first/scenario.json", *SIMULATED, *given).status == 0
     refusal = psephos("run", "first/scenario.json", "--out", "again").refusal
     assert refusal.startswith("psephos: partners must be ")
     assert "a file, a generator, or" in refusal  # what is missing, rather than a key of one of these
@@ -316,12 +310,7 @@ def test_parties_that_stood_in_a_scenario_are_left_out_of_its_run_and_asked_for_
 
 @pytest.mark.parametrize("name", ["eu-council", "own-epsilon"])
 def test_parties_that_a_shipped_scenario_lists_are_nobodys_and_stay(name: str, psephos: Callable[..., Any]) -> None:
-    assert psephos("run", name, "--seed", 3, "--set", "noise=simulated", "--out", "first", "--no-pictures").status == 0
-    again = psephos(
-        "run", "first/scenario.json", "--seed", 3, "--set", "noise=simulated", "--out", "again", "--no-pictures"
-    )
-    assert again.err == ""
-    assert Path("first/result.json").read_bytes() == Path("again/result.json").read_bytes()
+    check_same_result(psephos, name, *SIMULATED)
     page = Path("first/report.html").read_text(encoding="utf-8")
     assert "psephos run scenario.json</code>" in page  # as it is
 
