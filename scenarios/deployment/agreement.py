@@ -80,6 +80,11 @@ class Joining:
             it takes.
         transport: over which the server listens, by its name.
         journal: the person's, over all sessions; without one, a party that restarts draws again.
+
+    Examples:
+        >>> joining = Joining(address="127.0.0.1:7000", party="ann", entries={"roof": "yes"}, seed=7)
+        >>> joining.secret, joining.agree_beforehand() is None
+        (b'', True)
     """
 
     address: str
@@ -253,6 +258,12 @@ def _made(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -
 
 
 def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
-    """Raise ConfigurationError if a session's server has to be trusted with values, and is not."""
+    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> check_trust(vote, trusts_server=False)
+    """
     allowed = "given: this session is in the central model, and its server sees your values as they are"
     refuse(protocol.trusts_server and not trusts_server, "--trust-server", "left out", allowed)

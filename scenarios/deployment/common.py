@@ -136,7 +136,12 @@ def naming_address(address: str, *, field: str = "address") -> Generator[None]:
 
 
 def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) -> Mode:
-    """Return a simulation's mode where there is a seed, else a deployment's."""
+    """Return a simulation's mode where there is a seed, else a deployment's.
+
+    Examples:
+        >>> make_mode("tea", seed=7).kind.value, make_mode("tea", seed=None).kind.value
+        ('simulation', 'deployment')
+    """
     if seed is None:
         return Deployment(scenario_name, SecureNoise())
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
@@ -150,11 +155,23 @@ def in_charter(mode: Mode, descriptor: SessionDescriptor) -> Mode:
 
 
 def utc(seconds: float) -> str:
-    """Return a time in seconds since 1970 as people read it."""
+    """Return a time in seconds since 1970 as people read it.
+
+    Examples:
+        >>> utc(0)
+        '1970-01-01 00:00 UTC'
+    """
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:
-    """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else."""
+    """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else.
+
+    Examples:
+        >>> check_seed(simulate=True, seed=7)
+        >>> check_seed(simulate=True, seed=None)
+        Traceback (most recent call last):
+        psephos.protocol.errors.ConfigurationError: --seed must be given together with --simulate, ...
+    """
     refuse(simulate and seed is None, "--seed", "left out", "given together with --simulate, on both sides")
     refuse(not simulate and seed is not None, "--seed", "given", "left out without --simulate")

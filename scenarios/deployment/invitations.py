@@ -53,6 +53,11 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         certificate: the fingerprint of the party's own.
         key: the party's private key with its certificate, in PEM, where they were made for it.
         forecast: what the session can tell at its price, where that is little, as a sentence for the party.
+
+    Examples:
+        >>> terms = {"session": "tea", "protocol": "dpwevote", "kind": "simulation", "parameters": {}}
+        >>> Invitation(**terms, party="ann", place=0)
+        Invitation(session='tea', party='ann')
     """
 
     session: str
@@ -165,6 +170,13 @@ def draw_session(
 
     Raises:
         ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve_served
+        >>> side = resolve_served(load_scenario("trusted-count", ["partners.count=2"]))
+        >>> drawn = draw_session(side.protocol, side.roster, session="tea", kind=SessionKind.SIMULATION)
+        >>> drawn.invitations[0]
+        Invitation(session='tea', party='partner-1')
     """
     check_days(days)
     allowed = "given for a masked session: whoever makes the keys of all could sign, and take part, for all"
@@ -240,7 +252,12 @@ def write_session(folder: Path, drawn: Drawn) -> None:
 
 
 def stems_of(names: Sequence[str]) -> list[str]:
-    """Return what the files of each party are called, in roster order: NUMBER-NAME."""
+    """Return what the files of each party are called, in roster order: NUMBER-NAME.
+
+    Examples:
+        >>> stems_of(["Ann", "Bob & Cid"])
+        ['1-ann', '2-bob-cid']
+    """
     digits = len(str(len(names)))
     return [f"{number:0{digits}}-{slug_of(name)}" for number, name in enumerate(names, start=1)]
 

@@ -75,13 +75,23 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def stem_of(party: str) -> str:
-    """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest."""
+    """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest.
+
+    Examples:
+        >>> stem_of("Ann")
+        'ann-17239b6e25011033'
+    """
     digest = hashlib.sha256(party.encode(errors="surrogatepass")).hexdigest()  # of what is no name, too
     return f"{slug_of(party)}-{digest[:_DIGITS_OF_NAME]}"
 
 
 def slug_of(party: str) -> str:
-    """Return what can be read of a party's name in a file's; other names may have the same."""
+    """Return what can be read of a party's name in a file's; other names may have the same.
+
+    Examples:
+        >>> slug_of("Bob & Cid")
+        'bob-cid'
+    """
     return re.sub(r"[^a-z0-9]+", "-", party.lower()).strip("-")[:_CHARACTERS_OF_NAME] or "party"
 
 

@@ -60,6 +60,11 @@ class Questions:
     Args:
         allowed: what may be answered to each question, by its name.
         entries: returns the entries by column, of answers by question; it may be given some of the answers.
+
+    Examples:
+        >>> questions = Questions(allowed={"roof": "yes or no"})
+        >>> questions.entries({"roof": "yes"})
+        {'roof': 'yes'}
     """
 
     allowed: Mapping[str, str]
@@ -88,7 +93,14 @@ class OwnEntries:
 
 
 def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions | None:
-    """Return what to ask a party for, one by one; None where only a file can hold it."""
+    """Return what to ask a party for, one by one; None where only a file can hold it.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> questions_of(vote, ()).allowed
+        {'weight': 'one of 1, 2', 'roof': 'yes or no'}
+    """
     own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
     if own is not None and own.ask is not None:
         return own.ask(protocol, public)
@@ -98,13 +110,19 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
 
 
 def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
-    """Return what one party's own file holds, which `read_own_entries` reads.
+    r"""Return what one party's own file holds, which `read_own_entries` reads.
 
     Args:
         entries: by column, as `encode` takes them.
 
     Raises:
         ConfigurationError: an entry is neither text nor a number, and the system does not say how to write it.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> own_file_of(vote, {"weight": 1, "roof": "yes"})
+        b'weight,roof\r\n1,yes\r\n'
     """
     own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
     if own is not None and own.write is not None:

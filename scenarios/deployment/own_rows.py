@@ -11,7 +11,14 @@ from ...protocol.phases import PhasedProtocol
 def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return a party's private row, of its entries by column; an error's field is the column alone."""
+    """Return a party's private row, of its entries by column; an error's field is the column alone.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> encode_own(vote, {"weight": "1", "roof": "yes"}, ())
+        (0, 1, 0)
+    """
     known = [column.name for column in protocol.columns()]
     for name in entries:
         refuse(name not in known, "column", name, one_of(known, name))
@@ -22,7 +29,15 @@ def encode_own(
 
 
 def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
-    """Raise ConfigurationError unless these are columns that a party chooses."""
+    """Raise ConfigurationError unless these are columns that a party chooses.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> check_choices(vote, ["epsilon"])
+        Traceback (most recent call last):
+        psephos.protocol.errors.ConfigurationError: --set must be left out: the session leaves nothing to choose, ...
+    """
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
         allowed = one_of(known, name) if known else "left out: the session leaves nothing to choose"
@@ -33,6 +48,12 @@ def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]
     """Return what a party chooses, of its entries by column, of which no other is looked at.
 
     An error's field is the column alone.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> encode_chosen(vote, {"weight": "1", "roof": "yes"})
+        ()
     """
     chosen = {column.name for column in protocol.columns() if column.chosen}
     try:

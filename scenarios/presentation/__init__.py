@@ -58,13 +58,27 @@ def show_outcome(
 
 
 def said_of(outcome: msgspec.Struct) -> Text:
-    """Return what a line adds of the outcome of a phase that closes."""
+    """Return what a line adds of the outcome of a phase that closes.
+
+    Examples:
+        >>> import msgspec
+        >>> said_of(msgspec.defstruct("Survey", [("mean", float)])(2.5)).plain
+        ''
+    """
     with _asking(outcome, "say") as presenter:
         return Text() if presenter.say is None else presenter.say(outcome)
 
 
 def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
-    """Return the shortest that is said of an outcome, beside those of other sessions: something of each in it."""
+    """Return the shortest that is said of an outcome, beside those of other sessions: something of each in it.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> [(brief.name, brief.said.plain) for brief in briefs_of(Survey(Estimate(2998.2, 12.3), "Bern"))]
+        [('town', 'Bern'), ('mean', '2,998 ± 12')]
+    """
     with _asking(outcome, "brief") as presenter:
         return plain_briefs(outcome) if presenter.brief is None else presenter.brief(outcome)
 
@@ -77,6 +91,13 @@ def verdict_of(outcome: msgspec.Struct) -> str:
 
     Raises:
         PluginError: somebody else's presenter raises something.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> verdict_of(Survey(Estimate(2998.2, 12.3), "Bern"))
+        'Town is Bern and mean is 2,998 ± 12. Each ± is one standard error.'
     """
     with _asking(outcome, "verdict") as presenter:
         said = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
@@ -93,13 +114,26 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
     """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative, or struct in it.
 
     Where they may be shown, what is true and what somebody knows to be true stand beside the estimates.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> rows_of(Survey(Estimate(2998.2, 12.3), "Bern"), truth={"mean": 3000.0})
+        [{'mean': 2998.2, 'mean_standard_error': 12.3, 'town': 'Bern', 'true_mean': 3000.0}]
     """
     with _asking(outcome, "rows") as presenter:
         return presenter.rows(outcome, Known(truth=truth, gold=gold))
 
 
 def sheet_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Table | None:
-    """Return the table of an outcome that a page shows; None where the rows of its file are the table."""
+    """Return the table of an outcome that a page shows; None where the rows of its file are the table.
+
+    Examples:
+        >>> import msgspec
+        >>> sheet_of(msgspec.defstruct("Survey", [("mean", float)])(2.5), truth=None) is None
+        True
+    """
     with _asking(outcome, "sheet") as presenter:
         known = Known(truth=truth, gold=gold)
         return None if presenter.sheet is None else presenter.sheet(outcome, known)
@@ -126,7 +160,15 @@ def draw_outcome(
 
 
 def is_plain(outcome: msgspec.Struct) -> bool:
-    """Return whether an outcome has no presenter of its own, and is shown as what its fields are called."""
+    """Return whether an outcome has no presenter of its own, and is shown as what its fields are called.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> is_plain(Survey(Estimate(2998.2, 12.3), "Bern"))
+        True
+    """
     return _presenter_of(outcome) is PLAIN
 
 

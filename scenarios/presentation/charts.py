@@ -75,7 +75,12 @@ _HATCH: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """An area between points, or a line with marks at them."""
+    """An area between points, or a line with marks at them.
+
+    Examples:
+        >>> Shape([(0.0, 0.0), (1.0, 2.0)], {"color": INK}).is_area
+        False
+    """
 
     points: Sequence[tuple[float, float]]
     style: Mapping[str, Any]
@@ -85,7 +90,12 @@ class Shape:
 
 @dataclasses.dataclass
 class Axis:
-    """One of a panel's scales."""
+    """One of a panel's scales.
+
+    Examples:
+        >>> list(Axis(ends=(0.0, 1.0), is_share=True).words(5).values())
+        ['0 %', '20 %', '40 %', '60 %', '80 %', '100 %']
+    """
 
     label: str = ""
     names: Sequence[str] = ()  # of rows, the first at the top, at 0, 1, ...
@@ -133,6 +143,12 @@ class Panel:
         above: what lines that stand are.
         ends: names of lines, with their last values and colors.
         strong: colors of rows' names that stand out.
+
+    Examples:
+        >>> panel = Panel(title="Support", y=Axis(names=["roof"]))
+        >>> panel.bar(0, 2.0, height=0.5)
+        >>> panel.x.reach
+        (0.0, 2.1)
     """
 
     title: str = ""
@@ -199,6 +215,11 @@ class Chart:
         title: how the run's own title goes on.
         setting: what the run's own leaves open, in small type below the title.
         note: how it is read, in small type below the panels.
+
+    Examples:
+        >>> chart = Chart(panels=[Panel(title="Support")], title="A vote")
+        >>> [panel.title for panel in chart.panels]
+        ['Support']
     """
 
     panels: Sequence[Panel]

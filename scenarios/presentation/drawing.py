@@ -163,7 +163,13 @@ class Frame:
 
 
 def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, note: str) -> Frame:
-    """Return what stands around a picture's panels, in lines for which there is room; the width is in inches."""
+    """Return what stands around a picture's panels, in lines for which there is room; the width is in inches.
+
+    Examples:
+        >>> frame = frame_of(["estimate", "truth"], 8.0, title="A vote", setting="30 partners · ε = 1", note="")
+        >>> frame.head, frame.small, [list(column) for column in frame.columns]
+        ('A vote', '30 partners · ε = 1', [['estimate'], ['truth']])
+    """
     most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == NARROW_INCHES else 0)
     small: list[str] = []  # lines end with a whole part of the setting, where they can
     for part in filter(None, setting.split(_BETWEEN)):
@@ -189,7 +195,13 @@ def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence
 
 
 def in_short_lines(text: str, *, is_name: bool = False) -> str:
-    """Return words in lines for which a phone has room, a row's name in shorter ones; lines that end stay apart."""
+    """Return words in lines for which a phone has room, a row's name in shorter ones; lines that end stay apart.
+
+    Examples:
+        >>> print(in_short_lines("joint data space of all members", is_name=True))
+        joint data space
+        of all members
+    """
     most = _NARROW_NAME if is_name else _NARROW_LINE
     return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, most))
 
@@ -308,7 +320,12 @@ def _described(figure: Any, *, setting: str, note: str) -> str:
 
 
 def in_words(parts: Iterable[str]) -> str:
-    """Return what is written in a panel, in one line."""
+    r"""Return what is written in a panel, in one line.
+
+    Examples:
+        >>> in_words(["What each\nvote released", "", "estimate"])
+        'What each vote released; estimate'
+    """
     return "; ".join(" ".join(part.split()) for part in parts if part.strip())
 
 
@@ -341,7 +358,13 @@ def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
 
 
 def fold(name: str, *, most_lines: int | None = None, most: int = _CHARACTERS_OF_NAME) -> str:
-    """Return a name in as many lines as it needs beside its row, or in so many of them."""
+    """Return a name in as many lines as it needs beside its row, or in so many of them.
+
+    Examples:
+        >>> print(fold("a candidate with a long name", most=16))
+        a candidate with
+        a long name
+    """
     return textwrap.fill(name, most, max_lines=most_lines, placeholder=" …")
 
 
@@ -426,7 +449,12 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
 
 
 def apart(heights: Mapping[str, float], gap: float, most: float) -> dict[str, float]:
-    """Return heights that differ by a gap at least, the lowest first; none is higher than so much."""
+    """Return heights that differ by a gap at least, the lowest first; none is higher than so much.
+
+    Examples:
+        >>> apart({"ann": 1.0, "bob": 1.0}, gap=0.5, most=2.0)
+        {'ann': 1.0, 'bob': 1.5}
+    """
     names = sorted(heights, key=lambda name: heights[name])
     moved: list[float] = []
     for name in names:

@@ -12,7 +12,12 @@ _MOST_DECIMALS: Final = 9
 
 
 def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
-    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
+    """Return with how many decimals all of these are written: two digits of the least error, or three of a value.
+
+    Examples:
+        >>> decimals_of([12.34], [0.45]), decimals_of([12.34], [])
+        (2, 1)
+    """
     numbers, digits = [error for error in errors if error], _DIGITS
     if not numbers:
         numbers, digits = [max(map(abs, values))], _DIGITS_WITHOUT_ERRORS
@@ -21,13 +26,23 @@ def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
 
 
 def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
-    """Return a number with so many decimals; what is rounded to 0 has no sign."""
+    """Return a number with so many decimals; what is rounded to 0 has no sign.
+
+    Examples:
+        >>> rounded(1234.56, 1), rounded(3.0, 0, signed=True), rounded(-0.001, 1)
+        ('1,234.6', '+3', '0.0')
+    """
     shown = f"{value:{'+' if signed else ''},.{min(decimals, _MOST_DECIMALS)}f}"
     return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
 
 
 def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
-    """Return a number with so many digits, or all that are before its point."""
+    """Return a number with so many digits, or all that are before its point.
+
+    Examples:
+        >>> format_number(0.012345), format_number(1234.5)
+        ('0.0123', '1,234')
+    """
     if not math.isfinite(number):
         return f"{number:g}"
     shown = rounded(number, max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0)
@@ -35,16 +50,31 @@ def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
 
 
 def pluralize(number: int, noun: str, plural: str = "") -> str:
-    """Return how many there are of what a noun says, whose plural has an s unless it is given."""
+    """Return how many there are of what a noun says, whose plural has an s unless it is given.
+
+    Examples:
+        >>> pluralize(1, "vote"), pluralize(1200, "party", "parties")
+        ('1 vote', '1,200 parties')
+    """
     return f"{number:,} {say_number(noun, plural or f'{noun}s', number)}"
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Return words as people list them: "a, b and c"; at least one."""
+    """Return words as people list them: "a, b and c"; at least one.
+
+    Examples:
+        >>> join_words(["ann", "bob", "cid"])
+        'ann, bob and cid'
+    """
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def capitalized(sentence: str) -> str:
-    """Return a sentence with a large first letter; the others stay as they are."""
+    """Return a sentence with a large first letter; the others stay as they are.
+
+    Examples:
+        >>> capitalized("roof of ACME")
+        'Roof of ACME'
+    """
     return sentence[:1].upper() + sentence[1:]

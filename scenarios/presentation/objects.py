@@ -34,7 +34,15 @@ _MOST_ENTRIES: Final = 1024  # of a mechanism's matrix that is shown without bei
 
 
 def text_of(value: object) -> str:
-    """Return what is read of an object: one sentence, or a few; of an outcome its verdict."""
+    """Return what is read of an object: one sentence, or a few; of an outcome its verdict.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> text_of(Survey(Estimate(2998.2, 12.3), "Bern"))
+        'Town is Bern and mean is 2,998 ± 12. Each ± is one standard error.'
+    """
     match value:
         case Ledger():
             left = "" if value.remaining == float("inf") else f"; the budget leaves {round_down(value.remaining, 6):g}"
@@ -88,6 +96,13 @@ def frame_of(value: object) -> "pd.DataFrame":
         value: an outcome of any type, whose frame has the rows of `estimates.csv`; a ledger, with a row for each loss;
             what an adversary learnt, with the rows of its table; a finite mechanism, with P[report | value]; or what
             reports of a mechanism tell.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> list(frame_of(Survey(Estimate(2998.2, 12.3), "Bern")).columns)
+        ['mean', 'mean_standard_error', 'town']
     """
     match value:
         case Ledger():
@@ -110,7 +125,15 @@ def frame_of(value: object) -> "pd.DataFrame":
 
 
 def html_of(value: object) -> str:
-    """Return an object as a paragraph and a table, in which nothing that it holds is markup."""
+    """Return an object as a paragraph and a table, in which nothing that it holds is markup.
+
+    Examples:
+        >>> import msgspec
+        >>> from psephos.protocol.estimators import Estimate
+        >>> Survey = msgspec.defstruct("Survey", [("mean", Estimate), ("town", str)])
+        >>> html_of(Survey(Estimate(2998.2, 12.3), "<b>"))[:30]
+        '<p><strong>Town is &lt;b&gt; a'
+    """
     match value:
         case FiniteMechanism():
             return _html_of_law(value)
@@ -165,7 +188,12 @@ def _say_loss(mechanism: FiniteMechanism, *, has_zeros: bool) -> str:
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
-    """Return rows, by their keys, as a frame."""
+    """Return rows, by their keys, as a frame.
+
+    Examples:
+        >>> frame_of_rows([{"vote": 1, "yes": 12}, {"vote": 2, "yes": 7}])["yes"].tolist()
+        [12, 7]
+    """
     import pandas as pd  # noqa: PLC0415  only frames need it
 
     return pd.DataFrame(list(rows))
@@ -220,7 +248,12 @@ def _rows_of_view(view: View) -> Iterator[dict[str, object]]:
 
 
 def paragraph(text: str) -> str:
-    """Return a text as a paragraph of HTML, line by line; nothing for none."""
+    """Return a text as a paragraph of HTML, line by line; nothing for none.
+
+    Examples:
+        >>> paragraph("1 < 2")
+        '<p>1 &lt; 2</p>'
+    """
     return text and f"<p>{'<br>'.join(map(html.escape, text.splitlines()))}</p>"
 
 

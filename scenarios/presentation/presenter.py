@@ -21,7 +21,12 @@ VERDICT: Final = "verdict"
 
 
 def error_of(column: str) -> str:
-    """Return the column of a column's standard errors: behind its name, but before what that says in brackets."""
+    """Return the column of a column's standard errors: behind its name, but before what that says in brackets.
+
+    Examples:
+        >>> error_of("support"), error_of("gap (1)")
+        ('support_standard_error', 'gap_standard_error (1)')
+    """
     name, bracket, rest = column.partition(" (")
     return f"{name}_standard_error{bracket}{rest}"
 
@@ -35,6 +40,10 @@ class Known:
         gold: what is true where somebody knows it, by the same names; None where nobody does.
         table: the file that holds all of the outcome, for what a terminal leaves out.
         is_brief: whether a terminal shows what matters most alone, in some twelve lines.
+
+    Examples:
+        >>> Known(truth={"roof": 2.0}).table
+        'estimates.csv'
     """
 
     truth: Mapping[str, Any] | None = None
@@ -52,6 +61,10 @@ class Brief:
         said: what came of it; the estimate where there is nothing shorter.
         estimate: the number behind it, which a picture shows; None where there is none.
         told: the same with its numbers, where `said` has none: for what is printed of an outcome, line by line.
+
+    Examples:
+        >>> Brief("roof", Text("passes"), Estimate(2.0, 0.5)).said.plain
+        'passes'
     """
 
     name: str

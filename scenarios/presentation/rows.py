@@ -20,6 +20,11 @@ def table_of_rows(
     """Return rows of a file, at least one, as a table: a number and its standard error are one cell.
 
     With `is_mixed` each row has numbers of another size, and therefore digits of its own.
+
+    Examples:
+        >>> table = table_of_rows([{"candidate": "roof", "support": 17.27, "support_standard_error": 5.4}])
+        >>> table.columns, [cell.words for cell in table.cells[0]]
+        (['Candidate', 'Support'], ['roof', '17.3 ± 5.4'])
     """
     keys = list(rows[0])
     errors = {error_of(key) for key in keys}
@@ -34,7 +39,12 @@ def table_of_rows(
 
 
 def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
-    """Return a column's cells, with as many digits as its errors deserve."""
+    """Return a column's cells, with as many digits as its errors deserve.
+
+    Examples:
+        >>> [cell.words for cell in column_of("epsilon_proven", [{"epsilon_proven": 1.5}, {"epsilon_proven": "inf"}])]
+        ['1.5', '∞']
+    """
     values, errors = [row.get(key) for row in rows], [row.get(error_of(key)) for row in rows]
     if is_name:
         return [Cell(str(value)) for value in values]

@@ -216,7 +216,12 @@ def _drawn(*, padding: int) -> rich.table.Table:
 
 
 def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
-    """Return an estimate with its standard error, where it has one, as tables write it."""
+    """Return an estimate with its standard error, where it has one, as tables write it.
+
+    Examples:
+        >>> estimate_text(Estimate(12.34, 5.67)).plain, estimate_text(Estimate(3.0, 1.0), signed=True).plain
+        ('12.3 ± 5.7', '+3.0 ± 1.0')
+    """
     # As many decimals as the larger of value and error deserves: a tenth of a vote in a thousand says nothing.
     decimals = 0 if max(abs(estimate.value), estimate.standard_error) >= _LARGE else 1
     if not estimate.standard_error:
@@ -226,13 +231,23 @@ def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
 
 
 def title_of(key: str) -> str:
-    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written."""
+    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written.
+
+    Examples:
+        >>> title_of("true_margin")
+        'True margin'
+    """
     words = key.replace("_", " ")
     return words[:1].upper() + words[1:] if len(words) > 1 and words[0].isascii() else words
 
 
 def percent(probability: float | None) -> str:
-    """Return a probability as everything that shows one writes it."""
+    """Return a probability as everything that shows one writes it.
+
+    Examples:
+        >>> percent(0.25), percent(0.00001), percent(None)
+        ('25.00 %', '< 0.01 %', '–')
+    """
     if probability is None:
         return "–"
     least = 0.0001
@@ -252,7 +267,12 @@ def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
 
 
 def styled(entry: Entry) -> Text:
-    """Return an entry of a table in the colors of its tone."""
+    """Return an entry of a table in the colors of its tone.
+
+    Examples:
+        >>> styled(Cell("passes", tone="good")).plain
+        'passes'
+    """
     if isinstance(entry, Cell):
         return Text(entry.words, style=STYLES[entry.tone])
     return Text(entry) if isinstance(entry, str) else entry

@@ -318,7 +318,12 @@ def _learnt(learnt: Learnt, place: int) -> Iterator[Block]:
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """Return a scenario's settings by their dotted names, as they are written in a file, in its order."""
+    """Return a scenario's settings by their dotted names, as they are written in a file, in its order.
+
+    Examples:
+        >>> settings_of({"name": "tea", "parameters": {"epsilon": 1.0}, "parties": [{}, {}]})
+        {'parameters.epsilon': '1.0', 'parties': '2 listed'}
+    """
     found: dict[str, str] = {}
 
     def walk(name: str, value: object) -> None:

@@ -29,14 +29,26 @@ __all__ = ["Adversity", "AgentClasses", "run_agents"]
 
 
 class AgentClasses(msgspec.Struct, frozen=True):
-    """Which agents play the two sides."""
+    """Which agents play the two sides.
+
+    Examples:
+        >>> from psephos.agents import CloudServer, Partner
+        >>> AgentClasses(Partner, CloudServer).client.role
+        'partner'
+    """
 
     client: type[Client]
     server: type[Server]
 
 
 class Adversity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session meets beside honest parties and a calm network."""
+    """What a session meets beside honest parties and a calm network.
+
+    Examples:
+        >>> from psephos.agents.adversaries import Deviation
+        >>> list(Adversity(deviations={"ann": Deviation()}).deviations)
+        ['ann']
+    """
 
     # What parties do that do not follow the protocol, by name; the server's under `SERVER`.
     deviations: Mapping[str, Deviation] = {}
@@ -83,6 +95,20 @@ async def run_agents(
         ConfigurationError: the roster or a rule is not allowed, the system has too few descriptors, or a kept report is
             of another law, or of values that have changed.
         OSError: no listener can be opened, or a party cannot connect.
+
+    Examples:
+        >>> import trio
+        >>> from psephos.agents import Simulation
+        >>> from psephos.protocol import SimulatedNoise
+        >>> from psephos.transports import MemoryTransport
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> how = {"mode": Simulation("tea", SimulatedNoise(7, session="tea")), "transport": MemoryTransport()}
+        >>> async def main():
+        ...     inputs = vote.encode({"weight": [1, 2], "roof": [1, 0]})
+        ...     return await run_agents(vote, names=["ann", "bob"], inputs=inputs, **how)
+        >>> trio.run(main).num_received
+        (2, 2)
     """
     if classes is None:
         classes = AgentClasses(find_client_role(protocol.client_role), find_server_role(protocol.server_role))

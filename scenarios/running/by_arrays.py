@@ -34,6 +34,14 @@ def run_arrays(
         ValueError: as `run_population`, or reports are kept and the parties have no names.
         ConfigurationError: a kept report is of another law, or of values that have changed.
         PluginError: as `run_population`, and where the protocol's mechanisms raise something.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> inputs = vote.encode({"weight": [1, 2], "roof": [1, 0]})
+        >>> record = run_arrays(vote, inputs=inputs, noise=SimulatedNoise(7, session="tea"))
+        >>> [(entry.person, entry.phase, entry.proven) for entry in record.entries]
+        [('each of 2 partners', 'weights', 0.5), ('each of 2 partners', 'opinions', 0.5)]
     """
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:

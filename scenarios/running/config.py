@@ -39,7 +39,13 @@ _MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of the
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run."""
+    """What is run.
+
+    Examples:
+        >>> scenario = Scenario(name="tea", protocol="dpwevote", trust="central", budget=2.0)
+        >>> scenario.model.value, scenario.budget_of_parties.epsilon
+        ('central', 2.0)
+    """
 
     name: str  # one word; names the session and the run folder
     protocol: str  # as registered
@@ -151,12 +157,22 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """Return the scenarios that come with Psephos: name → file, sorted by name."""
+    """Return the scenarios that come with Psephos: name → file, sorted by name.
+
+    Examples:
+        >>> {"consortium", "eu-council"} <= shipped_scenarios().keys()
+        True
+    """
     return _shipped("*.toml")
 
 
 def shipped_series() -> dict[str, Path]:
-    """Return the series of votes that come with Psephos: name → file, sorted by name."""
+    """Return the series of votes that come with Psephos: name → file, sorted by name.
+
+    Examples:
+        >>> list(shipped_series())
+        ['housing-cooperative', 'one-game']
+    """
     return _shipped("series/*.toml")
 
 
@@ -175,6 +191,12 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
 
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
+
+    Examples:
+        >>> load_scenario("consortium", ["epsilon=2", "partners.count=30"]).parties["count"]
+        30
+        >>> load_scenario("consortium", {"epsilon": 0.5}).parameters["epsilon"]
+        0.5
     """
     path = find_source(source)
     tables = read_tables(path)
@@ -384,7 +406,12 @@ def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySourc
 
 
 def settable_keys(source: str) -> list[str]:
-    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'."""
+    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
+
+    Examples:
+        >>> {"epsilon", "quorum", "count"} <= {*settable_keys("consortium")}
+        True
+    """
     tables = read_tables(find_source(source))
     protocol = protocol_of(tables, {})
     word = f"{protocol.client_role}s"

@@ -151,6 +151,10 @@ class Option:
         is_file: whether it names a file.
         is_flag: whether it has no value: then it is chosen or not.
         words: what it may be, anything, if there are none.
+
+    Examples:
+        >>> Option("yes", "A word that means yes.", metavar="WORD", multiple=True).metavar
+        'WORD'
     """
 
     name: str
@@ -163,7 +167,12 @@ class Option:
 
 
 def word_option(name: str, about: str, *words: str) -> Option:
-    """Return an option that is one of a few words, which its help says."""
+    """Return an option that is one of a few words, which its help says.
+
+    Examples:
+        >>> word_option("ties", "How ties count", "mean", "refuse").help
+        'How ties count: mean, refuse.'
+    """
     return Option(name, f"{about}: {', '.join(words)}.", "WORD", words=words)
 
 
@@ -179,6 +188,10 @@ class Line:
         key: a name.
         value: text, a number, a truth value, a list or a table of these.
         comment: what a reader should know of it.
+
+    Examples:
+        >>> written_line(Line("epsilon", 1.0, "the privacy loss"))
+        'epsilon = 1.0  # the privacy loss'
     """
 
     key: str
@@ -197,6 +210,15 @@ class Draft:
         role: what the parties' table is called in the scenario.
         price: what ε is the price of.
         said: what was found in the file, as sentences for people.
+
+    Examples:
+        >>> draft = Draft(title="The roof", role="partner", price="each opinion")
+        >>> how = {"protocol": "dpwevote", "epsilon": 2, "made_by": "psephos new", "synthetic": "", "trust": ""}
+        >>> print(scenario_text(draft, name="roof.toml", **how))
+        # Made by `psephos new`. Run it again, changed or not: psephos run roof.toml
+        ...
+        epsilon = 2  # the price of each opinion: less is more private, and less exact
+        ...
     """
 
     title: str
@@ -238,7 +260,12 @@ class ScenarioTemplate:
 
 
 def is_status(name: str) -> bool:
-    """Return whether a column is called as those that say of each row whether it counts."""
+    """Return whether a column is called as those that say of each row whether it counts.
+
+    Examples:
+        >>> is_status("Order status"), is_status("name")
+        (True, False)
+    """
     return _STATUS.fullmatch(name) is not None
 
 
@@ -308,6 +335,10 @@ class UnclearError(ConfigurationError):
         question: that asks for it.
         choices: what may be answered.
         is_open: whether these are examples.
+
+    Examples:
+        >>> print(UnclearError("yes", "which word of 'roof' means yes", ["hiya", "hapana"]))
+        --yes: which word of 'roof' means yes? One of hiya, hapana
     """
 
     def __init__(self, option: str, question: str, choices: Sequence[str], *, is_open: bool = False) -> None:
@@ -364,12 +395,22 @@ NONE: Final = "none"
 
 
 def answer(chosen: Chosen, option: str) -> str:
-    """Return what was said last with an option; empty where nothing was."""
+    """Return what was said last with an option; empty where nothing was.
+
+    Examples:
+        >>> answer({"yes": ["agree", "aye"]}, "yes"), answer({}, "yes")
+        ('aye', '')
+    """
     return chosen.get(option, ("",))[-1]
 
 
 def chosen_word(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> str:
-    """Return the word that was said with an option; UnclearError where it is none of the choices."""
+    """Return the word that was said with an option; UnclearError where it is none of the choices.
+
+    Examples:
+        >>> chosen_word({"ties": ["mean"]}, "ties", "how ties count", ["mean", "refuse"])
+        'mean'
+    """
     if (given := answer(chosen, option)) not in choices:
         raise UnclearError(option, question, choices)
     return given
@@ -382,23 +423,43 @@ def chosen_column(sheet: Sheet, chosen: Chosen, option: str) -> str | None:
 
 
 def listed(given: Sequence[str], names: Collection[str]) -> list[str]:
-    """Return names that were said, one each time or several with a sign between them. See `joined`."""
+    """Return names that were said, one each time or several with a sign between them. See `joined`.
+
+    Examples:
+        >>> listed(["a, b", "c;d"], []), listed(["a, b"], ["a, b"])
+        (['a', 'b', 'c', 'd'], ['a, b'])
+    """
     split = ([value] if value in names else value.split(";" if ";" in value else ",") for value in given)
     return [each.strip() for own in split for each in own]
 
 
 def joined(names: Sequence[str]) -> str:
-    """Return names with commas between them, or semicolons where one has a comma."""
+    """Return names with commas between them, or semicolons where one has a comma.
+
+    Examples:
+        >>> joined(["a", "b"]), joined(["a", "b, c"])
+        ('a,b', 'a;b, c')
+    """
     return (";" if any("," in name for name in names) else ",").join(names)
 
 
 def filled(*lines: Line) -> list[Line]:
-    """Return the lines that say something."""
+    """Return the lines that say something.
+
+    Examples:
+        >>> [line.key for line in filled(Line("yes", ["agree"]), Line("no", []))]
+        ['yes']
+    """
     return [line for line in lines if line.value]
 
 
 def alike_option(role: str) -> Option:
-    """Return the option that says whose names are that differ in case or blanks alone."""
+    """Return the option that says whose names are that differ in case or blanks alone.
+
+    Examples:
+        >>> alike_option("voter").name, alike_option("voter").words
+        ('alike-voters', ('one', 'several'))
+    """
     about = f"Whose names are that differ in case or blanks alone, one {role}'s or those of several"
     return word_option(f"alike-{role}s", about, "one", "several")
 
@@ -423,7 +484,12 @@ def check_column(sheet: Sheet, name: str, option: str) -> str:
 
 
 def samples() -> dict[str, Path]:
-    """Return the made-up files that come with Psephos: name → file, sorted by name."""
+    """Return the synthetic files that come with Psephos: name → file, sorted by name.
+
+    Examples:
+        >>> [name for name in samples() if name.startswith("c")]
+        ['canteen.csv', 'choices.csv', 'committee.csv']
+    """
     folder = Path(str(resources.files("psephos.scenarios.shipped"))) / "samples"
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
@@ -469,17 +535,32 @@ def scenario_text(
 
 
 def trust_line(trust: str) -> Line:
-    """Return the line of a scenario that says whom it trusts: nobody ("local") or who counts ("central")."""
+    """Return the line of a scenario that says whom it trusts: nobody ("local") or who counts ("central").
+
+    Examples:
+        >>> trust_line("central").value
+        'central'
+    """
     return Line("trust", trust, _TRUSTED[trust])
 
 
 def price_line(draft: Draft, epsilon: float) -> Line:
-    """Return the line of a scenario that says what it costs each one."""
+    """Return the line of a scenario that says what it costs each one.
+
+    Examples:
+        >>> price_line(Draft(title="The roof", role="partner", price="each opinion"), 2.0).key
+        'epsilon'
+    """
     return Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
 
 
 def written_line(line: Line) -> str:
-    """Return a line as TOML, with its comment."""
+    """Return a line as TOML, with its comment.
+
+    Examples:
+        >>> written_line(Line("columns", {"partner": "Full name"}))
+        'columns = { partner = "Full name" }'
+    """
     comment = f"  # {printable(line.comment)}" if line.comment else ""
     return f"{_key(line.key)} = {_value(line.value)}{comment}"
 

@@ -53,7 +53,12 @@ _entries: Final = msgspec.json.Decoder(LedgerEntry)
 
 
 def to_json(value: object) -> bytes:
-    """Return a value as one line of JSON, in which what a terminal would obey is escaped."""
+    r"""Return a value as one line of JSON, in which what a terminal would obey is escaped.
+
+    Examples:
+        >>> to_json({"name": "\x1b[2J", "epsilon": 1.0})
+        b'{"name":"\\u001b[2J","epsilon":1.0}'
+    """
     line = _encoder.encode(value)
     text = line.decode()
     if text.isprintable():
@@ -243,7 +248,14 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
 
 
 def check_schema(written: Mapping[str, Any], name: str) -> None:
-    """Refuse the content of a file of JSON that a later Psephos wrote; what says no schema is older, and is read."""
+    """Refuse the content of a file of JSON that a later Psephos wrote; what says no schema is older, and is read.
+
+    Examples:
+        >>> check_schema({"schema": SCHEMA}, "run.json")
+        >>> check_schema({"schema": SCHEMA + 1}, "run.json")
+        Traceback (most recent call last):
+        psephos.protocol.errors.ConfigurationError: schema in run.json must be at most 2, ...
+    """
     schema = written.get("schema", 0)
     allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
     refuse(isinstance(schema, int) and schema > SCHEMA, f"schema in {name}", schema, allowed)

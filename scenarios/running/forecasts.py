@@ -27,7 +27,13 @@ _ROUNDING: Final = 1e-9  # of shares: 3 of 10 is 30 %
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a session can tell."""
+    """What a session can tell.
+
+    Examples:
+        >>> own = Forecast(epsilon=1.0, share=0.4, most=1.0, price=3.56, by="joint", whole="of all votes")
+        >>> own.share > AIM
+        True
+    """
 
     trust: str = ""  # who has to be trusted, as words; empty for nobody
     epsilon: float  # what it costs a party in all
@@ -43,7 +49,13 @@ Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 
 
 def if_allowed(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
-    """Return what a session that nobody holds would tell; None where there can be no such session."""
+    """Return what a session that nobody holds would tell; None where there can be no such session.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import Parameters
+        >>> if_allowed(Parameters, candidates=("roof",), epsilon=-1.0) is None
+        True
+    """
     try:
         return ask(*args, **settings)
     except ConfigurationError:

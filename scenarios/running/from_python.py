@@ -52,7 +52,13 @@ _SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` retu
 
 
 class Part(Sequence[_T], Generic[_T]):
-    """What a run left of one kind, in order: losses, views, or what adversaries learnt."""
+    """What a run left of one kind, in order: losses, views, or what adversaries learnt.
+
+    Examples:
+        >>> part = Part("words", ["yes", "no"], to_text=" or ".join, to_frame=frame_of_rows)
+        >>> part, str(part), part[0]
+        (<words: 2>, 'yes or no', 'yes')
+    """
 
     def __init__(
         self,
@@ -115,6 +121,13 @@ class RunResult:
         folder: where everything was written; None where it was not.
         gold: what is true, by somebody who knows; None where nobody does.
         said: of a run of a frame alone: what was found in it, whom the session trusts, and its price.
+
+    Examples:
+        >>> left = run(load("consortium", {"partners.count": 30}), seed=7, transport="array")
+        >>> left.ledger, left.findings
+        (<losses: 2>, <findings: 0>)
+        >>> print(left.findings)
+        There was no adversary.
     """
 
     scenario: Scenario
@@ -166,6 +179,11 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, a key is set twice, or a key or a value is not
             allowed.
+
+    Examples:
+        >>> scenario = load("consortium", {"partners.count": 30}, epsilon=2)
+        >>> scenario.parameters["epsilon"], scenario.parties["count"]
+        (2, 30)
     """
     if not isinstance(cast("object", source), str | os.PathLike):
         raise ConfigurationError(field="scenario", value=f"a {type(source).__name__}", allowed=_SOURCES)
@@ -219,6 +237,13 @@ def run(
         PluginError: the code of a protocol, a transport or a role raised something.
         UnheardError: nobody heard the outcome.
         OSError: the network or the disk does not work.
+
+    Examples:
+        >>> left = run(load("consortium", {"partners.count": 30}), seed=7, transport="array")
+        >>> left.outcome.num_partners, left.outcome.epsilon_total
+        (30, 1.0)
+        >>> [entry.phase for entry in left.ledger]
+        ['weights', 'opinions']
     """
     said: tuple[str, ...] = ()
     if is_frame(scenario):

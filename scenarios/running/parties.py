@@ -74,7 +74,13 @@ def read_parties(
 
 
 def sources_of(protocol: type[PhasedProtocol[Any, Any]]) -> PartySources:
-    """Return what a protocol's system says of where parties are from; nothing where there is no system."""
+    """Return what a protocol's system says of where parties are from; nothing where there is no system.
+
+    Examples:
+        >>> from psephos.scenarios.system import find_protocol
+        >>> "file" in sources_of(find_protocol("dpwevote")).keys
+        True
+    """
     return part_of(protocol, "sources", PartySources) or PartySources()
 
 
@@ -170,6 +176,13 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     """Return names in roster order, if they can name the parties of a session: at least one, distinct, allowed.
 
     `lines` are where each stands in the file that they are from; empty where there is none.
+
+    Examples:
+        >>> check_names(["ann", "bob"], "partner")
+        ['ann', 'bob']
+        >>> check_names(["ann", "ann"], "partner")
+        Traceback (most recent call last):
+        psephos.protocol.errors.ConfigurationError: partner must be named once (it is also in row 1), got 'ann'
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):

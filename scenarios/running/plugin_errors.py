@@ -57,7 +57,14 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
 
 
 def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
-    """Return a protocol with its phases and their mechanisms."""
+    """Return a protocol with its phases and their mechanisms.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> parts_of(vote).name
+        "protocol 'dpwevote'"
+    """
     parts = [part for phase in protocol.phases for part in (phase, phase.mechanism)]
     return Plugin(plugin_of(protocol), (type(protocol), *(type(part) for part in parts)))
 

@@ -27,6 +27,14 @@ class SessionObservers(Observers, frozen=True, kw_only=True):
         entries: gets every loss; what is paid stays paid.
         views: gets every view, where the mode records them.
         kept: what earlier sessions of its scopes left; gets what this one leaves. None where nobody asks for that.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve, run_session
+        >>> observers = SessionObservers()
+        >>> local = resolve(load_scenario("consortium", ["partners.count=5", "transport=array"]))
+        >>> record = run_session(local, seed=7, observers=observers)
+        >>> [entry.phase for entry in observers.entries]
+        ['weights', 'opinions']
     """
 
     on_progress: Callable[[str, int, float], None] | None = None
@@ -36,7 +44,14 @@ class SessionObservers(Observers, frozen=True, kw_only=True):
 
 
 class SessionRecord(msgspec.Struct, kw_only=True):
-    """What a session leaves."""
+    """What a session leaves.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve, run_session
+        >>> record = run_session(resolve(load_scenario("consortium", ["partners.count=5", "transport=array"])), seed=7)
+        >>> record.num_received, record.endings, len(record.tallies)
+        ((5, 5), {}, 2)
+    """
 
     outcome: msgspec.Struct  # what was released
     tallies: tuple[Tally, ...]  # each phase's

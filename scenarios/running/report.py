@@ -43,7 +43,12 @@ _MODELS: Final = {
 
 
 def against_whom(mechanism: str, model: str) -> str:
-    """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded."""
+    """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded.
+
+    Examples:
+        >>> against_whom("k-RR", "local")
+        'local model: against everyone else, even if all of them collude'
+    """
     return _MODELS[SEMI_HONEST if is_semi_honest(mechanism) else model]
 
 
@@ -73,7 +78,7 @@ def show_phase(console: Console, closed: Closed) -> None:
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
     who = f"the {f'{role}s'} who took part" if num_heard is None else pluralize(num_heard, role)
-    show_note(console, f"{'release':<12} {f'told to {who}'}")
+    show_note(console, f"{'release':<12} told to {who}")
     console.print()
 
 
@@ -176,8 +181,10 @@ def show_ledger(
     if warning := warning_of(prices):
         show_note(console, warning, style="yellow")
     if num_persons > 1:
-        note = "losses of one person add over phases (sequential); different persons' do not (parallel composition)"
-        show_note(console, note)
+        show_note(
+            console,
+            "losses of one person add over phases (sequential); different persons' do not (parallel composition)",
+        )
 
 
 def show_scenarios(
@@ -206,7 +213,7 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for unit, alike in _grouped(parts, lambda part: part.unit).items():
         numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
-        cells = f"  {f'of which {unit}'}", "", "", "", *numbers
+        cells = f"  of which {unit}", "", "", "", *numbers
         rows.append([Cell(words, tone="quiet") for words in cells])
     return rows
 
@@ -219,27 +226,24 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
     units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
         more = f"ε proven of {' and of '.join(units)} is more than claimed"
-        told = "the paper's claim does not cover all that is protected here"
-        show_note(console, f"{more}: {told}", style="yellow")
+        show_note(console, f"{more}: the paper's claim does not cover all that is protected here", style="yellow")
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
-    for relation, model in dict.fromkeys(
-        (loss.relation.value, against_whom(loss.mechanism, loss.model.value)) for loss in losses
-    ):
-        show_note(console, f"{relation} neighbors, {model}")
+    models = (f"{loss.relation.value} neighbors, {against_whom(loss.mechanism, loss.model.value)}" for loss in losses)
+    for note in dict.fromkeys(models):
+        show_note(console, note)
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
     """Say what a total means, where that is not what each of its losses does."""
     twice = "since a replacement is a removal and an addition"
     if total.is_converted:
-        told = f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}"
-        show_note(console, told)
+        show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
         replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        told = f"in all for {replaced.relation.value} neighbors: ε proven = {at_most(replaced.proven)}, {twice}"
-        show_note(console, told)
+        proven = f"ε proven = {at_most(replaced.proven)}"
+        show_note(console, f"in all for {replaced.relation.value} neighbors: {proven}, {twice}")
     if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
 

@@ -58,7 +58,14 @@ _BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say 
 
 
 class Resolved(msgspec.Struct, kw_only=True):
-    """A scenario with everything that it names looked up and checked, whoever its parties are."""
+    """A scenario with everything that it names looked up and checked, whoever its parties are.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> resolved = resolve(load_scenario("consortium", ["partners.count=30", "quorum=0.5"]))
+        >>> resolved.parties, resolved.rules.required(30)
+        ('30 partners', 15)
+    """
 
     scenario: Scenario  # as written, with what was set, and with the folder that a data set was found in
     protocol: PhasedProtocol[Any, Any]  # the protocol with its parameters
@@ -75,7 +82,14 @@ class Resolved(msgspec.Struct, kw_only=True):
 
 
 class Local(Resolved, kw_only=True):
-    """What is run in one process, by agents or arrays, whose parties are read at once."""
+    """What is run in one process, by agents or arrays, whose parties are read at once.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> local = resolve(load_scenario("consortium", ["partners.count=30", "transport=array"]))
+        >>> local.is_generated, local.may_show_truth, [plugin.name for plugin in local.plugins]
+        (True, True, ["protocol 'dpwevote'"])
+    """
 
     # Whether the truth may stand beside the estimates: in a simulation of nobody real, or of values that are public
     # record.
@@ -138,6 +152,12 @@ class Served(Resolved, kw_only=True):
     """What a server runs whose parties are elsewhere: no private column is looked at, public ones stay as given.
 
     Of the parties' certificates it has the fingerprints, where they have any.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> served = resolve_served(load_scenario("eu-council"))
+        >>> served.num_connections, served.roster.public.shape
+        (27, (27, 2))
     """
 
     public_table: Mapping[str, Entries]
@@ -170,6 +190,12 @@ def resolve(
 
     Raises:
         ConfigurationError: something is not allowed.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> local = resolve(load_scenario("consortium", ["partners.count=30"]))
+        >>> local.parties, local.names[0], local.protocol.name, local.inputs.private.shape
+        ('30 partners', 'partner-1', 'dpwevote', (30, 3))
     """
     with naming_rows(scenario.parties):
         return _resolve(scenario, record=record, turnout=turnout, reads_adversaries=reads_adversaries)
@@ -281,6 +307,12 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
 
     Raises:
         ConfigurationError: something is not allowed.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> served = resolve_served(load_scenario("eu-council"))
+        >>> served.parties, served.roster.names[:2], list(served.public_table)
+        ('27 partners', ('Germany', 'France'), ['weight'])
     """
     refuse(scenario.network, "network", scenario.network, "left out where the network is real")
     kind = find_protocol(scenario.protocol)
@@ -408,7 +440,15 @@ def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
-    """Return what a whole session costs whoever pays most in each phase; without public rows, of all anybody can."""
+    """Return what a whole session costs whoever pays most in each phase; without public rows, of all anybody can.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> nobody = np.empty((0, 0), dtype=np.int64)
+        >>> [loss.proven for loss in dearest_losses(vote, nobody)]
+        [0.5, 0.5]
+    """
     dearest: list[PrivacyLoss] = []
     for phase in protocol.phases:
         groups = [losses for _, _, losses in phase.loss_groups(public)] if len(public) else [phase.losses]
@@ -483,7 +523,14 @@ def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scena
 def make_protocol(
     kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any], model: TrustModel | None = None
 ) -> PhasedProtocol[Any, Any]:
-    """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right."""
+    """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right.
+
+    Examples:
+        >>> from psephos.scenarios.system import find_protocol
+        >>> vote = make_protocol(find_protocol("dpwevote"), {"candidates": ["roof"], "epsilon": 2})
+        >>> vote.parameters.epsilon, vote.model.value
+        (2.0, 'local')
+    """
     protocol = kind(convert(given, kind.parameters_type, "parameters"))
     if model is not None and protocol.model is not model:
         own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}

@@ -57,7 +57,14 @@ class Watched:
 
 
 class Finished(msgspec.Struct, kw_only=True):
-    """A run that ended with its outcome."""
+    """A run that ended with its outcome.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve
+        >>> finished = run_in_memory(resolve(load_scenario("consortium", ["partners.count=5", "transport=array"])))
+        >>> sorted(finished.truth)
+        ['joint data space', 'quota', 'total weight']
+    """
 
     record: SessionRecord  # what the session left
     result: Mapping[str, Any]  # the content of `result.json`
@@ -97,6 +104,12 @@ def run_session(
         ConfigurationError: the system has too few descriptors.
         PluginError: as `run_agents` and `run_arrays`, and where an adversary's code raises something.
         OSError: the network does not work.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve
+        >>> local = resolve(load_scenario("consortium", ["partners.count=5", "transport=array"]))
+        >>> run_session(local, seed=7).num_received
+        (5, 5)
     """
     scenario, observers = resolved.scenario, observers or SessionObservers()
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
@@ -139,7 +152,8 @@ def run_session(
             own = checked_deviations(role, context)
             deviations.update(own)
             plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
-        strangers = _strangers(resolved, context, watched)
+        hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, context)]
+    strangers = None if not hellos else Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
     session = functools.partial(
         run_agents,
         resolved.protocol,
@@ -155,14 +169,6 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def _strangers(resolved: Local, context: AttackContext, watched: Watched | None) -> Strangers | None:
-    """Return who else tries to take part; None where nobody does."""
-    hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, context)]
-    if not hellos:
-        return None
-    return Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
-
-
 def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finished:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
@@ -171,6 +177,13 @@ def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finishe
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
         UnheardError: nobody heard the outcome.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve
+        >>> local = resolve(load_scenario("consortium", ["partners.count=5", "transport=array", "seed=7"]))
+        >>> finished = run_in_memory(local)
+        >>> finished.num_parties, finished.result["protocol"], len(finished.entries)
+        (5, 'dpwevote', 2)
     """
     seed, entries = seed_of(resolved), list[LedgerEntry]()
     streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
@@ -291,7 +304,13 @@ def _write_details(folder: RunFolder, resolved: Local) -> None:
 
 
 def seed_of(resolved: Local) -> int:
-    """Return the scenario's seed, or else one that nobody is told."""
+    """Return the scenario's seed, or else one that nobody is told.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario, resolve
+        >>> seed_of(resolve(load_scenario("consortium", ["seed=7"])))
+        7
+    """
     seed = resolved.scenario.seed
     return secrets.randbits(_SEED_BITS) if seed is None else seed
 
@@ -337,19 +356,17 @@ def _lessons_of(
 ) -> Sequence[AttackReport]:
     """Let adversaries conclude."""
     context = resolved.context(seed=seed)
+    attack_reports: list[AttackReport] = []
     with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        return [checked_lesson(role, context, _told(trace, role.name, on_progress)) for role in resolved.adversaries]
+        for role in resolved.adversaries:
+            if on_progress is not None:
 
+                def on_step(done: int, total: int, name: str = role.name) -> None:
+                    on_progress(name, done, total - done)
 
-def _told(trace: SessionTrace, name: str, on_progress: Callable[[str, int, int], None] | None) -> SessionTrace:
-    """Return what happened, with somebody who sees how far a role has come."""
-    if on_progress is None:
-        return trace
-
-    def tell(done: int, total: int) -> None:
-        on_progress(name, done, total - done)
-
-    return dataclasses.replace(trace, on_step=tell)
+                trace = dataclasses.replace(trace, on_step=on_step)
+            attack_reports.append(checked_lesson(role, context, trace))
+    return attack_reports
 
 
 def _lessons_of_failure(
@@ -374,20 +391,16 @@ def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> 
 
 def _recording(resolved: Local, *, seed: int) -> dict[str, Any]:
     """Return what only the private folder may hold."""
-    return {
-        "seed": str(seed),
-        "parties": list(resolved.names),
-        "private_rows": resolved.inputs.private.tolist(),
-        "columns": _columns_of_private_rows(resolved),
-        "public_rows": resolved.inputs.public.tolist(),
-        "truth": checked_truth(resolved.protocol, resolved.inputs),
-    }
-
-
-def _columns_of_private_rows(resolved: Local) -> list[str]:
-    """Return what each number of a private row is for: the phase that reports it, and which of its values it is."""
+    # What each number of a private row is for: the phase that reports it, and which of its values it is.
     columns = ["not reported"] * resolved.inputs.private.shape[1]
     for phase in resolved.protocol.phases:
         for number, place in enumerate(range(len(columns))[phase.columns], start=1):
             columns[place] = phase.name if phase.num_values == 1 else f"{phase.name} {number}"
-    return columns
+    return {
+        "seed": str(seed),
+        "parties": list(resolved.names),
+        "private_rows": resolved.inputs.private.tolist(),
+        "columns": columns,
+        "public_rows": resolved.inputs.public.tolist(),
+        "truth": checked_truth(resolved.protocol, resolved.inputs),
+    }

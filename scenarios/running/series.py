@@ -58,6 +58,11 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
         budget: over all votes, or with a period in any window of that length; None for no limit.
         period_seconds: the window's length; None for all votes together.
         in_all: over all votes, beside a budget by periods; None for no other limit.
+
+    Examples:
+        >>> week = Allowance(budget=Budget(epsilon=2.0), period_seconds=7 * 86_400.0, in_all=Budget(epsilon=10.0))
+        >>> week.budget.epsilon, week.in_all.epsilon
+        (2.0, 10.0)
     """
 
     budget: Budget | None = None
@@ -73,6 +78,11 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
         scenario: what is run; its parties are the series', before `turnout`.
         turnout: who of them is there.
         at: when; None where the series has no clock.
+
+    Examples:
+        >>> vote = load_series("housing-cooperative").votes[1]
+        >>> vote.number, vote.scenario.round
+        (2, 2)
     """
 
     number: int
@@ -92,6 +102,11 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
         client_role: what a party is called.
         allowance: what each party may lose.
         votes: at least one.
+
+    Examples:
+        >>> series = load_series("housing-cooperative", ["epsilon=1"])
+        >>> series.name, series.protocol, [vote.number for vote in series.votes]
+        ('housing-cooperative', 'dpwevote', [1, 2, 3, 4])
     """
 
     name: str
@@ -104,7 +119,12 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_series(source: str, settings: Sequence[str] = ()) -> bool:
-    """Return whether a file, or what is set of it, has votes; arguments and errors are those of `load_series`."""
+    """Return whether a file, or what is set of it, has votes; arguments and errors are those of `load_series`.
+
+    Examples:
+        >>> is_series("housing-cooperative"), is_series("consortium")
+        (True, False)
+    """
     return any(read_setting(setting)[0] == VOTES for setting in settings) or VOTES in read_tables(find_source(source))
 
 
@@ -118,6 +138,11 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
 
     Raises:
         ConfigurationError: there is no such file, it cannot be read, or a key or a value is not allowed.
+
+    Examples:
+        >>> series = load_series("housing-cooperative")
+        >>> len(series.votes), series.client_role, series.votes[0].at.date().isoformat()
+        (4, 'partner', '2026-01-05')
     """
     path = find_source(source)
     tables = read_tables(path)

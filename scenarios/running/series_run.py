@@ -96,6 +96,12 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
 
     Raises:
         ConfigurationError: something is not allowed; the field names the vote.
+
+    Examples:
+        >>> from psephos.scenarios import load_series
+        >>> sides = resolve_series(load_series("housing-cooperative"))
+        >>> [len(side.names) for side in sides]
+        [6, 4, 7, 6]
     """
     sides: list[Local] = []
     told: dict[tuple[str, str], MemoizedReports] = {}
@@ -188,7 +194,13 @@ def run_series(
 
 
 def say_allowance(series: Series) -> str:
-    """Return what each party may lose, as a phrase; empty where nothing limits it."""
+    """Return what each party may lose, as a phrase; empty where nothing limits it.
+
+    Examples:
+        >>> from psephos.scenarios import load_series
+        >>> say_allowance(load_series("housing-cooperative"))
+        'ε at most 6 for each partner in any 7 days, and 9 in all'
+    """
     allowance, budget = series.allowance, series.allowance.budget
     if budget is None:
         return ""
@@ -261,6 +273,12 @@ def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
     """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most.
 
     Of masked votes, T and c are the least of any.
+
+    Examples:
+        >>> from psephos.scenarios import load_series
+        >>> facts = facts_of_votes(resolve_series(load_series("housing-cooperative")))
+        >>> facts.client_role, facts.proven
+        ('partner', 3.0)
     """
     protocols = [side.protocol for side in resolved]
     losses = [protocol.losses for protocol in protocols]

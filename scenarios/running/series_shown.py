@@ -1,7 +1,7 @@
 """What a terminal and a picture show of a series: its votes side by side, and what each person paid."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +51,13 @@ def _title_of(held: Held, series: Series) -> str:
 def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
     rows: list[Sequence[Entry]] = [
-        (str(each.vote.number), _when(each.vote), _title_of(each, series), _outcome_of(each), _turnout(each))
+        (
+            str(each.vote.number),
+            _when(each.vote),
+            _title_of(each, series),
+            _outcome_of(each),
+            f"{len(each.names):,}" + (f" of {each.num_there:,}" if each.refused else ""),
+        )
         for each in held
     ]
     if all(each.vote.at is None for each in held):
@@ -59,11 +65,15 @@ def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
     texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
     columns = (*texts, capitalized(f"{series.client_role}s"))
     show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
-    for note in _refusals(series, held):
-        show_note(console, note, style="yellow")
+    for each in held:
+        if each.refused:
+            first, who = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
+            room = f"{first.remaining:g} of {first.requested:g}"
+            note = f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}"
+            show_note(console, note, style="yellow")
     for each in held:
         if each.failure is not None:
-            show_note(console, f"{f'Vote {each.vote.number}'}: {each.failure}", style="red")
+            show_note(console, f"Vote {each.vote.number}: {each.failure}", style="red")
 
 
 def show_losses(console: Console, series: Series, finished: FinishedSeries, *, is_brief: bool) -> None:
@@ -89,7 +99,7 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
     for names, paid in list(alike)[:_MOST_LINES]:
         cells: list[Entry] = [_named(names, series.client_role)]
         if with_votes:
-            cells += [_number_or_dash(number) for number in paid]
+            cells += [Cell("–", tone="quiet") if number is None else f"{number:g}" for number in paid]
         total = math.fsum(number for number in paid if number is not None)
         cells.append(Cell(f"{total:g}", tone="strong"))
         if allowance.budget is not None:
@@ -197,21 +207,6 @@ def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
     return said
 
 
-def _turnout(held: Held) -> str:
-    number = len(held.names)
-    return f"{number:,} of {held.num_there:,}" if held.refused else f"{number:,}"
-
-
-def _refusals(series: Series, held: Sequence[Held]) -> Iterator[str]:
-    """Yield a line for each vote in which somebody had no budget left."""
-    for each in held:
-        if not each.refused:
-            continue
-        first, who = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
-        room = f"{first.remaining:g} of {first.requested:g}"
-        yield f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}"
-
-
 def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
     """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
     groups: dict[tuple[float | None, ...], list[str]] = {}
@@ -223,10 +218,6 @@ def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None
 
 def _named(names: Sequence[str], role: str) -> str:
     return ", ".join(names) if len(names) <= _MOST_NAMES else pluralize(len(names), role)
-
-
-def _number_or_dash(number: float | None) -> Entry:
-    return Cell("–", tone="quiet") if number is None else f"{number:g}"
 
 
 def _when(vote: Vote) -> str:

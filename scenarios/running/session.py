@@ -66,6 +66,13 @@ def simulate(
 
     Privacy:
         None: a simulation's seed takes its noise off again.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> outcome = simulate(vote, {"ann": (1, 1), "bob": (2, 0)}, seed=7)
+        >>> outcome.num_partners, outcome == simulate(vote, {"ann": (1, 1), "bob": (2, 0)}, seed=7, transport="memory")
+        (2, True)
     """
     names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
@@ -89,6 +96,14 @@ async def simulate_async(
     Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause. Arguments,
     errors and privacy are those of `simulate`; without a transport, agents meet over memory. Under asyncio, whose loop
     it refuses, `await asyncio.to_thread(simulate, ...)` does the same in a thread.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> async def main():
+        ...     return await simulate_async(vote, {"ann": (1, 1), "bob": (2, 0)}, seed=7)
+        >>> trio.run(main) == simulate(vote, {"ann": (1, 1), "bob": (2, 0)}, seed=7)
+        True
     """
     allowed = "trio's; under another one, as asyncio's, await asyncio.to_thread(simulate, protocol, parties, seed=...)"
     require(_is_in_trio(), "the event loop of simulate_async", "another one", allowed)

@@ -20,7 +20,12 @@ Epsilon: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True):
-    """What one person loses; each ε is None where nothing bounds it."""
+    """What one person loses; each ε is None where nothing bounds it.
+
+    Examples:
+        >>> Prices(replaced=None).replaced is None  # nothing bounds it
+        True
+    """
 
     replaced: Epsilon | None  # in all, for replace-one neighbors
     participation: Epsilon | None = 0.0  # for whether it takes part; 0 where that is not private
@@ -73,7 +78,15 @@ class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
-    """Return what is said of a session."""
+    """Return what is said of a session.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> facts = about(vote)
+        >>> facts.client_role, facts.proven, [phase.name for phase in facts.phases]
+        ('partner', 1.0, ['weights', 'opinions'])
+    """
     total, masked = total_of(protocol.losses), protocol.masked_phase
     return SessionFacts(
         protocol=protocol.name,
@@ -93,7 +106,15 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
 
 
 def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
-    """Return what one person's losses come to; of several sessions, or persons, at most in any of them."""
+    """Return what one person's losses come to; of several sessions, or persons, at most in any of them.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> prices = prices_of(vote.losses)
+        >>> prices.replaced, prices.finest
+        (1.0, ((0.5, ('one weight', 'one opinion')),))
+    """
     replaced = (total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven for losses in sessions)
     hidden = (own for own in map(total_of, sessions) if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE)
     return Prices(

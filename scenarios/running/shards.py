@@ -143,7 +143,13 @@ def _key_of(shard: Sequence[Piece]) -> str:
 
 
 def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> list[Piece]:
-    """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another."""
+    """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
+
+    Examples:
+        >>> pieces = [Piece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
+        >>> [piece.number for piece in missing_of(pieces, [(4, 8)])]
+        [0, 2, 3]
+    """
     starts = {piece.first: number for number, piece in enumerate(pieces)} | {
         pieces[-1].first + pieces[-1].num_rows: len(pieces)
     }
@@ -158,7 +164,13 @@ def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> 
 
 
 def shards_of(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
-    """Yield runs of pieces of so many rows each, the last of a run may have fewer."""
+    """Yield runs of pieces of so many rows each, the last of a run may have fewer.
+
+    Examples:
+        >>> pieces = [Piece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
+        >>> [[piece.number for piece in shard] for shard in shards_of(pieces, 8)]
+        [[0, 1], [2, 3]]
+    """
     shard, rows = list[Piece](), 0
     for piece in pieces:
         if shard and (rows >= num_rows or shard[-1].first + shard[-1].num_rows != piece.first):

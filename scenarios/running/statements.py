@@ -31,12 +31,22 @@ _HELD: Final = {
 
 
 def certainty_of(epsilon: float) -> float:
-    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε), ε ≥ 0."""
+    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε), ε ≥ 0.
+
+    Examples:
+        >>> certainty_of(0.0), round(certainty_of(1.0), 4)
+        (0.5, 0.7311)
+    """
     return 1 / (1 + exp(-epsilon))
 
 
 def rounded_up(probability: float) -> str:
-    """Return a bound on a probability ≥ 1/2, such as "73.2 %": rounded up, but for what would become certainty."""
+    """Return a bound on a probability ≥ 1/2, such as "73.2 %": rounded up, but for what would become certainty.
+
+    Examples:
+        >>> rounded_up(0.7311), rounded_up(0.99999999)
+        ('73.2 %', 'over 99.9999 %')
+    """
     rest = 100 * (1 - probability)
     decimals = 1 if rest >= 1 else min(_MOST_DECIMALS, 1 - math.floor(math.log10(rest)) if rest else _MOST_DECIMALS)
     scale = 10**decimals
@@ -47,7 +57,12 @@ def rounded_up(probability: float) -> str:
 
 
 def up_to(probability: float) -> str:
-    """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`."""
+    """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`.
+
+    Examples:
+        >>> up_to(0.7311)
+        'up to 73.2 %'
+    """
     said = rounded_up(probability)
     return said if said.startswith("over ") else f"up to {said}"
 
@@ -68,7 +83,12 @@ def little_of(prices: Sequence[str]) -> str:
 
 
 def held_by(party: str) -> str:
-    """Return what a party keeps to itself, in words, by what it is called."""
+    """Return what a party keeps to itself, in words, by what it is called.
+
+    Examples:
+        >>> held_by("partner"), held_by("patient")
+        ("one person's vote", "one person's values")
+    """
     return _HELD.get(party, "one person's values")
 
 
@@ -129,7 +149,14 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
 
 
 def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return the model of trust, and what it means here."""
+    """Return the model of trust, and what it means here.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> model_of(vote)
+        'local model: nobody is trusted'
+    """
     central = [phase.name for phase in protocol.phases if phase.model.trusts_server]
     server = protocol.server_role.replace("-", " ")
     if protocol.masked_phase is not None and protocol.masked_phase.is_sparse:
@@ -152,11 +179,9 @@ def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: s
         sentences.append(_certainty(prices.participation, "whether one person takes part"))
     for epsilon, units in prices.finest:
         if epsilon is not None and (prices.replaced is None or epsilon < prices.replaced * (1 - _ROUNDING)):
-            told, known = (
-                "Of {units}, the rest being known: {bound} (ε = {epsilon:g}).",
-                " or of ".join(units),
-            )
-            sentences.append(told.format(units=known, bound=up_to(certainty_of(epsilon)), epsilon=round_up(epsilon, 6)))
+            bound = up_to(certainty_of(epsilon))
+            known = " or of ".join(units)
+            sentences.append(f"Of {known}, the rest being known: {bound} (ε = {round_up(epsilon, 6):g}).")
     return sentences
 
 

@@ -40,6 +40,11 @@ def stream_of(
 
     Raises:
         ConfigurationError: an option is not allowed. Opened, a file cannot be read or has another header.
+
+    Examples:
+        >>> from psephos.scenarios.system import find_protocol
+        >>> stream_of(find_protocol("dpwevote"), {"count": 30}, {}) is None
+        True
     """
     found = _source_of(kind, parties, parameters)
     if not isinstance(found, RowFiles):

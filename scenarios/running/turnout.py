@@ -16,7 +16,13 @@ _MOST_NAMED: Final = 12  # parties in an error message
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turnout:
-    """Who is there in a vote, of the parties that a series has and of those who joined it."""
+    """Who is there in a vote, of the parties that a series has and of those who joined it.
+
+    Examples:
+        >>> parties = PartiesTable(["ann", "bob"], {"roof": [1, 0]})
+        >>> Turnout(absent=["bob"]).applied(parties, role="partner").names
+        ['ann']
+    """
 
     present: Collection[str] | None = None  # the only ones who are there; None for everybody
     absent: Collection[str] = ()  # who is not there, in this vote

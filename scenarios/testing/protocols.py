@@ -51,6 +51,12 @@ def check_protocol(
         Nothing is proven. An audit of a few pairs of rows (replace-one, unit: a party's whole row, against whoever sees
         its reports, or in the central model the release) finds gross faults alone. A protocol that keeps all promises
         breaks one by bad luck, at a new seed, with a probability below 1e-6.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> rows = {"ann": (1, 1), "bob": (2, 0), "cid": (1, 1)}
+        >>> check_protocol(vote, rows, promises=PROTOCOL_PROMISES[:2])
     """
     case = ProtocolCase(protocol, rows, seed)
     with keeping(sentence_of(check_columns)):  # by which a table is told from parties

@@ -244,6 +244,16 @@ def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[
     """Feed what a server saw into a new one of the same session and noise, and return the effects of the new one.
 
     It records what it does in a view of its own.
+
+    Examples:
+        >>> from psephos.agents import Simulation
+        >>> from psephos.protocol import Roster, SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
+        >>> roster = Roster(["ann"], vote.encode_public({}, num_parties=1))
+        >>> machine = ServerMachine(vote, roster, Simulation("tea", SimulatedNoise(7, session="tea")))
+        >>> [type(effect).__name__ for effect in replay(machine, [])]
+        ['SetDeadline']
     """
     effects = machine.start()
     for observation in observations:
