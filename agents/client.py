@@ -23,8 +23,6 @@ from .journals import JournalSession
 from .modes import Mode
 from .outbox import Outbox
 
-__all__ = ["PATIENCE_SECONDS", "Client", "Partner", "Voter", "Worker", "answer_seconds", "inquire"]
-
 PATIENCE_SECONDS: Final = 3600.0
 """A phase waits for five minutes unless a scenario says otherwise, and a client does not know for how long."""
 

@@ -51,13 +51,11 @@ from ..protocol.mechanisms import (
     block_offsets,
 )
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS_BITS
-from ..protocol.mechanisms.hyper_law import UNIFORM_BITS, flips_of
+from ..protocol.mechanisms.hyper_law import flips_of
 from ..protocol.phases import PhasedProtocol
 from ..protocol.randomness import NoiseSource, SimulatedNoise
 from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
-
-__all__ = ["UNIFORM_BITS", "RowSampler", "Sampler", "SecureNoise", "SecureRelease", "check_secure_noise"]
 
 Sampler: TypeAlias = Callable[[int], int]
 """Draws one report for a private value."""

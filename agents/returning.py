@@ -17,8 +17,6 @@ from ..protocol.errors import ConnectionLostError
 from ..transports.abc import Channel
 from .client import Client
 
-__all__ = ["RetryPolicy", "take_part_durably"]
-
 _FIRST_PAUSE_SECONDS: Final = 0.2
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 

@@ -16,7 +16,8 @@ from ..protocol.phases import PhasedProtocol
 from ..protocol.roles import Side
 from ..protocol.roster import Roster
 from ..protocol.rules import DEFAULT_RULES, SessionRules
-from ..protocol.server_machine import ServerMachine, SessionResult
+from ..protocol.server_machine import ServerMachine
+from ..protocol.session_flow import SessionResult
 from ..protocol.states import SESSION
 from ..protocol.views import View
 from ..transports.abc import Channel, Listener

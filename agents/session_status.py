@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
-from ..protocol.server_machine import Attendance
+from ..protocol.phase_reports import Attendance
 from ..protocol.states import SessionState
 
 

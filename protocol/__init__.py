@@ -32,7 +32,8 @@ from .randomness import NoiseSource, SimulatedNoise
 from .roles import SessionKind, Side
 from .roster import Roster
 from .rules import JOIN, PhaseRules, SessionRules
-from .server_machine import ServerMachine, SessionResult
+from .server_machine import ServerMachine
+from .session_flow import SessionResult
 from .shown import Shown
 from .sides import Party, SessionMode
 from .tally import Tally

@@ -83,7 +83,11 @@ Choice: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)
 DecodedT = TypeVar("DecodedT")
 
 
-class SessionDescriptor(msgspec.Struct, frozen=True, array_like=True, gc=False, forbid_unknown_fields=True):
+class WireStruct(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What travels as an array of its fields, in order, and refuses any more of them."""
+
+
+class SessionDescriptor(WireStruct, frozen=True, gc=False):
     """What makes a session this one and no other, so that nothing of one session counts in another.
 
     What is empty was not agreed to beforehand.
@@ -118,7 +122,7 @@ class Described(Protocol):
         ...
 
 
-class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=False, forbid_unknown_fields=True):
+class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
     """What you said is in my journal. Who has none acknowledges nothing.
 
     Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
@@ -129,7 +133,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, array_like=True, tag=9, gc=Fa
     receipt: Annotated[bytes, msgspec.Meta(max_length=MAX_RECEIPT_BYTES)] = b""
 
 
-class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbid_unknown_fields=True):
+class Hello(WireStruct, frozen=True, tag=1, gc=False):
     """Client to server, first: who I am, and which session I mean to join.
 
     That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`). `chosen` is the end of its
@@ -164,7 +168,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=False, forbi
         return cls(PROTOCOL_VERSION, session, protocol.name, kind._value_, party, descriptor.id, chosen)
 
 
-class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, forbid_unknown_fields=True):
+class Welcome(WireStruct, frozen=True, tag=2, gc=False):
     """Server to client: you are on the roster, and these are the session's public parameters.
 
     `public` is the party's public row, which the server knows as well: a weight, or the tasks that it is to answer.
@@ -183,7 +187,7 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2, gc=False, for
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), descriptor)
 
 
-class Request(msgspec.Struct, frozen=True, array_like=True, tag=_REQUEST, gc=False, forbid_unknown_fields=True):
+class Request(WireStruct, frozen=True, tag=_REQUEST, gc=False):
     """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil.
 
     `own` is what is for this client alone; without it, the message ends before.
@@ -194,14 +198,14 @@ class Request(msgspec.Struct, frozen=True, array_like=True, tag=_REQUEST, gc=Fal
     own: msgspec.Raw = NIL
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True, tag=4, gc=False, forbid_unknown_fields=True):
+class Report(WireStruct, frozen=True, tag=4, gc=False):
     """Client to server: my answer in step `step`, such as a randomized report, as `phases.Step.codec` writes it."""
 
     step: int = msgspec.field(name="phase")
     payload: msgspec.Raw
 
 
-class Release(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False, forbid_unknown_fields=True):
+class Release(WireStruct, frozen=True, tag=5, gc=False):
     """Server to client, last: the session's public outcome, and in `own` what is for this client alone, or nil.
 
     `is_late` tells a client that a phase closed without its report, so that it was not asked in those that followed.
@@ -212,7 +216,7 @@ class Release(msgspec.Struct, frozen=True, array_like=True, tag=5, gc=False, for
     is_late: bool = False
 
 
-class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_fields=True):
+class Abort(WireStruct, frozen=True, tag=6):
     """Either way: I end this conversation.
 
     `phase`, `received`, `required`, `missing` and `num_missing` are set where a phase closed without its quorum.
@@ -262,14 +266,14 @@ class Abort(msgspec.Struct, frozen=True, array_like=True, tag=6, forbid_unknown_
         )
 
 
-class Inquiry(msgspec.Struct, frozen=True, array_like=True, tag=7, gc=False, forbid_unknown_fields=True):
+class Inquiry(WireStruct, frozen=True, tag=7, gc=False):
     """Client to server, before Hello, if at all: who I am; what would I take part in?"""
 
     version: int
     party: Word
 
 
-class Terms(msgspec.Struct, frozen=True, array_like=True, tag=8, gc=False, forbid_unknown_fields=True):
+class Terms(WireStruct, frozen=True, tag=8, gc=False):
     """Server to client, in answer to an inquiry: what the session is.
 
     `place` is the party's in the roster, from 0, which addresses its noise in a simulation; `public` is its public row.

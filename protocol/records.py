@@ -15,14 +15,16 @@ import msgspec
 import numpy as np
 
 from .memoized_reports import Scope
-from .messages import MAX_RECEIPT_BYTES, Choice, Count
+from .messages import MAX_RECEIPT_BYTES, Choice, Count, WireStruct
 from .privacy import LedgerEntry
 from .tally import Tally
 
 
-class Reserved(
-    msgspec.Struct, frozen=True, tag="reserved", kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a journal, tagged by its kind."""
+
+
+class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults=True):
     """Client: a session has room on the ledger for all that it may cost.
 
     Args:
@@ -53,7 +55,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seal: str
 
 
-class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Drawn(_Record, frozen=True, tag="drawn", kw_only=True, omit_defaults=True):
     """Client: a step's answer was drawn, and its losses are charged; it may have left, and leaves again as it is.
 
     Args:
@@ -76,7 +78,7 @@ class Drawn(msgspec.Struct, frozen=True, tag="drawn", kw_only=True, forbid_unkno
     sealed: bytes = b""
 
 
-class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unknown_fields=True, omit_defaults=True):
+class Acknowledged(_Record, frozen=True, tag="acknowledged", omit_defaults=True):
     """Client: the server has said that a step's answer is kept on its side: until then it may have left, once more.
 
     `at` is when that was kept, as in `Drawn`; `receipt` is what the server knows its word by.
@@ -87,7 +89,7 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="acknowledged", forbid_unkno
     receipt: bytes = b""
 
 
-class SessionEnded(msgspec.Struct, frozen=True, tag="left", forbid_unknown_fields=True, omit_defaults=True):
+class SessionEnded(_Record, frozen=True, tag="left", omit_defaults=True):
     """Client: the session is over for this party; room that it did not use is free.
 
     Args:
@@ -105,21 +107,21 @@ class SessionEnded(msgspec.Struct, frozen=True, tag="left", forbid_unknown_field
     is_final: bool = False
 
 
-class PhaseOpened(msgspec.Struct, frozen=True, tag="opened", forbid_unknown_fields=True):
+class PhaseOpened(_Record, frozen=True, tag="opened"):
     """Server: a step began, and the parties at these places are asked."""
 
     step: Count = msgspec.field(name="phase")
     places: tuple[Count, ...]
 
 
-class Chosen(msgspec.Struct, frozen=True, tag="chosen", forbid_unknown_fields=True):
+class Chosen(_Record, frozen=True, tag="chosen"):
     """Server: the party at this place has said what it chooses of its public row, and is held to it."""
 
     place: Count
     chosen: tuple[Choice, ...]
 
 
-class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_fields=True):
+class Accepted(_Record, frozen=True, tag="accepted"):
     """Server: a report counts. `report` is its payload, as it came."""
 
     step: Count = msgspec.field(name="phase")
@@ -127,7 +129,7 @@ class Accepted(msgspec.Struct, frozen=True, tag="accepted", forbid_unknown_field
     report: bytes
 
 
-class KeptTally(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class KeptTally(WireStruct, frozen=True):
     """A tally as plain data. See `Tally`."""
 
     num_reports: int
@@ -155,7 +157,7 @@ class KeptTally(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
         return Tally(self.num_reports, totals, rows)
 
 
-class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fields=True):
+class PhaseClosed(_Record, frozen=True, tag="closed"):
     """Server: a step ended, and the reports of these places count.
 
     `tally` is the released one where the server drew noise for it, which is never drawn again; else it follows from the
@@ -167,7 +169,7 @@ class PhaseClosed(msgspec.Struct, frozen=True, tag="closed", forbid_unknown_fiel
     tally: KeptTally | None = None
 
 
-class SessionFailed(msgspec.Struct, frozen=True, tag="broken", kw_only=True, forbid_unknown_fields=True):
+class SessionFailed(_Record, frozen=True, tag="broken", kw_only=True):
     """Server: the session is over without a result, since a phase closed without its quorum."""
 
     phase: str

@@ -10,10 +10,11 @@ import msgspec
 from .arrays import IntArray
 from .errors import ConfigurationError, StrangerError, quote, require
 from .masking import check_signature_key
+from .messages import WireStruct
 from .roles import check_party_name
 
 
-class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SigningRoster(WireStruct, frozen=True):
     """Who may take part in a masked session, and by which keys they sign: what every party of it knows.
 
     Args:
@@ -31,7 +32,7 @@ class SigningRoster(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
         return hashlib.sha256(msgspec.msgpack.encode((self.others, self.names, self.keys))).hexdigest()
 
 
-class SeededRoster(SigningRoster, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SeededRoster(SigningRoster, frozen=True):
     """The same as a masked session begins: where not each masks with each, the seed of the circle is told with it."""
 
     seed: bytes = b""

@@ -56,13 +56,11 @@ from .replay import replay_server
 from .roles import Side
 from .roster import Roster
 from .rules import DEFAULT_RULES, SessionRules
-from .session_flow import SessionFlow, SessionResult
+from .session_flow import SessionFlow
 from .sides import SessionMode
 from .states import SESSION, Move, SessionMove, SessionState, State
 from .transcript import Transcript
 from .views import Happening, View, check_view
-
-__all__ = ["Attendance", "ServerMachine", "SessionResult"]
 
 _OUTDATED: Final = "its journal is an older copy, which its operator has to replace"
 _TO_BE_TAKEN_UP: Final = (State.JOINED, State.ASKED, State.REPORTED, State.LATE, State.FINISHED)

@@ -16,7 +16,7 @@ from psephos.protocol.privacy import LedgerEntry
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import SessionRules
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.transports import Channel, MemoryTransport, TCPTransport, Transport
 
 __all__ = ["INPUTS", "NAMES", "TRANSPORTS", "VOTE", "Meeting", "meet"]

@@ -31,7 +31,7 @@ from psephos.protocol.messages import (
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import SessionRules
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, Transport
 
 

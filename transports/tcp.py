@@ -18,8 +18,6 @@ from .abc import Channel, Listener, Transport
 from .addresses import format_address, is_loopback, parse_address
 from .framing import FrameDecoder, encode_frames
 
-__all__ = ["SocketChannel", "SocketListener", "TCPTransport", "open_socket"]
-
 _READ_BYTES: Final = 1 << 16
 _MOST_AT_ONCE: Final = 1 << 14
 """Of a longer payload the system may well take but a part at once."""

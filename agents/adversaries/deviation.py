@@ -18,8 +18,6 @@ from ...protocol.messages import Hello, Inquiry, Message, decode, encode
 from ...protocol.roles import SERVER
 from ...transports.abc import Channel, Listener
 
-__all__ = ["SERVER", "DeviatingChannel", "DeviatingListener", "Deviation", "Passage"]
-
 
 class Passage(NamedTuple):
     """What becomes of one message.

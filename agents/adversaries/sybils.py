@@ -16,8 +16,6 @@ from ...protocol.errors import HandshakeError, RemoteProtocolError
 from ...protocol.messages import Abort, Hello, Message, Welcome, decode, encode
 from ...transports.abc import Transport
 
-__all__ = ["Attempt", "try_to_join"]
-
 
 class Attempt(NamedTuple):
     """What came of one Hello.

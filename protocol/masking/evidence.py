@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from ..messages import WireStruct
 from .deals import (
     KnownDeal,
     alpha_of,
@@ -133,7 +134,7 @@ class WrongOpening(_Told, frozen=True, kw_only=True, tag="open"):
 Evidence: TypeAlias = WrongKeys | WrongDeal | NoSecret | WrongBox | WrongShare | WrongOpening
 
 
-class Liars(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Liars(WireStruct, frozen=True):
     """What proves of some dealers that they have lied, where all that is held of them is to be told."""
 
     evidence: tuple[NoSecret, ...]

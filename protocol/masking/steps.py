@@ -29,6 +29,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from ..errors import require
+from ..messages import WireStruct
 from .graph import Circle, Complete
 from .primitives import KEY_BYTES, SIGNATURE_BYTES, check_signature_key
 from .scalars import SCALAR_BYTES
@@ -108,7 +109,7 @@ MASKING: Final[Mapping[MaskingState, Mapping[MaskingMove, MaskingState]]] = {
 What is absent is forbidden: no step is answered twice, so that no party says a second share of anybody."""
 
 
-class Keys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Keys(WireStruct, frozen=True):
     """A party's keys, points of Ed25519's group: of masks, and of the boxes for it."""
 
     of_masks: Point
@@ -116,13 +117,13 @@ class Keys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     signature: _Signature
 
 
-class NeighborKeys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class NeighborKeys(WireStruct, frozen=True):
     """The keys of a party's neighbors, by their places."""
 
     keys: tuple[tuple[Place, Keys], ...]
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Piece(WireStruct, frozen=True):
     """What a dealer says for one holder.
 
     Args:
@@ -138,7 +139,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     box: _BoxOrNone
 
 
-class Deal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Deal(WireStruct, frozen=True):
     """What a dealer says: the points of its blinding and of the seed of its own mask, and a piece for each holder."""
 
     blinding: Point
@@ -146,7 +147,7 @@ class Deal(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     pieces: tuple[Piece, ...]
 
 
-class HeldBox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class HeldBox(WireStruct, frozen=True):
     """A box as its holder hears of it.
 
     Args:
@@ -161,13 +162,13 @@ class HeldBox(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     alpha: Mark
 
 
-class Boxes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Boxes(WireStruct, frozen=True):
     """The boxes for a party."""
 
     boxes: tuple[HeldBox, ...]
 
 
-class Check(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Check(WireStruct, frozen=True):
     """A party's word on the deals.
 
     Args:
@@ -185,7 +186,7 @@ class Check(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     possession: _Possession
 
 
-class Path(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Path(WireStruct, frozen=True):
     """What leads from one entry of a deal to the deal's digest.
 
     Args:
@@ -200,7 +201,7 @@ class Path(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     chunks: tuple[Digest, ...]
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Entry(WireStruct, frozen=True):
     """What a dealer says for one holder. See `Piece`."""
 
     leaves: Leaves
@@ -208,7 +209,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     box: _BoxOrNone
 
 
-class Dispute(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Dispute(WireStruct, frozen=True):
     """What a holder hears of a dealer whose box it doubts: the entry for it, and that the dealer has signed it."""
 
     place: Place
@@ -217,13 +218,13 @@ class Dispute(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     entry: Entry
 
 
-class Disputes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Disputes(WireStruct, frozen=True):
     """All disputes of one holder."""
 
     disputes: tuple[Dispute, ...]
 
 
-class Claim(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Claim(WireStruct, frozen=True):
     """What a holder says against a dealer: what their keys of boxes have in common, and a proof of it.
 
     Args:
@@ -240,43 +241,43 @@ class Claim(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     signature: _Signature
 
 
-class Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Claims(WireStruct, frozen=True):
     """A holder's claims, one for each of its disputes."""
 
     claims: tuple[Claim, ...]
 
 
-class Excluded(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Excluded(WireStruct, frozen=True):
     """The places of those of the roster who mask no rows, in order: who has left, did not sign, or was named."""
 
     places: tuple[Place, ...]
 
 
-class Masked(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Masked(WireStruct, frozen=True):
     """Values under masks, as residues modulo 2⁶⁴ in [−2⁶³, 2⁶³)."""
 
     residues: tuple[_Residue, ...]
 
 
-class Survivors(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Survivors(WireStruct, frozen=True):
     """The places of those whose masked values count, in order."""
 
     places: tuple[Place, ...]
 
 
-class Confirmation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Confirmation(WireStruct, frozen=True):
     """A party's signature on the survivors."""
 
     signature: _Signature
 
 
-class Confirmations(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Confirmations(WireStruct, frozen=True):
     """Signatures on the survivors, by the places of those who signed."""
 
     signatures: tuple[tuple[Place, _Signature], ...]
 
 
-class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Shares(WireStruct, frozen=True):
     """One share of each neighbor's: whether it is of its own mask's seed, as where it survived, or else of its key."""
 
     shares: tuple[tuple[Place, bool, Scalar], ...]
@@ -286,7 +287,7 @@ class Shares(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
         return f"Shares(of {len(self.shares)} parties)"
 
 
-class Opening(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class Opening(WireStruct, frozen=True):
     """All three values that a holder has of dealers who were proven to lie."""
 
     values: tuple[tuple[Place, _Three], ...]

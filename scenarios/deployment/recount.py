@@ -23,7 +23,7 @@ from ...protocol.phases import Phase
 from ...protocol.plugin_checks import checked_outcome, checked_tally
 from ...protocol.records import Accepted, Chosen, PhaseClosed, ServerRecord
 from ...protocol.roles import SessionKind
-from ...protocol.server_machine import SessionResult
+from ...protocol.session_flow import SessionResult
 from ...protocol.tally import Merged
 from ..reading.batches import RowBatch, TableFiles
 from ..reading.files import readable

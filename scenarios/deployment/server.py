@@ -25,7 +25,7 @@ from ...protocol.records import Accepted, PhaseClosed, SessionFailed
 from ...protocol.roles import SessionKind
 from ...protocol.roster import Roster
 from ...protocol.rules import names_of
-from ...protocol.server_machine import SessionResult
+from ...protocol.session_flow import SessionResult
 from ...protocol.traffic import TrafficMeter
 from ..plugins import find_server_role
 from ..running.folder import RunFolder

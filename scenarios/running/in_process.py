@@ -14,7 +14,7 @@ from ...agents.server import Server
 from ...protocol.errors import ConnectionLostError, PsephosError
 from ...protocol.messages import Hello
 from ...protocol.rules import JOIN
-from ...protocol.server_machine import SessionResult
+from ...protocol.session_flow import SessionResult
 from ...transports.abc import Channel, Transport
 from ...transports.faults import FaultyTransport
 from ...transports.memory import MemoryTransport

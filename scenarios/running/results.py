@@ -14,7 +14,7 @@ from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import PhasedProtocol, Truth
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.roles import SessionKind
-from ...protocol.server_machine import SessionResult
+from ...protocol.session_flow import SessionResult
 from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
 from ..plugins import ARRAY
 from ..verdicts import as_written

@@ -43,7 +43,7 @@ from psephos.protocol.privacy import NeighboringRelation
 from psephos.protocol.records import Record, ServerRecord
 from psephos.protocol.roster import Roster
 from psephos.protocol.rules import JOIN, SessionRules
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.transports import Channel
 
 NAMES: Final = ("ann", "bob", "cid", "dee", "eve")

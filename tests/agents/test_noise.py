@@ -20,7 +20,7 @@ from cryptography import x509
 from exact_laws import lattice_law, law_of_rows, least_tail
 from psephos.agents import SecureNoise
 from psephos.agents.modes import draw_session_id
-from psephos.agents.noise import UNIFORM_BITS, RowSampler, Sampler
+from psephos.agents.noise import RowSampler, Sampler
 from psephos.agents.spherical_noise import draw_spherical_noise
 from psephos.protocol import SessionKind
 from psephos.protocol.arrays import FloatArray, IntArray
@@ -47,7 +47,7 @@ from psephos.protocol.mechanisms import (
     Uniform,
     VectorLaplace,
 )
-from psephos.protocol.mechanisms.hyper_law import flips_of
+from psephos.protocol.mechanisms.hyper_law import UNIFORM_BITS, flips_of
 from psephos.protocol.privacy import NoRelease
 from psephos.transports.keys import make_identity
 from thoroughness import draws

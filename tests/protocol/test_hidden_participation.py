@@ -34,7 +34,7 @@ from psephos.protocol.phases import CentralPhase, Column, PhasedProtocol
 from psephos.protocol.population import released_tally
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.protocol.rules import JOIN, names_of
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.protocol.states import SESSION, SessionState
 from psephos.protocol.views import Happening
 from strategies import CHECKED, choosers

@@ -43,7 +43,7 @@ from psephos.protocol.masking import Circle, MaskingParty, MaskingRules, graph
 from psephos.protocol.messages import Abort, SessionDescriptor, decode
 from psephos.protocol.phases import masked_phase
 from psephos.protocol.privacy import Budget
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.transports import Channel
 from psephos.transports.faults import Fate, seeded_weather
 from psephos.transports.shared import SharedTransport

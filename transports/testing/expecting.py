@@ -10,18 +10,6 @@ import trio.testing
 from ..abc import Channel
 from ..promises import require
 
-__all__ = [
-    "cancel_soon",
-    "checkpoint",
-    "compare",
-    "expect",
-    "expect_next",
-    "let_everything_wait",
-    "raises",
-    "receive_from",
-    "take_steps",
-]
-
 # Real time in which nothing happens: then what was started is waiting for something.
 _QUIET_SECONDS: Final = 0.01
 _SHOWN_BYTES: Final = 32

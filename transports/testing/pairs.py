@@ -8,8 +8,6 @@ import trio
 
 from ..abc import Channel, Transport
 
-__all__ = ["Flood", "Sizes", "open_pair"]
-
 _FLOOD_PAYLOAD_BYTES: Final = 1 << 18
 _MIN_FLOOD_PAYLOADS: Final = 256
 _FLOOD_BATCH: Final = 8

@@ -30,7 +30,7 @@ from psephos.protocol.errors import ConfigurationError, JournalError, QuorumErro
 from psephos.protocol.messages import PROTOCOL_VERSION, Abort, Inquiry, Report, Welcome, decode, encode
 from psephos.protocol.records import Drawn, Reserved, SessionEnded
 from psephos.protocol.rules import JOIN
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
 from psephos.scenarios.deployment import hosting as hosting_module

@@ -21,7 +21,7 @@ from deployments import AHEAD, PATIENCE, SEED, Peer, Process, report, write_vote
 from prometheus_client.parser import text_string_to_metric_families
 from psephos.agents.session_status import Connections, SessionStatus
 from psephos.protocol.messages import Abort, Welcome
-from psephos.protocol.server_machine import Attendance
+from psephos.protocol.phase_reports import Attendance
 from psephos.protocol.states import SessionState
 from psephos.scenarios.deployment.status import Status, open_status
 from psephos.transports.addresses import parse_address

@@ -12,7 +12,7 @@ from psephos.protocol.fair_voting import Parameters as VotingParameters
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.protocol.roles import SessionKind
-from psephos.protocol.server_machine import SessionResult
+from psephos.protocol.session_flow import SessionResult
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios.running.results import published
 
