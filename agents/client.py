@@ -31,7 +31,12 @@ _ANSWER_SECONDS: Final = 30.0
 
 
 def answer_seconds(patience_seconds: float) -> float:
-    """Return how long a server may take to say its first word; without end where patience has none."""
+    """Return how long a server may take to say its first word; without end where patience has none.
+
+    Examples:
+        >>> answer_seconds(3600.0), answer_seconds(5.0)
+        (30.0, 5.0)
+    """
     return patience_seconds if patience_seconds == math.inf else min(patience_seconds, _ANSWER_SECONDS)
 
 

@@ -182,7 +182,12 @@ def lost(num_rows: int, files: Iterable[Path], path: Path, kind: str | tuple[str
 
 
 def lock_file_of(path: Path) -> Path:
-    """Return the file beside a journal that keeps others out."""
+    """Return the file beside a journal that keeps others out.
+
+    Examples:
+        >>> lock_file_of(Path("ann.journal")).name
+        'ann.journal.lock'
+    """
     return path.with_name(f"{path.name}.lock")
 
 

@@ -29,7 +29,14 @@ _COUNTER_AND_NONCE: Final = bytes(16)
 
 
 class Cryptography:
-    """The primitives that `psephos.protocol.masking` asks for, without a state."""
+    """The primitives that `psephos.protocol.masking` asks for, without a state.
+
+    Examples:
+        >>> tools = Cryptography()
+        >>> box = tools.seal(bytes(32), b"secret", b"about")
+        >>> tools.open(bytes(32), box, b"about")
+        b'secret'
+    """
 
     def base(self, scalar: bytes) -> bytes:
         """Return the point that a scalar tells of the base point; ValueError for 0 (Ed25519)."""
@@ -118,6 +125,12 @@ def draw_signature_keys(
     """Return keys for all parties of a session that one process runs: what signs by each, and the public ones.
 
     Of a simulation they follow from its seed.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise
+        >>> signers, keys = draw_signature_keys(SimulatedNoise(1, session="council"), protocol="mean", number=2)
+        >>> Cryptography().verify(keys[0], signers[0](b"yes"), b"yes")
+        True
     """
     address = {"protocol": protocol, "phase": "keys of signatures"}
     private = [Ed25519PrivateKey.from_private_bytes(noise.entropy(**address, place=place)) for place in range(number)]

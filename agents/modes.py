@@ -33,6 +33,11 @@ class Simulation(SessionMode):
 
     Privacy:
         None: anybody who knows the seed can remove the noise.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise
+        >>> Simulation("council", SimulatedNoise(1, session="council")).kind.value
+        'simulation'
     """
 
     noise: SimulatedNoise
@@ -91,7 +96,12 @@ def _masking() -> Any:
 
 
 def draw_session_id() -> str:
-    """Return 128 random bits in hexadecimal."""
+    """Return 128 random bits in hexadecimal.
+
+    Examples:
+        >>> len(draw_session_id())
+        32
+    """
     return secrets.token_hex(16)
 
 

@@ -76,6 +76,14 @@ class SecureNoise(NoiseSource):
 
     Raises:
         ConfigurationError: one of ours would be replaced.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> noise = SecureNoise()
+        >>> address = {"protocol": "mean", "phase": "values", "place": 0}
+        >>> reports = noise.randomize(GeneralizedRandomizedResponse(1.0, 3), [2, 0], **address)
+        >>> len(reports), set(reports) <= {0, 1, 2}
+        (2, True)
     """
 
     def __init__(
@@ -146,6 +154,10 @@ class SecureRelease(SimulatedNoise):
 
     Args:
         session: the one whose noise this is.
+
+    Examples:
+        >>> SecureRelease(session="council").kind.value
+        'deployment'
     """
 
     def __init__(self, *, session: str) -> None:
@@ -200,6 +212,10 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
 
     Raises:
         ConfigurationError: a mechanism has no exact sampler.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> check_secure_noise(DPWeVote(Parameters(candidates=("tea",))))
     """
     noise = SecureNoise()
     for phase in protocol.phases:

@@ -46,6 +46,10 @@ class Places:
     Args:
         in_all: of all addresses together.
         of_address: of one address, or of one network of IPv6.
+
+    Examples:
+        >>> Places.for_roster(1_000)
+        Places(in_all=2000, of_address=1000)
     """
 
     in_all: int
@@ -70,6 +74,10 @@ class OneProcess(msgspec.Struct, frozen=True):
 
     Nobody waits for nothing either. A phase's deadline passes as soon as all parties that it waits for have answered or
     left. Elsewhere the speed would reveal a participation that is private.
+
+    Examples:
+        >>> OneProcess()
+        OneProcess()
     """
 
 

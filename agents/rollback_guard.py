@@ -86,6 +86,10 @@ class RollbackGuard:
     Args:
         folder: holds a file for each journal; made with its parents, its owner's alone.
         key: what the journal is known by wherever it is, such as its session's id; by default its path.
+
+    Examples:
+        >>> RollbackGuard(Path("/somewhere"), key="a1").file_of(Path("ann.journal")).suffix
+        '.head'
     """
 
     folder: Path

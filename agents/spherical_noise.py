@@ -117,6 +117,10 @@ def draw_spherical_noise(dimension: int, scale: float) -> list[int]:
     Args:
         dimension: d ≥ 1.
         scale: > 0, taken as the rational number that the float is.
+
+    Examples:
+        >>> len(draw_spherical_noise(3, 100.0))
+        3
     """
     points = [_draw_point() for _ in range((dimension + 1) // 2)]
     uniforms: list[_Uniform] = [_draw_uniform() for _ in range(dimension)]

@@ -44,6 +44,15 @@ class Admission:
 
     Raises:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from psephos.protocol import SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote, roster = DPWeVote(Parameters(candidates=("tea",))), Roster(["ann"], np.empty((1, 0), dtype=int))
+        >>> door = Admission(vote, roster, SessionMode("council", SimulatedNoise(1, session="council")))
+        >>> door.answer(Inquiry(PROTOCOL_VERSION, "ann"), fingerprint="").session
+        'council'
     """
 
     __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_terms", "public", "welcome")
@@ -175,7 +184,13 @@ def check_sizes(
     terms: Terms | None = None,
     descriptor: SessionDescriptor = _WIDEST_CHARTER,
 ) -> None:
-    """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message."""
+    """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message.
+
+    Examples:
+        >>> import numpy as np
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> check_sizes(DPWeVote(Parameters(candidates=("tea",))), np.empty((3, 0), dtype=int))
+    """
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
     encode(Welcome.of(protocol, public=widest, descriptor=descriptor))
     if terms is not None:

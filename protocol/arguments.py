@@ -42,6 +42,13 @@ def check_aligned(**columns: Sized) -> None:
     """Raise ConfigurationError where columns of one table have more or fewer entries than the first.
 
     An outcome is also somebody else's: a server's message, or a file. Who reads it goes through its columns together.
+
+    Examples:
+        >>> check_aligned(names=["a", "b"], counts=[1, 2])
+        >>> check_aligned(names=["a", "b"], counts=[1])
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: counts must be 2 entries, as names has, got '1 entries'
     """
     (first, entries), *others = columns.items()
     for name, column in others:
@@ -51,12 +58,25 @@ def check_aligned(**columns: Sized) -> None:
 
 
 def is_name(name: object) -> bool:
-    """Return whether a name is one of `NAMES`."""
+    """Return whether a name is one of `NAMES`.
+
+    Examples:
+        >>> is_name("annual vote"), is_name(""), is_name(" vote")
+        (True, False, False)
+    """
     return isinstance(name, str) and 0 < len(name) <= MAX_NAME_LENGTH and name.isprintable() and name == name.strip()
 
 
 def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
-    """Raise ConfigurationError unless names are distinct ones of `NAMES`, without some text in them."""
+    """Raise ConfigurationError unless names are distinct ones of `NAMES`, without some text in them.
+
+    Examples:
+        >>> check_names("candidates", ["tea", "coffee"])
+        >>> check_names("candidates", ["tea", "tea"])
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: candidates must be distinct names of 1 to 256 ...
+    """
     allowed = f"distinct {NAMES}" + (f" and without {without!r}" if without else "")
     for number, name in enumerate(names):
         is_free = not without or without not in name
@@ -64,13 +84,27 @@ def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that was there before; None where all are distinct."""
+    """Return the first name that was there before; None where all are distinct.
+
+    Examples:
+        >>> first_repeated(["a", "b", "a"])
+        'a'
+    """
     seen: set[str] = set()
     return next((name for name in names if name in seen or seen.add(name)), None)
 
 
 def integer_of(value: Any, field: str) -> int:
-    """Return an integer of any kind as Python's own."""
+    """Return an integer of any kind as Python's own.
+
+    Examples:
+        >>> integer_of(np.int8(7), "n")
+        7
+        >>> integer_of(True, "n")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: n must be an integer, got True
+    """
     if type(value) is int:
         return value
     if type(value) not in {bool, np.bool_}:
@@ -82,7 +116,12 @@ def integer_of(value: Any, field: str) -> int:
 
 
 def number_of(value: Any, field: str) -> float:
-    """Return a real number of any kind as a float; nan and infinity are the caller's to judge."""
+    """Return a real number of any kind as a float; nan and infinity are the caller's to judge.
+
+    Examples:
+        >>> number_of(np.float32(0.5), "x"), number_of(2, "x")
+        (0.5, 2.0)
+    """
     if type(value) is float:
         return value
     value = _scalar_of(value)
@@ -121,7 +160,16 @@ def _exact_of(value: Any, field: str) -> float | Fraction:
 
 
 def integers_of(values: Any, field: str) -> IntArray:
-    """Return integers of any width, in an array or in lists, as an array of int64."""
+    """Return integers of any width, in an array or in lists, as an array of int64.
+
+    Examples:
+        >>> integers_of([1, 2], "values").dtype.name
+        'int64'
+        >>> integers_of([0.5], "values")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: values must be an array of integers, got 'an ...
+    """
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)
     array = _array_of(values, field, "an array of integers")
@@ -199,7 +247,12 @@ _OWN_INTEGERS: Final = {int}
 
 
 def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
-    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is."""
+    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is.
+
+    Examples:
+        >>> row_of_integers(np.array([1, 2], dtype=np.int8), "row")
+        (1, 2)
+    """
     if type(values) in {tuple, list} and {*map(type, values)} == _OWN_INTEGERS:
         return values
     return _row_of_integers(values, field)
@@ -254,6 +307,13 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """Let a public function take numbers of any kind, by its annotations; use it as a decorator.
 
     It converts integers, floats, fractions, and sequences and arrays of these.
+
+    Examples:
+        >>> @exact_arguments
+        ... def twice(number: int) -> int:
+        ...     return 2 * number
+        >>> twice(np.int8(100))
+        200
     """
     code: Any = getattr(function, "__code__")  # noqa: B009  a callable need not have one; what is decorated has
     names: Sequence[str] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -25,7 +25,12 @@ ROWS_AT_A_TIME = 1 << 13
 
 
 def sums_fit(values: IntArray) -> bool:
-    """Return whether the sum of so many integers of these sizes fits into 64 bits, whatever their signs."""
+    """Return whether the sum of so many integers of these sizes fits into 64 bits, whatever their signs.
+
+    Examples:
+        >>> sums_fit(np.array([1, 2])), sums_fit(np.array([2**62, 2**62, 2**62]))
+        (True, False)
+    """
     return not values.size or max(int(values.max()), -int(values.min())) * len(values) <= _MAX_INT64
 
 
@@ -40,6 +45,10 @@ def exact_column_sums(values: IntArray) -> IntArray:
 
     Raises:
         OverflowError: a sum does not fit into 64 bits; never a wrong sum.
+
+    Examples:
+        >>> exact_column_sums(np.array([[1, 2], [3, 4]])).tolist()
+        [4, 6]
     """
     if not sums_fit(values):
         # They might not fit: add them as Python's integers, which have no limit, and see.
@@ -56,6 +65,11 @@ class ExactSums:
     Args:
         numbers: one for each kind of report.
         constant: what is added to each sum.
+
+    Examples:
+        >>> sums = ExactSums([0.1, 0.2], constant=0.5)
+        >>> sums.rounded(np.array([[3, 0], [1, 1]])).tolist()
+        [0.8, 0.8]
     """
 
     def __init__(self, numbers: Sequence[Fraction | float], constant: Fraction | float = 0) -> None:
@@ -113,13 +127,24 @@ class ExactSums:
 
 
 def counts_of_rows(rows: IntArray, size: int) -> IntArray:
-    """Return how often each row of codes, shape (rows, n), has each code of 0 to size − 1: shape (rows, size)."""
+    """Return how often each row of codes, shape (rows, n), has each code of 0 to size − 1: shape (rows, size).
+
+    Examples:
+        >>> counts_of_rows(np.array([[0, 1, 1], [2, 2, 2]]), 3).tolist()
+        [[1, 2, 0], [0, 0, 3]]
+    """
     cells = rows + size * np.arange(len(rows))[:, None]
     return np.bincount(cells.reshape(-1), minlength=size * len(rows)).reshape(len(rows), size).astype(np.int64)
 
 
 def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows of a table, shape (n, columns), in ascending order, and how many there are of each."""
+    """Return the distinct rows of a table, shape (n, columns), in ascending order, and how many there are of each.
+
+    Examples:
+        >>> rows, counts = distinct_rows(np.array([[1, 0], [0, 1], [1, 0]]))
+        >>> rows.tolist(), counts.tolist()
+        ([[0, 1], [1, 0]], [1, 2])
+    """
     if not rows.size:  # all rows without columns are the same
         return rows[:1], np.full(len(rows[:1]), len(rows), dtype=np.int64)
     # Along columns a maximum is many times as fast as over narrow rows; of millions a copy of some at a time is enough.
@@ -167,6 +192,10 @@ def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArra
     Args:
         matrix: shape (n, n).
         right: shape (n, number of right-hand sides).
+
+    Examples:
+        >>> solve_positive_definite(np.array([[4.0, 0.0], [0.0, 2.0]]), np.array([[8.0], [6.0]])).tolist()
+        [[2.0], [3.0]]
     """
     left, solution = matrix.copy(), right.copy()
     size = len(left)

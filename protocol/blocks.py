@@ -25,7 +25,13 @@ _MOST_UNIFORMS: Final = 1 << 16  # of one phase: they stay in the cache
 
 
 def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
-    """Return whether a protocol decides many sessions at once: it says how, and of all that single parties are told."""
+    """Return whether a protocol decides many sessions at once: it says how, and of all that single parties are told.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> decides_in_blocks(DPWeVote(Parameters(candidates=("tea",))))
+        True
+    """
     kind = type(protocol)
     return (
         kind.decisions is not PhasedProtocol.decisions  # pyright: ignore[reportUnknownMemberType]  of any parameters
@@ -36,7 +42,12 @@ def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
 
 
 def goes_with(kind: type, many: str, one: str) -> bool:
-    """Return whether a class's method for many sessions is as late as that for one, which nobody overrides alone."""
+    """Return whether a class's method for many sessions is as late as that for one, which nobody overrides alone.
+
+    Examples:
+        >>> goes_with(Phase, "tally_block", "tally")
+        True
+    """
     many_in, one_in = (next(each for each in kind.__mro__ if name in vars(each)) for name in (many, one))
     return issubclass(many_in, one_in)
 

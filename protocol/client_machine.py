@@ -83,6 +83,15 @@ class ClientMachine:
         Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
         and nothing before the ledger has reserved room for all of it, or if what is stated is less than what is drawn.
         With records this holds over restarts as well: a session has one report a step, however often it is joined.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",)))
+        >>> mode = SessionMode("council", SimulatedNoise(1, session="council"))
+        >>> client = ClientMachine(vote, Party("ann", 0, [0, 1]), mode)
+        >>> [type(effect.message).__name__ for effect in client.start()]
+        ['Hello']
     """
 
     __slots__ = (

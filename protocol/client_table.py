@@ -42,6 +42,12 @@ class ClientTable:
         by_party: the states, in roster order.
         num_awaited: how many parties can still report in the open step, or join before the first.
         num_joined: how many have joined, before the first step.
+
+    Examples:
+        >>> table = ClientTable(["ann", "bob"])
+        >>> table.welcome(table.at(0))
+        >>> table.num_joined, table.num_awaited
+        (1, 1)
     """
 
     __slots__ = ("_is_joining", "_names", "by_party", "num_awaited", "num_joined")

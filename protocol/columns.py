@@ -27,6 +27,11 @@ class CodedColumn(Sequence[str]):
         names: the distinct entries, in the order of their first rows.
         codes: integers, shape (rows,), in [0, len(names)): which one each row has; int64 but where they are from a file
             and a byte or two do.
+
+    Examples:
+        >>> column = CodedColumn.of(["tea", "coffee", "tea"])
+        >>> column.names, column.codes.tolist(), column[2]
+        (['tea', 'coffee'], [0, 1, 0], 'tea')
     """
 
     names: Sequence[str]
@@ -46,7 +51,12 @@ class CodedColumn(Sequence[str]):
         return int(np.argmax(self.codes == code)) + 1
 
     def recoded(self, index: Mapping[str, int]) -> IntArray:
-        """Return the codes that `index` has for the entries, and -1 where it has none."""
+        """Return the codes that `index` has for the entries, and -1 where it has none.
+
+        Examples:
+            >>> CodedColumn.of(["tea", "coffee", "milk"]).recoded({"coffee": 0, "tea": 1}).tolist()
+            [1, 0, -1]
+        """
         return np.array([index.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
 
     @overload
@@ -80,6 +90,10 @@ class Column(msgspec.Struct, frozen=True):
 
     Raises:
         ConfigurationError: it is chosen and private.
+
+    Examples:
+        >>> Column("weight", private=False, description="1 to 3").is_own
+        False
     """
 
     name: str
@@ -120,7 +134,12 @@ def first_alike(names: Iterable[str]) -> tuple[int, int] | None:
 
 
 def missing_column(name: str) -> ConfigurationError:
-    """Return the error for a table without a column that it needs."""
+    """Return the error for a table without a column that it needs.
+
+    Examples:
+        >>> str(missing_column("weight"))
+        "weight must be a column of the table, got 'no such column'"
+    """
     what = ", with a line for each party: its own ε" if name == "epsilon" else ""
     return ConfigurationError(field=name, value="no such column", allowed=f"a column of the table{what}")
 
@@ -129,6 +148,10 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
     """Return the error for a table with a column that it does not take: a misspelled one, or another table's.
 
     The error calls it `field`, or by its name.
+
+    Examples:
+        >>> unknown_column("wieght", ["weight", "opinion"]).allowed
+        "left out: the columns are weight, opinion (did you mean 'weight'?)"
     """
     shown = f"{', '.join(known[:_MOST_NAMED])}{', ...' if len(known) > _MOST_NAMED else ''}"
     why = ", since nobody has an ε of its own here" if name == "epsilon" else ""
@@ -137,7 +160,15 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
 
 
 def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
-    """Raise ConfigurationError unless a table has these columns and no other."""
+    """Raise ConfigurationError unless a table has these columns and no other.
+
+    Examples:
+        >>> check_columns([Column("weight", private=False, description="")], ["weight"])
+        >>> check_columns([Column("weight", private=False, description="")], [])
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: weight must be a column of the table, got 'no ...
+    """
     known, given = [column.name for column in columns], list(names)
     for name in known:
         if name not in given:
@@ -152,6 +183,13 @@ class Observed(Mapping[str, Entries]):
 
     Attributes:
         seen: those that were looked at.
+
+    Examples:
+        >>> table = Observed({"weight": [1, 2], "opinion": ["yes", "no"]})
+        >>> table["weight"]
+        [1, 2]
+        >>> table.seen
+        {'weight'}
     """
 
     def __init__(self, table: Mapping[str, Entries]) -> None:

@@ -117,7 +117,13 @@ Effect: TypeAlias = Send | SetDeadline | Drop | Named | Attended | Opened | Clos
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:
-    """Return the effect that sends a message, and record it where the sender has a view."""
+    """Return the effect that sends a message, and record it where the sender has a view.
+
+    Examples:
+        >>> from psephos.protocol.messages import Abort
+        >>> send(["ann"], Abort("not today"), view=None).recipients
+        ('ann',)
+    """
     if view is not None:
         for recipient in recipients:
             view.record(Happening.SENT, recipient, message)

@@ -22,13 +22,23 @@ _FRACTION_TERMS = 60
 
 @functools.lru_cache(maxsize=4096)
 def exp(x: float) -> float:
-    """Return e^x."""
+    """Return e^x.
+
+    Examples:
+        >>> exp(1.0)
+        2.718281828459045
+    """
     return float(decimal.Context(prec=_DIGITS).exp(decimal.Decimal(x)))
 
 
 @functools.lru_cache(maxsize=4096)
 def expm1(x: float) -> float:
-    """Return e^x − 1, precisely also for small `x` (of at least 1e-30 in size, or 0)."""
+    """Return e^x − 1, precisely also for small `x` (of at least 1e-30 in size, or 0).
+
+    Examples:
+        >>> expm1(1e-20)
+        1e-20
+    """
     return float(decimal.Context(prec=2 * _DIGITS).exp(decimal.Decimal(x)) - 1)
 
 
@@ -39,6 +49,10 @@ def erfc(x: float) -> float:
     The terms of the series grow to e^(x²) and their sum falls to e^(−x²), so that more digits are carried; where these
     would be many, Laplace's continued fraction e^(−x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))) takes few
     terms.
+
+    Examples:
+        >>> erfc(0.0), erfc(1.0)
+        (1.0, 0.15729920705028513)
     """
     if x < 0:
         return 2.0 - erfc(-x)
@@ -63,19 +77,34 @@ def erfc(x: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def ln(x: float) -> float:
-    """Return the natural logarithm of `x` > 0."""
+    """Return the natural logarithm of `x` > 0.
+
+    Examples:
+        >>> ln(2.0)
+        0.6931471805599453
+    """
     return float(decimal.Context(prec=_DIGITS).ln(decimal.Decimal(x)))
 
 
 @functools.lru_cache(maxsize=4096)
 def log1p(x: float) -> float:
-    """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0)."""
+    """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0).
+
+    Examples:
+        >>> log1p(1e-20)
+        1e-20
+    """
     context = decimal.Context(prec=2 * _DIGITS)
     return float(context.ln(context.add(decimal.Decimal(1), decimal.Decimal(x))))
 
 
 def quotient_up(numerator: float | Fraction, denominator: float | Fraction) -> float:
-    """Return the least float of at least `numerator`/`denominator`, of numbers ≥ 0; or infinity."""
+    """Return the least float of at least `numerator`/`denominator`, of numbers ≥ 0; or infinity.
+
+    Examples:
+        >>> quotient_up(1, 3), 1 / 3
+        (0.33333333333333337, 0.3333333333333333)
+    """
     exact = Fraction(numerator) / Fraction(denominator)
     try:
         nearest = float(exact)
@@ -85,23 +114,43 @@ def quotient_up(numerator: float | Fraction, denominator: float | Fraction) -> f
 
 
 def normal_tail(x: float) -> float:
-    """Return the probability that a standard normal number exceeds `x`, 1 − Φ(x)."""
+    """Return the probability that a standard normal number exceeds `x`, 1 − Φ(x).
+
+    Examples:
+        >>> normal_tail(1.96)
+        0.024997895148220435
+    """
     return erfc(x / math.sqrt(2)) / 2
 
 
 def power_of_two_below(x: float) -> float:
-    """Return the greatest power of two that is at most `x` > 0."""
+    """Return the greatest power of two that is at most `x` > 0.
+
+    Examples:
+        >>> power_of_two_below(5.0), power_of_two_below(4.0)
+        (4.0, 4.0)
+    """
     return math.ldexp(1.0, math.frexp(x)[1] - 1)
 
 
 def power_of_two_above(x: float) -> float:
-    """Return the least power of two that is at least `x` > 0."""
+    """Return the least power of two that is at least `x` > 0.
+
+    Examples:
+        >>> power_of_two_above(5.0), power_of_two_above(4.0)
+        (8.0, 4.0)
+    """
     below = power_of_two_below(x)
     return below if below == x else 2 * below
 
 
 def square(x: float) -> float:
-    """Return x·x; `x ** 2` asks the C library's `pow`."""
+    """Return x·x; `x ** 2` asks the C library's `pow`.
+
+    Examples:
+        >>> square(3.0)
+        9.0
+    """
     return x * x
 
 

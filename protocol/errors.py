@@ -22,24 +22,43 @@ def printable(text: str) -> str:
     """Return a text without what a terminal would obey rather than show: "�" stands where there was any of it.
 
     Control characters, new lines among them, marks that turn the direction of what follows, and halves of characters.
+
+    Examples:
+        >>> printable("two" + chr(10) + "lines")
+        'two�lines'
     """
     return text if text.isprintable() else "".join(each if each.isprintable() else "�" for each in text)
 
 
 def quote(value: object) -> str:
-    """Return `repr(value)`, cut where it is long: for sentences that quote a peer."""
+    """Return `repr(value)`, cut where it is long: for sentences that quote a peer.
+
+    Examples:
+        >>> quote("short"), quote("x" * 500)[-20:]
+        ("'short'", '... (502 characters)')
+    """
     text = repr(value)
     return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[:MAX_QUOTED_CHARACTERS]}... ({len(text)} characters)"
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close."""
+    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close.
+
+    Examples:
+        >>> did_you_mean("wieghts", ["weights", "opinions"])
+        " (did you mean 'weights'?)"
+    """
     close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE) if isinstance(word, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def one_of(known: Iterable[str], word: object) -> str:
-    """Return that one of the known words is allowed, and which of them may have been meant by a given one."""
+    """Return that one of the known words is allowed, and which of them may have been meant by a given one.
+
+    Examples:
+        >>> one_of(["local", "masked"], "maskd")
+        "one of local, masked (did you mean 'masked'?)"
+    """
     words = tuple(known)
     hint = "" if word in words else did_you_mean(word, words)  # asked also where all is right: milliseconds each time
     return f"one of {', '.join(words)}{hint}"
@@ -49,6 +68,10 @@ class PsephosError(Exception):
     """Base of every error that Psephos raises on purpose.
 
     Its sentence may quote a peer, and is shown and logged: all of them pass here, and are `printable`.
+
+    Examples:
+        >>> isinstance(ConfigurationError(field="n", value=0, allowed="positive"), PsephosError)
+        True
     """
 
     def __init__(self, reason: str) -> None:
@@ -80,6 +103,11 @@ class RemoteProtocolError(ProtocolError):
 
     Attributes:
         sender: the peer's name, or None while it has not named itself.
+
+    Examples:
+        >>> error = RemoteProtocolError("p1 sent no report", sender="p1", role="server")
+        >>> error.sender, str(error)
+        ('p1', 'p1 sent no report')
     """
 
     def __init__(
@@ -132,6 +160,13 @@ class QuorumError(PsephosError):
         num_missing: how many they are.
         first_drop: why the first one was dropped or left, as the server knows it; empty where none was or did, and for
             clients.
+
+    Examples:
+        >>> error = QuorumError(phase="opinions", received=2, required=3, missing=["p2"])
+        >>> error.missing
+        ('p2',)
+        >>> str(error)
+        "phase 'opinions' closed with 2 of the 3 parties that its quorum requires; missing: p2"
     """
 
     def __init__(
@@ -165,6 +200,11 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
     Attributes:
         reason: what it said.
         by: its name.
+
+    Examples:
+        >>> error = SessionAborted(reason="not today", by="p1")
+        >>> error.by, str(error)
+        ('p1', 'p1 ended the session: not today')
     """
 
     def __init__(self, *, reason: str, by: str) -> None:
@@ -182,6 +222,10 @@ class JournalError(PsephosError):
     Attributes:
         path: the file's; empty for one that is no file.
         reason: what is wrong, and what helps.
+
+    Examples:
+        >>> str(JournalError("does not exist", path="p1.journal"))
+        'the journal p1.journal does not exist'
     """
 
     def __init__(self, reason: str, *, path: str = "") -> None:
@@ -218,6 +262,11 @@ class PluginError(PsephosError):
         step: which step of it: "outcome".
         reason: what is wrong.
         place: file and line of its own code; empty where nothing was raised.
+
+    Examples:
+        >>> error = PluginError(plugin="protocol 'mean'", step="outcome", reason="ZeroDivisionError")
+        >>> error.told
+        "protocol 'mean' failed in outcome"
     """
 
     def __init__(self, *, plugin: str, step: str, reason: str, place: str = "") -> None:
@@ -256,6 +305,11 @@ class BudgetExceededError(PrivacyError):
         relation: which neighbors the budget is for; empty where nobody says.
         cap: of what there is no room: of the `person`'s budget, or of that of one `datum`.
         least: the least budget that would hold it beside all that was spent; 0 where nobody says.
+
+    Examples:
+        >>> error = BudgetExceededError(requested=0.5, remaining=0.25, unit="vote")
+        >>> error.requested, error.remaining
+        (0.5, 0.25)
     """
 
     def __init__(
@@ -323,6 +377,12 @@ class ConfigurationError(PsephosError, ValueError):
         field: the setting's name.
         value: what was given.
         allowed: what is allowed, as a phrase.
+
+    Examples:
+        >>> raise ConfigurationError(field="epsilon", value=-1.0, allowed="positive")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: epsilon must be positive, got -1.0
     """
 
     def __init__(self, *, field: str, value: object, allowed: str) -> None:

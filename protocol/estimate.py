@@ -17,6 +17,10 @@ class Estimate(msgspec.Struct, frozen=True):
     Args:
         standard_error: the standard deviation of `value` over the randomizers' draws, the inputs held fixed; itself
             estimated where it depends on the inputs; 0 where nothing was randomized.
+
+    Examples:
+        >>> Estimate(value=12, standard_error=1.5)
+        Estimate(value=12.0, standard_error=1.5)
     """
 
     value: float
@@ -33,6 +37,11 @@ class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has
 
     Args:
         of: what their places are called: each is of a "value" that persons hold, or of a "column" of reports.
+
+    Examples:
+        >>> counts = Estimates([Estimate(12, 1.5), Estimate(3, 1.5)])
+        >>> counts[0].value, counts.array.tolist(), counts.standard_errors.tolist()
+        (12.0, [12.0, 3.0], [1.5, 1.5])
     """
 
     of: str

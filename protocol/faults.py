@@ -23,6 +23,11 @@ def unexpected_message(
     Args:
         phase: the open step's name; empty where the side does not know it.
         which: what else to say of the message, in front of its name.
+
+    Examples:
+        >>> from psephos.protocol.messages import Abort
+        >>> str(unexpected_message(Abort("no"), sender="ann", side=Side.SERVER, state=State.NEW))
+        "ann sent a Abort in state 'new'"
     """
     name = type(message).__name__
     of_step = f" of phase {message.step}" if isinstance(message, _OF_A_STEP[side]) else ""
@@ -40,6 +45,11 @@ def conflicting_report(*, sender: str, phase: str, state: State, scope: Scope | 
     """Return the error for a report that differs from an earlier one of the same step.
 
     The earlier one is kept in the scope; without one it is of this session.
+
+    Examples:
+        >>> error = conflicting_report(sender="ann", phase="opinions", state=State.REPORTED)
+        >>> str(error)
+        "ann reported a second time in phase 'opinions', and differently; the first stands"
     """
     reason = f"{sender} reported a second time in phase {phase!r}, and differently; the first stands"
     if scope is not None:

@@ -32,6 +32,11 @@ class RowCodec:
     Attributes:
         number_bytes: of each number: 1, 2, 3, 5 or 9.
         max_bytes: of a payload; another size is refused.
+
+    Examples:
+        >>> codec = RowCodec(3, 0, 1)
+        >>> bytes(codec.encode([1, 0, 1])).hex(), codec.decode(codec.encode([1, 0, 1]))
+        ('93010001', (1, 0, 1))
     """
 
     def __init__(self, length: int, low: int, high: int) -> None:
@@ -70,7 +75,12 @@ class RowCodec:
 
 
 def bytes_of(numbers: IntArray) -> IntArray:
-    """Return in how many bytes MessagePack can write each integer."""
+    """Return in how many bytes MessagePack can write each integer.
+
+    Examples:
+        >>> bytes_of(np.array([0, 127, 128, -33, 1 << 40])).tolist()
+        [1, 1, 2, 2, 9]
+    """
     places = np.where(
         numbers >= 0,
         np.searchsorted(_TOO_LARGE, numbers, side="right"),
@@ -80,7 +90,12 @@ def bytes_of(numbers: IntArray) -> IntArray:
 
 
 def width_of(low: int, high: int) -> int:
-    """Return how many bytes hold any integer from `low` to `high`; both are int64."""
+    """Return how many bytes hold any integer from `low` to `high`; both are int64.
+
+    Examples:
+        >>> width_of(0, 1), width_of(-1000, 1000)
+        (1, 3)
+    """
     return int(bytes_of(np.array([low, high], dtype=np.int64)).max())
 
 
@@ -93,6 +108,10 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
 
     Raises:
         OverflowError: a number takes more bytes.
+
+    Examples:
+        >>> encode_row([1, 2], width=1).hex(), encode_row([1, 2], width=3).hex()
+        ('920102', '92cd0001cd0002')
     """
     if width == 1:
         row, length = msgspec.msgpack.encode(numbers), len(numbers)
@@ -109,7 +128,12 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
 
 
 def rewrite_row(row: bytes, numbers: Sequence[int]) -> bytes:
-    """Return these numbers as a row, each in as many bytes as another row's; OverflowError for one that takes more."""
+    """Return these numbers as a row, each in as many bytes as another row's; OverflowError for one that takes more.
+
+    Examples:
+        >>> rewrite_row(encode_row([1, 2], width=3), [7, 8]).hex()
+        '92cd0007cd0008'
+    """
     length = len(msgspec.msgpack.decode(row))
     return encode_row(numbers, width=(len(row) - len(_header(length))) // max(length, 1) or 1)
 

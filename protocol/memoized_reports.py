@@ -26,6 +26,13 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: which one it is.
         law: everything that the law of a report depends on, by name and as text; public. A phase adds a digest of its
             randomizer's own.
+
+    Examples:
+        >>> game = Scope("game", "winter", law=(("epsilon", "1.0"),))
+        >>> str(game)
+        "game 'winter'"
+        >>> game.with_law("epsilon", "2.0").law
+        (('epsilon', '2.0'),)
     """
 
     kind: str
@@ -42,7 +49,16 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, law=(*others, (name, value)))
 
     def check(self, other: "Scope") -> None:
-        """Raise ConfigurationError, of what differs, for what was kept in another scope or drawn by another law."""
+        """Raise ConfigurationError, of what differs, for what was kept in another scope or drawn by another law.
+
+        Examples:
+            >>> game = Scope("game", "winter", law=(("epsilon", "1.0"),))
+            >>> game.check(game)
+            >>> game.check(game.with_law("epsilon", "2.0"))
+            Traceback (most recent call last):
+                ...
+            psephos.protocol.errors.ConfigurationError: epsilon must be 2.0, as in the earlier sessions ...
+        """
         is_same = (self.kind, self.name) == (other.kind, other.name)
         require(is_same, self.kind, self.name, f"{other}, whose reports are kept")
         ours, theirs = dict(self.law), dict(other.law)
@@ -59,6 +75,10 @@ class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         report: its numbers.
         seal: tells its owner whether its values are still those that were reported (`seal_of`); empty where it has no
             secret, or where somebody else has compared them.
+
+    Examples:
+        >>> KeptReport(scope=Scope("game", "winter", law=()), report=(1, 0)).report
+        (1, 0)
     """
 
     scope: Scope
@@ -75,6 +95,10 @@ class MemoizedReports(msgspec.Struct, kw_only=True):
         drawn: by the persons' own machines.
         received: by the server, which a person that deviates may have told something else.
         values: what they are reports of.
+
+    Examples:
+        >>> MemoizedReports(scope=Scope("game", "winter", law=()), drawn={"ann": (1,)}).drawn
+        {'ann': (1,)}
     """
 
     scope: Scope
@@ -99,6 +123,12 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
 
     Args:
         secret: the person's; without one there is no seal, and nothing is compared.
+
+    Examples:
+        >>> game = Scope("game", "winter", law=())
+        >>> yes, no = (seal_of(b"ann's own", game, "opinions", [value]) for value in (1, 0))
+        >>> has_changed(yes, no), has_changed(yes, yes)
+        (True, False)
     """
     if not secret:
         return ""
@@ -109,18 +139,37 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
 
 
 def has_changed(earlier: str, now: str) -> bool:
-    """Return whether two seals show that the values have changed; not where they are of two secrets, or of none."""
+    """Return whether two seals show that the values have changed; not where they are of two secrets, or of none.
+
+    Examples:
+        >>> has_changed("ann.1f", "ann.2e"), has_changed("ann.1f", "bob.2e"), has_changed("", "ann.2e")
+        (True, False, False)
+    """
     return earlier != now and bool(earlier) and earlier.partition(".")[0] == now.partition(".")[0]
 
 
 def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
-    """Raise ConfigurationError, which shows no value, for a report of other values than its person has now."""
+    """Raise ConfigurationError, which shows no value, for a report of other values than its person has now.
+
+    Examples:
+        >>> check_values(Scope("game", "winter", law=()), is_changed=True, party="ann")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: what ann holds must be as it was when ann first ...
+    """
     allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
     refuse(is_changed, f"what {party} holds", "changed", allowed)
 
 
 def check_kept_names(kept: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
-    """Raise ConfigurationError for reports that are kept of phases which keep none."""
+    """Raise ConfigurationError for reports that are kept of phases which keep none.
+
+    Examples:
+        >>> check_kept_names({"opinions": ()}, {"opinions": None})
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: kept must be a phase that keeps its reports, ...
+    """
     for name in kept:
         is_kept = scopes.get(name) is not None
         require(is_kept, "kept", f"a report of phase {name!r}", "a phase that keeps its reports")

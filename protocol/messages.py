@@ -55,6 +55,10 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
 
     Raises:
         TypeError: something in it has no bytes.
+
+    Examples:
+        >>> bytes(encode_payload(SessionDescriptor(id="a1"))).hex()
+        '93a26131a000'
     """
     return msgspec.Raw(msgspec.msgpack.encode(msgspec.to_builtins(value, builtin_types=(bytes,))))
 
@@ -96,6 +100,10 @@ class SessionDescriptor(WireStruct, frozen=True, gc=False):
         id: 128 random bits in hexadecimal; of a simulation `SimulatedNoise.session_id`.
         roster: `Roster.digest`: who may take part, and by which certificates.
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
+
+    Examples:
+        >>> SessionDescriptor(id="a1").agrees_with(SessionDescriptor(id="a1", expires=1_900_000_000))
+        True
     """
 
     id: Word = ""
@@ -127,6 +135,10 @@ class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
 
     Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
     client: your release; `step` is then the number of steps.
+
+    Examples:
+        >>> encode(Acknowledgement(0)).hex()
+        '930900c400'
     """
 
     step: Count = msgspec.field(name="phase")
@@ -141,6 +153,11 @@ class Hello(WireStruct, frozen=True, tag=1, gc=False):
     allows it, and holds the party to it for the session. Of two sides with journals one may have an older copy of its
     own: `num_reports` is how many reports of this session the party has, and `shown` the last that the server said it
     has of it too.
+
+    Examples:
+        >>> hello = Hello(PROTOCOL_VERSION, "council", "dpwevote", "simulation", "ann")
+        >>> decode(encode(hello)) == hello
+        True
     """
 
     version: int
@@ -191,6 +208,10 @@ class Request(WireStruct, frozen=True, tag=_REQUEST, gc=False):
     """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil.
 
     `own` is what is for this client alone; without it, the message ends before.
+
+    Examples:
+        >>> encode(Request(1, NIL)).hex()
+        '930301c0'
     """
 
     step: int = msgspec.field(name="phase")
@@ -199,7 +220,12 @@ class Request(WireStruct, frozen=True, tag=_REQUEST, gc=False):
 
 
 class Report(WireStruct, frozen=True, tag=4, gc=False):
-    """Client to server: my answer in step `step`, such as a randomized report, as `phases.Step.codec` writes it."""
+    """Client to server: my answer in step `step`, such as a randomized report, as `phases.Step.codec` writes it.
+
+    Examples:
+        >>> decode(encode(Report(0, NIL))).step
+        0
+    """
 
     step: int = msgspec.field(name="phase")
     payload: msgspec.Raw
@@ -220,6 +246,10 @@ class Abort(WireStruct, frozen=True, tag=6):
     """Either way: I end this conversation.
 
     `phase`, `received`, `required`, `missing` and `num_missing` are set where a phase closed without its quorum.
+
+    Examples:
+        >>> Abort.because(QuorumError(phase="opinions", received=1, required=2, missing=["bob"])).missing
+        ('bob',)
     """
 
     reason: Annotated[str, msgspec.Meta(max_length=MAX_REASON_CHARACTERS)]
@@ -254,7 +284,12 @@ class Abort(WireStruct, frozen=True, tag=6):
         )
 
     def error_from(self, peer: str) -> QuorumError | SessionAborted:
-        """Return the error that this is for whoever hears it from a peer."""
+        """Return the error that this is for whoever hears it from a peer.
+
+        Examples:
+            >>> Abort("not today").error_from("ann")
+            SessionAborted('ann ended the session: not today')
+        """
         if not self.phase:
             return SessionAborted(reason=self.reason, by=peer)
         return QuorumError(
@@ -310,7 +345,12 @@ process, and held once."""
 
 
 def encode(message: Message) -> bytes:
-    """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`."""
+    """Return the bytes of one message; ValueError for more than `MAX_MESSAGE_BYTES`.
+
+    Examples:
+        >>> encode(Inquiry(PROTOCOL_VERSION, "ann")).hex()
+        '93070aa3616e6e'
+    """
     global _welcome  # noqa: PLW0603  it is the process's
     told: object = message
     if type(message) is Welcome and (last := _welcome) is not None and message is last[0]:
@@ -332,6 +372,14 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
 
     Raises:
         MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
+
+    Examples:
+        >>> decode(encode(Inquiry(PROTOCOL_VERSION, "ann"))).party
+        'ann'
+        >>> decode(b"junk", sender="ann")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.MalformedMessageError: ann sent 4 bytes that are no message: ...
     """
     global _last  # noqa: PLW0603  it is the process's
     last = _last  # once: another thread may read another message in the meantime
@@ -377,6 +425,10 @@ class PayloadDecoder(Generic[DecodedT]):
 
     A process that runs many clients hears the same outcome for each of them. What it decodes once, and nobody can
     change, is the same for all.
+
+    Examples:
+        >>> PayloadDecoder(tuple[int, ...]).decode(msgspec.msgpack.encode([1, 2]))
+        (1, 2)
     """
 
     def __init__(self, kind: Any) -> None:

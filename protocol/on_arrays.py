@@ -34,6 +34,11 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
 
     Raises:
         ConfigurationError: the values are no such integers, or the seed is not allowed.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> perturb(GeneralizedRandomizedResponse(1.0, 3), [0, 1, 2, 2], seed=1).tolist()
+        [0, 2, 0, 2]
     """
     key = _key_of(seed)
     given = integers_of(values, "values")
@@ -69,6 +74,13 @@ def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
 
     Raises:
         ConfigurationError: the reports are no such integers, or nothing is known of how to estimate from these.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> response = GeneralizedRandomizedResponse(3.0, 2)
+        >>> counts = estimate(response, perturb(response, [0] * 300 + [1] * 100, seed=1))
+        >>> counts.array.round().tolist()
+        [298.0, 102.0]
     """
     given = integers_of(reports, "reports")
     rows = given[:, None] if given.ndim == 1 else given

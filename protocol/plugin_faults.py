@@ -62,14 +62,29 @@ def place_of(error: BaseException, packages: frozenset[str]) -> str:
 
 
 def reason_of(error: BaseException, *, is_private: bool = False) -> str:
-    """Return what an exception says, as one line; where that is private, without its own text."""
+    """Return what an exception says, as one line; where that is private, without its own text.
+
+    Examples:
+        >>> reason_of(ZeroDivisionError("3 / 0"))
+        'ZeroDivisionError: 3 / 0'
+        >>> reason_of(ZeroDivisionError("3 / 0"), is_private=True)[:50]
+        'ZeroDivisionError: what it says is left out, since'
+    """
     said = _WITHHELD if is_private else " ".join(str(error).split())
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 @contextlib.contextmanager
 def blaming_function(plugin: str, function: object, *, is_private: bool = False) -> Generator[None]:
-    """Turn what a function of somebody's raises as it is called into a PluginError, which calls it `plugin`."""
+    """Turn what a function of somebody's raises as it is called into a PluginError, which calls it `plugin`.
+
+    Examples:
+        >>> with blaming_function("weight 'steep'", max):
+        ...     1 / 0
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.PluginError: weight 'steep' failed in its call: ZeroDivisionError: ...
+    """
     try:
         yield
     except (Exception, SystemExit) as error:

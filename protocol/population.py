@@ -36,6 +36,13 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
     """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place.
 
     `kept` has the reports of phases that keep theirs, in roster order, by the phase's name.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",)))
+        >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
+        >>> type(run_population(vote, inputs, noise=SimulatedNoise(1, session="council")).outcome).__name__
+        'Outcome'
     """
 
     outcome: OutcomeT
@@ -117,6 +124,14 @@ def run_population(
             others than that covers (`PhasedProtocol.check_rows`), or reports are kept of a phase that keeps none.
         PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
             (`plugin_checks`).
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",)))
+        >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
+        >>> result = run_population(vote, inputs, noise=SimulatedNoise(1, session="council"))
+        >>> [tally.num_reports for tally in result.tallies]
+        [3, 3]
     """
     if batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
@@ -182,6 +197,14 @@ def run_batches(
         ValueError: there is no party, or a value is out of its mechanism's range.
         ConfigurationError: as `run_population`, or a phase keeps its reports.
         PluginError: as `run_population`.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote, noise = DPWeVote(Parameters(candidates=("tea",))), SimulatedNoise(1, session="council")
+        >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
+        >>> together = run_population(vote, inputs, noise=noise)
+        >>> run_batches(vote, [inputs.of_range(0, 2), inputs.of_range(2, 3)], noise=noise).outcome == together.outcome
+        True
     """
     return release_tallies(protocol, tally_batches(protocol, batches, noise=noise), noise=noise)
 
@@ -236,6 +259,15 @@ def tally_places(
 
     Privacy:
         Before `release_tallies`, a tally of a phase of the central model has the values themselves, without noise.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote, noise = DPWeVote(Parameters(candidates=("tea",))), SimulatedNoise(1, session="council")
+        >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
+        >>> first = tally_places(vote, inputs.of_range(0, 2), noise=noise, start=0)
+        >>> last = tally_places(vote, inputs.of_range(2, 3), noise=noise, start=2)
+        >>> [one.merge(other).num_reports for one, other in zip(first, last)]
+        [3, 3]
     """
     _check_nothing_kept(protocol)
     if not len(inputs):
@@ -265,6 +297,14 @@ def release_tallies(
     Raises:
         ValueError: there is not one tally for each phase.
         PluginError: as `run_population`.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote, noise = DPWeVote(Parameters(candidates=("tea",))), SimulatedNoise(1, session="council")
+        >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
+        >>> tallies = tally_places(vote, inputs, noise=noise, start=0)
+        >>> release_tallies(vote, tallies, noise=noise).outcome == run_population(vote, inputs, noise=noise).outcome
+        True
     """
     released: list[Tally] = []
     for phase, tally in zip(protocol.phases, tallies, strict=True):

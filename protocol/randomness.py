@@ -75,6 +75,11 @@ def stream_key(*, seed: int, session: str, round_number: int, protocol: str, pha
 
     BLAKE2b with 16 bytes of digest and the personalization "psephos-stream-1", over the six fields in this order,
     each as UTF-8 text (numbers in decimal) behind its length in bytes as eight big-endian bytes.
+
+    Examples:
+        >>> fields = {"session": "council", "protocol": "mean", "phase": "values", "purpose": "report"}
+        >>> f"{stream_key(seed=1, round_number=0, **fields):032x}"
+        'd635c7d33f01cef05332112d9c8a1ad9'
     """
     digest = hashlib.blake2b(_fields(str(seed), session), digest_size=_KEY_BYTES, person=_PERSON)
     digest.update(_fields(str(round_number), protocol, phase, purpose))
@@ -95,6 +100,12 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
     Returns:
         float64 in [0, 1), shape (stop − start, slots): equal to those rows of
         `Generator(Philox(key=key)).random((N, slots))` for every N ≥ stop.
+
+    Examples:
+        >>> philox_rows(1, start=0, stop=2, slots=1).round(3).tolist()
+        [[0.304], [0.849]]
+        >>> philox_rows(1, start=1, stop=2, slots=1).round(3).tolist()
+        [[0.849]]
     """
     first = start * slots
     skip = first % _NUMBERS_PER_COUNTER
@@ -103,7 +114,12 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
 
 def philox_tables(keys: Sequence[int], *, start: int, stop: int, slots: int) -> FloatArray:
-    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots)."""
+    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots).
+
+    Examples:
+        >>> philox_tables([1, 2], start=0, stop=3, slots=2).shape
+        (2, 3, 2)
+    """
     return _tables_of(b"".join([key.to_bytes(_KEY_BYTES, "big") for key in keys]), start=start, stop=stop, slots=slots)
 
 
@@ -136,6 +152,13 @@ class SimulatedNoise:
 
     Raises:
         ConfigurationError: the seed or the round is negative.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> noise = SimulatedNoise(1, session="council")
+        >>> address = {"protocol": "mean", "phase": "values"}
+        >>> [noise.randomize(GeneralizedRandomizedResponse(1.0, 3), [2], **address, place=place) for place in range(4)]
+        [[2], [2], [0], [1]]
     """
 
     def __init__(self, seed: int, *, session: str, round_number: int = 0) -> None:
@@ -171,7 +194,13 @@ class SimulatedNoise:
         """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return uniforms of parties at places `start` to `stop`: float64 in [0, 1), shape (stop − start, slots)."""
+        """Return uniforms of parties at places `start` to `stop`: float64 in [0, 1), shape (stop − start, slots).
+
+        Examples:
+            >>> noise = SimulatedNoise(1, session="council")
+            >>> noise.uniforms(protocol="mean", phase="values", start=0, stop=2, slots=1).round(3).tolist()
+            [[0.197], [0.292]]
+        """
         return philox_rows(self._key(protocol, phase), start=start, stop=stop, slots=slots)
 
     def randomize(
@@ -234,6 +263,11 @@ class SimulatedRounds:
     Args:
         seed, session: those of each round's `SimulatedNoise`.
         rounds: their numbers, in the order of the sessions.
+
+    Examples:
+        >>> rounds = SimulatedNoise(1, session="council").of_rounds(range(3))
+        >>> len(rounds), rounds.uniforms(protocol="mean", phase="values", start=0, stop=2, slots=1).shape
+        (3, (3, 2, 1))
     """
 
     def __init__(self, seed: int, *, session: str, rounds: range) -> None:

@@ -130,7 +130,12 @@ class Accepted(_Record, frozen=True, tag="accepted"):
 
 
 class KeptTally(WireStruct, frozen=True):
-    """A tally as plain data. See `Tally`."""
+    """A tally as plain data. See `Tally`.
+
+    Examples:
+        >>> KeptTally.of(Tally(2, np.array([1, 1]))).restore() == Tally(2, np.array([1, 1]))
+        True
+    """
 
     num_reports: int
     totals: tuple[int, ...]
@@ -184,6 +189,12 @@ def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> byte
 
     Args:
         secret: the server's; without one there is none.
+
+    Examples:
+        >>> len(receipt_of(b"the server's own", session_id="a1", party="ann", step=0))
+        32
+        >>> receipt_of(b"", session_id="a1", party="ann", step=0)
+        b''
     """
     if not secret:
         return b""

@@ -18,14 +18,24 @@ SERVER: Final = "server"
 
 
 class Side(enum.Enum):
-    """One of the two machines that a conversation joins."""
+    """One of the two machines that a conversation joins.
+
+    Examples:
+        >>> Side("client")
+        <Side.CLIENT: 'client'>
+    """
 
     CLIENT = "client"
     SERVER = "server"
 
 
 class SessionKind(enum.Enum):
-    """Where a session's randomness comes from; the two kinds never meet in one session."""
+    """Where a session's randomness comes from; the two kinds never meet in one session.
+
+    Examples:
+        >>> SessionKind.SIMULATION.value
+        'simulation'
+    """
 
     SIMULATION = "simulation"
     """Addressed noise: reproducible from a seed, and therefore no protection at all."""
@@ -43,6 +53,14 @@ def check_party_name(name: str, *, field: str = "party") -> str:
 
     Raises:
         ConfigurationError: it cannot.
+
+    Examples:
+        >>> check_party_name("Ann Lee")
+        'Ann Lee'
+        >>> check_party_name(" Ann")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: party must be 1 to 128 printable characters ...
     """
     if not 0 < len(name) <= MAX_PARTY_NAME_LENGTH or not name.isprintable() or " " in (name[0], name[-1]):
         allowed = f"1 to {MAX_PARTY_NAME_LENGTH} printable characters without a space at either end"

@@ -52,6 +52,12 @@ class Roster:
     Raises:
         ConfigurationError: there is nobody, a name is taken twice or cannot name a party, or a key is none of Ed25519
             or one by which anybody could sign.
+
+    Examples:
+        >>> import numpy as np
+        >>> roster = Roster(["ann", "bob"], np.array([[1], [3]]))
+        >>> len(roster), roster.places["bob"], roster.public[1].tolist()
+        (2, 1, [3])
     """
 
     def __init__(
@@ -104,6 +110,16 @@ class Roster:
         """Return the place of a party of this name, or raise StrangerError.
 
         It is on the roster, and came by its own certificate; without a certificate the fingerprint is empty.
+
+        Examples:
+            >>> import numpy as np
+            >>> roster = Roster(["ann"], np.empty((1, 0), dtype=int), fingerprints=["3f"])
+            >>> roster.check("ann", "3f")
+            0
+            >>> roster.check("ann", "")
+            Traceback (most recent call last):
+                ...
+            psephos.protocol.errors.StrangerError: 'ann' came with no certificate
         """
         place = self.places.get(party)
         if place is None:
@@ -114,7 +130,14 @@ class Roster:
         return place
 
     def num_seats(self, fingerprint: str) -> int:
-        """Return how many parties may come by a certificate; all may where the roster has none."""
+        """Return how many parties may come by a certificate; all may where the roster has none.
+
+        Examples:
+            >>> import numpy as np
+            >>> roster = Roster(["ann", "bob"], np.empty((2, 0), dtype=int), fingerprints=["3f", "3f"])
+            >>> roster.num_seats("3f")
+            2
+        """
         return len(self) if self.fingerprints is None else self._clients[fingerprint]
 
     @functools.cached_property

@@ -28,6 +28,10 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Raises:
         ConfigurationError: a value is out of range.
+
+    Examples:
+        >>> PhaseRules(deadline_seconds=60, quorum=0.5).required(5)
+        3
     """
 
     deadline_seconds: float = 300.0
@@ -51,6 +55,10 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Raises:
             ConfigurationError: it asks for more parties than there are, or, where who reports is private, there is one
                 at all, or no end to the waiting.
+
+        Examples:
+            >>> PhaseRules(quorum=0.6).required(5), PhaseRules(quorum=2).required(5), PhaseRules().required(5)
+            (3, 2, 5)
         """
         if hides_participation:
             allowed = "left out: participation is private here, and a quorum would reveal how many took part"
@@ -102,6 +110,11 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
 
     Raises:
         ConfigurationError: as `PhaseRules`.
+
+    Examples:
+        >>> rules = SessionRules(quorum=0.5, phases={"weights": PhaseRules(deadline_seconds=10)})
+        >>> rules.of("weights").deadline_seconds, rules.of("opinions").deadline_seconds
+        (10, 300.0)
     """
 
     phases: Mapping[str, PhaseRules] = {}

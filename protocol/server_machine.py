@@ -83,6 +83,16 @@ class ServerMachine:
             private who reports; the noise cannot sample a mechanism, or the view is of another kind; a phase states
             less than it draws for one of the roster, or keeps no reports and some are given.
         ValueError: the parameters, or a release, would not fit into a message.
+
+    Examples:
+        >>> import numpy as np
+        >>> from psephos.protocol import SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote, roster = DPWeVote(Parameters(candidates=("tea",))), Roster(["ann"], np.empty((1, 0), dtype=int))
+        >>> server = ServerMachine(vote, roster, SessionMode("council", SimulatedNoise(1, session="council")))
+        >>> effects = server.start()
+        >>> server.progress, effects
+        (('join', 0, 1), [SetDeadline(phase='join', seconds=300.0)])
     """
 
     def __init__(

@@ -55,13 +55,24 @@ def _way(name: str) -> Callable[[object], Any]:
 
 
 def exact_line(value: Any) -> str:
-    """Return a struct's fields in one line: none is rounded or cut, and of what is long it says how much there is."""
+    """Return a struct's fields in one line: none is rounded or cut, and of what is long it says how much there is.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> exact_line(RandomizedResponse(1.0, 2))
+        'RandomizedResponse(epsilon=1.0, num_choices=2)'
+    """
     fields = ", ".join(f"{name}={brief(getattr(value, name))}" for name in value.__struct_fields__)
     return f"{type(value).__name__}({fields})"
 
 
 def brief(value: object) -> str:
-    """Return a value as it is where that is short, or else how much there is of what."""
+    """Return a value as it is where that is short, or else how much there is of what.
+
+    Examples:
+        >>> brief([1, 2]), brief(list(range(100)))
+        ('[1, 2]', '<100 int>')
+    """
     written = repr(value)
     if len(written) <= _LONGEST:
         return written

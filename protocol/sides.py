@@ -28,6 +28,11 @@ class SessionMode:
 
     Attributes:
         kind: where the randomness of all sides comes from.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise
+        >>> SessionMode("council", SimulatedNoise(1, session="council")).kind.value
+        'simulation'
     """
 
     session: str
@@ -65,6 +70,11 @@ class Party:
     Raises:
         ConfigurationError: the name cannot name a party.
         TypeError: a value is no integer.
+
+    Examples:
+        >>> ann = Party("ann", 0, [1, 0], public=[3])
+        >>> ann.row, ann.public, ann.ledger.spent
+        ((1, 0), (3,), 0.0)
     """
 
     __slots__ = ("kept", "ledger", "name", "place", "public", "row", "secret", "sign")

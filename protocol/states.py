@@ -168,6 +168,12 @@ class Position(Generic[StateT, MoveT]):
     Attributes:
         state: where it stands; nothing outside this class changes it.
         moves: all moves that are allowed from there, and where they lead; empty at the end.
+
+    Examples:
+        >>> position = Position(CONVERSATION[Side.CLIENT], State.NEW)
+        >>> position.move(Move.HELLO)
+        >>> position.state, sorted(move.value for move in position.moves)
+        (<State.GREETED: 'greeted'>, ['break', 'welcome'])
     """
 
     __slots__ = ("_table", "moves", "state")
@@ -184,7 +190,12 @@ class Position(Generic[StateT, MoveT]):
 
 
 def mermaid(side: Side) -> str:
-    """Return one side's table as a Mermaid state diagram, so that the manual's picture is the table itself."""
+    """Return one side's table as a Mermaid state diagram, so that the manual's picture is the table itself.
+
+    Examples:
+        >>> mermaid(Side.CLIENT).splitlines()[2].strip()
+        'new --> greeted: hello'
+    """
     lines = ["stateDiagram-v2", "    [*] --> new"]
     for state, moves in CONVERSATION[side].items():
         lines += [f"    {state.value} --> {after.value}: {_label(side, state, move)}" for move, after in moves.items()]

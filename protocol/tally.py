@@ -32,6 +32,13 @@ class Tally:
     Raises:
         TypeError: totals or rows are of another type.
         ValueError: the rows are no table.
+
+    Examples:
+        >>> import numpy as np
+        >>> first, second = (Tally(2, np.array(totals)) for totals in ([1, 1], [0, 2]))
+        >>> both = first.merge(second)
+        >>> both.num_reports, both.totals.tolist()
+        (4, [1, 3])
     """
 
     num_reports: int
@@ -51,6 +58,11 @@ class Tally:
         Raises:
             ValueError: their shapes differ.
             OverflowError: a total would not fit into 64 bits.
+
+        Examples:
+            >>> import numpy as np
+            >>> Tally(1, np.array([1, 0])).merge(Tally(1, np.array([0, 1]))).totals.tolist()
+            [1, 1]
         """
         if self.totals.shape != other.totals.shape or self.rows.shape[1:] != other.rows.shape[1:]:
             shapes = [(tally.totals.shape, tally.rows.shape) for tally in (self, other)]
@@ -60,7 +72,13 @@ class Tally:
         return Tally(self.num_reports + other.num_reports, totals, _union([self.rows, other.rows]))
 
     def without_count(self) -> "Tally":
-        """Return the tally as it is left where it is private how many reported."""
+        """Return the tally as it is left where it is private how many reported.
+
+        Examples:
+            >>> import numpy as np
+            >>> Tally(7, np.array([3])).without_count().num_reports
+            0
+        """
         return dataclasses.replace(self, num_reports=0)
 
     def __eq__(self, other: object) -> bool:
@@ -84,6 +102,12 @@ class TallyBlock:
         num_reports: of each of them.
         totals: int64, shape (sessions, ...).
         rows: int64, shape (sessions, as many in each, columns); none where nothing is kept apart.
+
+    Examples:
+        >>> import numpy as np
+        >>> block = TallyBlock.of([Tally(2, np.array([1, 1])), Tally(2, np.array([2, 0]))])
+        >>> len(block), block.tally(1).totals.tolist()
+        (2, [2, 0])
     """
 
     num_reports: int
@@ -125,7 +149,16 @@ class Decisions:
 
 
 class Merged:
-    """The tally of many, in any order: totals are added as they come, and rows are copied once, at the end."""
+    """The tally of many, in any order: totals are added as they come, and rows are copied once, at the end.
+
+    Examples:
+        >>> import numpy as np
+        >>> merged = Merged()
+        >>> for total in (1, 2, 3):
+        ...     merged.add(Tally(1, np.array([total])))
+        >>> merged.all().totals.tolist()
+        [6]
+    """
 
     def __init__(self) -> None:
         self._without_rows: Tally | None = None
@@ -164,7 +197,13 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
 
 
 def earlier_held(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
-    """Return what a tally gets of the phases before it, which have these names."""
+    """Return what a tally gets of the phases before it, which have these names.
+
+    Examples:
+        >>> import numpy as np
+        >>> earlier_held(["weights"], [np.empty((5, 1), dtype=int)])
+        "`earlier` has an array of each phase before (phase 'weights': shape (n, 1))"
+    """
     if not earlier:
         return "`earlier` is empty, since no phase is before this one"
     held = (

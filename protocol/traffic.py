@@ -52,6 +52,10 @@ class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
         phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
         messages_up: from parties to the server.
         messages_down: from the server to parties.
+
+    Examples:
+        >>> PhaseTraffic(phase="weights", messages_up=3, bytes_up=24)
+        PhaseTraffic(phase='weights', messages_up=3, bytes_up=24, messages_down=0, bytes_down=0)
     """
 
     phase: str
@@ -62,7 +66,15 @@ class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrafficMeter:
-    """Counts the messages that pass a server."""
+    """Counts the messages that pass a server.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> meter = TrafficMeter(DPWeVote(Parameters(candidates=("tea",))))
+        >>> meter.note(Report(0, NIL), 4)
+        >>> [(phase.phase, phase.bytes_up) for phase in meter.phases]
+        [('join', 0), ('weights', 4), ('opinions', 0), ('release', 0)]
+    """
 
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self._names = _rows_of(protocol)

@@ -29,6 +29,14 @@ class Transcript:
         num_steps: how many requests there are in all.
 
     Nothing is digested before somebody asks.
+
+    Examples:
+        >>> transcript = Transcript(session="council", protocol="mean", kind="simulation", num_steps=0)
+        >>> transcript.digest is None
+        True
+        >>> transcript.add(Release(b""))
+        >>> len(transcript.digest)
+        64
     """
 
     __slots__ = ("_num_steps", "_told", "_words")
@@ -76,5 +84,10 @@ def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Releas
 
 
 def show_digest(digest: str) -> str:
-    """Return a transcript's digest as people read it to each other: its first half, in groups."""
+    """Return a transcript's digest as people read it to each other: its first half, in groups.
+
+    Examples:
+        >>> show_digest("0123456789abcdef" * 4)
+        '0123 4567 89ab cdef 0123 4567 89ab cdef'
+    """
     return " ".join(digest[at : at + _GROUP] for at in range(0, _SHOWN_DIGITS, _GROUP))

@@ -30,6 +30,10 @@ class Observation(msgspec.Struct, frozen=True):
 
     `peer` is the other party (of a timeout, the phase's name); `message` is set for what was sent or received,
     `reason` for a fault.
+
+    Examples:
+        >>> Observation(Happening.TIMEOUT, "weights").happening.value
+        'timeout'
     """
 
     happening: Happening
@@ -46,6 +50,12 @@ class View(msgspec.Struct):
 
     Raises:
         ConfigurationError: the session is a deployment.
+
+    Examples:
+        >>> view = View("ann", Side.CLIENT, "council", SessionKind.SIMULATION, private_row=(1,))
+        >>> view.record(Happening.LOST, "server")
+        >>> [observation.happening.value for observation in view.observations]
+        ['lost']
     """
 
     party: str
@@ -71,7 +81,13 @@ def check_view(view: View | None, kind: SessionKind) -> None:
 
 
 def describe(message: Message) -> dict[str, object]:
-    """Return a message as plain JSON-able data, its payload decoded, with its type's name first."""
+    """Return a message as plain JSON-able data, its payload decoded, with its type's name first.
+
+    Examples:
+        >>> from psephos.protocol.messages import Report
+        >>> describe(Report(0, msgspec.Raw(bytes([145, 1]))))
+        {'type': 'Report', 'phase': 0, 'payload': [1]}
+    """
     plain: dict[str, object] = {"type": type(message).__name__}
     for field, name in zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True):
         value: object = getattr(message, field)

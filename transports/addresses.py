@@ -13,6 +13,10 @@ def parse_address(address: str) -> tuple[str, int]:
 
     Raises:
         ConfigurationError: it has another form.
+
+    Examples:
+        >>> parse_address("127.0.0.1:7000"), parse_address("[::1]:7000")
+        (('127.0.0.1', 7000), ('::1', 7000))
     """
     host, colon, port = address.rpartition(":")
     bracketed = host.startswith("[") and host.endswith("]")
@@ -24,7 +28,12 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 def format_address(host: str, port: int) -> str:
-    """Return the form that `parse_address` reads."""
+    """Return the form that `parse_address` reads.
+
+    Examples:
+        >>> format_address("::1", 7000)
+        '[::1]:7000'
+    """
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -33,6 +42,10 @@ def is_loopback(address: str) -> bool:
 
     Raises:
         ConfigurationError: it has another form.
+
+    Examples:
+        >>> is_loopback("127.0.0.1:7000"), is_loopback("192.0.2.1:7000")
+        (True, False)
     """
     host, _ = parse_address(address)
     try:

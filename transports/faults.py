@@ -29,6 +29,10 @@ class Fate(NamedTuple):
         delay_seconds: between its arrival and its receipt; infinite for a connection that is half open from here on.
         num_copies: how often it is received.
         is_lost: the connection is lost instead.
+
+    Examples:
+        >>> Fate(delay_seconds=0.5)
+        Fate(delay_seconds=0.5, num_copies=1, is_lost=False)
     """
 
     delay_seconds: float = 0.0
@@ -57,6 +61,14 @@ class Faults:
 
     Raises:
         ConfigurationError: a probability is out of [0, 1], or the delay is negative or without end.
+
+    Examples:
+        >>> Faults(loss=0.1).loss
+        0.1
+        >>> Faults(loss=2.0)
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: loss must be a probability, in [0, 1], got 2.0
     """
 
     loss: float = 0.0
@@ -72,7 +84,13 @@ class Faults:
 
 
 def seeded_weather(faults: Faults, seed: int) -> Weather:
-    """Return what draws each payload's fate, the same for the same seed."""
+    """Return what draws each payload's fate, the same for the same seed.
+
+    Examples:
+        >>> weather = seeded_weather(Faults(loss=0.5), seed=1)
+        >>> [weather(0, True, number).is_lost for number in range(6)]
+        [False, True, False, False, True, True]
+    """
 
     def decide(connection: int, is_upstream: bool, number: int) -> Fate:  # noqa: FBT001  one of three coordinates
         late, cut, lost, twice = _uniforms(f"{seed}/{connection}/{is_upstream:d}/{number}")

@@ -33,6 +33,10 @@ def encode_frames(payloads: Sequence[bytes]) -> bytes:
 
     Raises:
         ValueError: a payload exceeds `MAX_FRAME_BYTES`.
+
+    Examples:
+        >>> encode_frames([b"ab", b""]).hex()
+        '00000002616200000000'
     """
     pack = _HEADER.pack
     parts: list[bytes] = []
@@ -49,6 +53,13 @@ class FrameDecoder:
 
     Attributes:
         max_payload_bytes: the greatest payload that is taken from now on.
+
+    Examples:
+        >>> decoder = FrameDecoder()
+        >>> decoder.feed(encode_frames([b"one", b"two"])[:9])
+        [b'one']
+        >>> decoder.is_empty
+        False
     """
 
     __slots__ = ("_needed", "_refused_size", "_rest", "max_payload_bytes")

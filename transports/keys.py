@@ -37,6 +37,11 @@ class Identity:
     Args:
         certificate: in DER.
         private_key: in PEM (PKCS #8); nobody else's to read.
+
+    Examples:
+        >>> identity = make_identity()
+        >>> Identity.of(identity.text) == identity
+        True
     """
 
     certificate: bytes
@@ -77,7 +82,12 @@ class Identity:
 
 
 def fingerprint_of(certificate: bytes) -> str:
-    """Return the SHA-256 of a certificate (DER) in hexadecimal."""
+    """Return the SHA-256 of a certificate (DER) in hexadecimal.
+
+    Examples:
+        >>> fingerprint_of(b"certificate")[:16]
+        '03d66dd08835c1ca'
+    """
     return hashlib.sha256(certificate).hexdigest()
 
 
@@ -86,6 +96,10 @@ def make_identity(*, days: float = VALID_DAYS) -> Identity:
 
     Args:
         days: how long from now the certificate is good.
+
+    Examples:
+        >>> len(make_identity(days=30).fingerprint)
+        64
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"psephos {secrets.token_hex(16)}")])
@@ -111,7 +125,13 @@ def make_identity(*, days: float = VALID_DAYS) -> Identity:
 
 
 def make_signature_key() -> tuple[bytes, bytes]:
-    """Make an Ed25519 key of signatures; return the private one in PEM, and the public one's 32 bytes."""
+    """Make an Ed25519 key of signatures; return the private one in PEM, and the public one's 32 bytes.
+
+    Examples:
+        >>> private, public = make_signature_key()
+        >>> len(public), len(read_signature_key(private)(b"yes"))
+        (32, 64)
+    """
     key = ed25519.Ed25519PrivateKey.generate()
     own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return own, key.public_key().public_bytes_raw()
@@ -136,6 +156,11 @@ def read_certificate(text: str) -> tuple[bytes, dt.datetime]:
 
     Raises:
         ValueError: it holds none, or one that cannot be used.
+
+    Examples:
+        >>> identity = make_identity()
+        >>> read_certificate(identity.certificate_pem)[0] == identity.certificate
+        True
     """
     try:
         with warnings.catch_warnings():

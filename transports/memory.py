@@ -276,6 +276,16 @@ class MemoryTransport(Transport):
     """Channels inside one process and one trio run; addresses are names.
 
     Each instance is a network of its own: only listeners that it opened can be reached through it.
+
+    Examples:
+        >>> async def main():
+        ...     transport = MemoryTransport()
+        ...     async with await transport.open_listener("here") as listener:
+        ...         near = await transport.connect("here")
+        ...         await near.send([b"hello"])
+        ...         return await (await listener.accept()).receive()
+        >>> trio.run(main)
+        [b'hello']
     """
 
     name: ClassVar[str] = "memory"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class

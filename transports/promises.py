@@ -19,7 +19,15 @@ def sentence_of(check: Callable[..., object]) -> str:
 
 @contextlib.contextmanager
 def keeping(promise: str) -> Generator[None]:
-    """Turn whatever fails into an AssertionError that begins with the promise."""
+    """Turn whatever fails into an AssertionError that begins with the promise.
+
+    Examples:
+        >>> with keeping("A payload arrives."):
+        ...     require(False, "nothing came")
+        Traceback (most recent call last):
+            ...
+        AssertionError: A payload arrives. Broken: nothing came.
+    """
     try:
         yield
     except Exception as error:

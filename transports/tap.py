@@ -45,7 +45,12 @@ class Traffic(NamedTuple):
 
 
 def check_tapped(transport: Transport) -> None:
-    """Raise ConfigurationError if nobody can stand between the ends of a transport and see what is on the wire."""
+    """Raise ConfigurationError if nobody can stand between the ends of a transport and see what is on the wire.
+
+    Examples:
+        >>> from psephos.transports import MemoryTransport
+        >>> check_tapped(MemoryTransport())
+    """
     allowed = "one over TCP, or one whose ends do not know each other: an observer can relay no other's bytes"
     refuse(transport.is_authenticated and not transport.is_over_tcp, "transport", transport.name, allowed)
 

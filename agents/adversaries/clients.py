@@ -27,6 +27,11 @@ class Leaver(Deviation):
     Args:
         step: from 0, the one whose request it waits for.
         leaves_if: given what that request publishes, as plain data (None where it publishes nothing), whether to leave.
+
+    Examples:
+        >>> from psephos.protocol.messages import NIL
+        >>> Leaver(step=1, leaves_if=lambda outcome: True).incoming("server", Request(1, NIL)).hangs_up
+        True
     """
 
     step: int
@@ -60,6 +65,13 @@ class Poisoner(Deviation):
         Cao, Jia and Gong (2021), Data poisoning attacks to local differential privacy protocols, section 4 (the maximal
         gain attack). Cheu, Smith and Ullman (2021), Manipulation attacks in local differential privacy: that every
         locally private protocol has this harm.
+
+    Examples:
+        >>> from psephos.protocol.integers import encode_row
+        >>> honest = Report(0, msgspec.Raw(encode_row([1], width=1)))
+        >>> (poisoned,) = Poisoner({0: [2]}).outgoing("server", honest).outward
+        >>> msgspec.msgpack.decode(poisoned.payload)
+        [2]
     """
 
     reports: Mapping[int, Sequence[int]] = dataclasses.field(repr=False)
@@ -78,6 +90,12 @@ class Changer(Deviation):
 
     The honest side: nobody can check a row, and the sum moves by as much. All else is signed: whose words are not what
     it has signed is out.
+
+    Examples:
+        >>> from psephos.protocol.messages import NIL
+        >>> changer = Changer(step=0, change=lambda payload: msgspec.Raw(b""))
+        >>> [bytes(message.payload) for message in changer.outgoing("server", Report(0, NIL)).outward]
+        [b'']
     """
 
     step: int
@@ -106,6 +124,11 @@ class Replayer(Deviation):
         times: how often its own report is sent again.
         altered: by step (from 0), the numbers of a second, different report.
         captured: by step, other parties' messages, which follow.
+
+    Examples:
+        >>> from psephos.protocol.messages import NIL
+        >>> len(Replayer(times=2).outgoing("server", Report(0, NIL)).outward)
+        3
     """
 
     times: int = 1

@@ -23,6 +23,10 @@ class Passage(NamedTuple):
     """What becomes of one message.
 
     `inward` is shown to the agent, `outward` goes to the network, in order; then the channel is closed if `hangs_up`.
+
+    Examples:
+        >>> Passage(hangs_up=True).outward
+        ()
     """
 
     inward: Sequence[Message] = ()
@@ -34,6 +38,11 @@ class Deviation:
     """What a party does to its messages in one session: nothing, unless a subclass overrides.
 
     One object serves one party, on all its channels, and may keep what it saw. It must not wait or raise.
+
+    Examples:
+        >>> passage = Deviation().outgoing("server", Inquiry(10, "ann"))
+        >>> [message.party for message in passage.outward]
+        ['ann']
     """
 
     __slots__ = ()

@@ -27,6 +27,12 @@ class Asker(Deviation):
 
     Attributes:
         answers: by client and step, the payload of every report that came.
+
+    Examples:
+        >>> from psephos.protocol.messages import NIL
+        >>> asker = Asker(times=2)
+        >>> len(asker.outgoing("ann", Request(0, NIL)).outward)
+        3
     """
 
     times: int
@@ -64,6 +70,12 @@ class Dropper(Deviation):
         step: from 0, the first one in which the others are dropped.
         hangs_up: on the others as the step opens, so that they are not asked; else they are asked, and their reports
             are thrown away.
+
+    Examples:
+        >>> from psephos.protocol.messages import NIL
+        >>> dropper = Dropper(keeps=["ann"])
+        >>> dropper.outgoing("bob", Request(0, NIL)).hangs_up, dropper.outgoing("ann", Request(0, NIL)).hangs_up
+        (True, False)
     """
 
     keeps: Collection[str]
@@ -99,6 +111,12 @@ class Equivocator(Deviation):
         misled: the names of those who are told otherwise.
         request: given a step (from 0) and what its request publishes, as plain data, what to say instead.
         release: given the outcome as plain data, what to say instead.
+
+    Examples:
+        >>> liar = Equivocator(misled=["bob"], release=lambda outcome: {"accepted": True})
+        >>> told = Release(msgspec.Raw(msgspec.msgpack.encode({"accepted": False})))
+        >>> [msgspec.msgpack.decode(liar.outgoing(name, told).outward[0].payload) for name in ("ann", "bob")]
+        [{'accepted': False}, {'accepted': True}]
     """
 
     misled: Collection[str]
@@ -130,6 +148,12 @@ class Liar(Deviation):
 
     Args:
         parameters: what to name: a function of the true ones, as plain data, or bytes as they are.
+
+    Examples:
+        >>> liar = Liar(lambda true: {**true, "epsilon": 9.0})
+        >>> (told,) = liar.outgoing("ann", Welcome(10, msgspec.Raw(msgspec.msgpack.encode({"epsilon": 1.0})))).outward
+        >>> msgspec.msgpack.decode(told.parameters)
+        {'epsilon': 9.0}
     """
 
     parameters: Callable[[dict[str, Any]], Mapping[str, Any]] | bytes

@@ -21,6 +21,10 @@ class Attempt(NamedTuple):
     """What came of one Hello.
 
     `answer` is the server's first message; None where it hung up without one.
+
+    Examples:
+        >>> Attempt("ann", Abort("'ann' has joined before")).reason
+        "'ann' has joined before"
     """
 
     party: str

@@ -32,6 +32,11 @@ class Complete:
 
     Args:
         needed: T: shares that tell a secret, and signatures that settle who survived.
+
+    Examples:
+        >>> graph = Complete(num_parties=4, needed=3)
+        >>> graph.neighbors_of(1), graph.number_of(0, 2)
+        ((0, 2, 3), 3)
     """
 
     num_parties: int
@@ -60,6 +65,11 @@ class Circle:
         needed: shares that tell a secret.
         degree: k, even.
         seed: public, and drawn after the parties, and those who collude, are fixed.
+
+    Examples:
+        >>> circle = Circle(num_parties=1_001, needed=2, degree=4, seed=b"public")
+        >>> circle.against
+        'a semi-honest server only'
     """
 
     num_parties: int
@@ -115,6 +125,12 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
 
     Raises:
         ConfigurationError: no circle is.
+
+    Examples:
+        >>> circle_for(500, corrupt=Fraction(1, 10), dropped=Fraction(1, 10), seed=b"public")
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: parties must be at least 1001, got 500
     """
     for field, part in (("corrupt", corrupt), ("dropped", dropped)):
         require(0 <= part < 1, field, part, "in [0, 1)")

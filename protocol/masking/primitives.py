@@ -21,7 +21,12 @@ _KEYS_KNOWN: Final = 1 << 13
 
 
 def has_large_order(key: bytes) -> bool:
-    """Return whether no point of this y has an order that divides 8: then anybody could sign for it."""
+    """Return whether no point of this y has an order that divides 8: then anybody could sign for it.
+
+    Examples:
+        >>> has_large_order(bytes(32)), has_large_order((9).to_bytes(32, "little"))
+        (False, True)
+    """
     y = _y_of(key)
     return y < PRIME and y not in _SMALL
 

@@ -29,7 +29,12 @@ _ROWS: Final = 64  # of differences, at once
 
 
 def scalars_of(entropy: bytes) -> list[int]:
-    """Return uniform scalars of uniform bytes, one for each `ENTROPY_BYTES`."""
+    """Return uniform scalars of uniform bytes, one for each `ENTROPY_BYTES`.
+
+    Examples:
+        >>> scalars_of((7).to_bytes(ENTROPY_BYTES, "little"))
+        [7]
+    """
     starts = range(0, len(entropy), ENTROPY_BYTES)
     return [int.from_bytes(entropy[start : start + ENTROPY_BYTES], "little") % ORDER for start in starts]
 
@@ -41,7 +46,12 @@ def scalar_from(encoded: bytes) -> int | None:
 
 
 def encode_scalar(scalar: int) -> bytes:
-    """Return a scalar as 32 bytes."""
+    """Return a scalar as 32 bytes.
+
+    Examples:
+        >>> scalar_from(encode_scalar(5)), scalar_from(encode_scalar(ORDER))
+        (5, None)
+    """
     return scalar.to_bytes(SCALAR_BYTES, "little")
 
 
@@ -51,6 +61,10 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
     Args:
         numbers: ≥ 1.
         polynomials: the coefficients of each, as many of one as of another, the constant term last.
+
+    Examples:
+        >>> list(values_at([1, 2], [[1, 5]]))
+        [(6,), (7,)]
     """
     shifts = [_SLOT * place for place in range(len(polynomials))]
     packed = [sum(own << by for own, by in zip(each, shifts, strict=True)) for each in zip(*polynomials, strict=True)]
@@ -73,6 +87,10 @@ def value_at_zero(values: Mapping[int, int], needed: int) -> int:
 
     Raises:
         ValueError: there are fewer.
+
+    Examples:
+        >>> value_at_zero({1: 6, 2: 7}, needed=2)
+        5
     """
     if len(values) < needed:
         raise ValueError(f"{needed} shares are needed, got {len(values)}")
@@ -86,6 +104,12 @@ def is_of_one_polynomial(values: Mapping[int, int], needed: int, *, seed: bytes)
     Args:
         values: by their numbers.
         seed: a digest of the values, of 32 bytes: whoever chose them did not know what they would be tested with.
+
+    Examples:
+        >>> is_of_one_polynomial({1: 6, 2: 7, 3: 8}, needed=2, seed=bytes(32))
+        True
+        >>> is_of_one_polynomial({1: 6, 2: 7, 3: 9}, needed=2, seed=bytes(32))
+        False
     """
     numbers = tuple(sorted(values))
     if len(numbers) <= needed:

@@ -314,6 +314,13 @@ class MaskingRules:
     Raises:
         ConfigurationError: these do not fit one another: for the complete graph 2T > n + c, without which T holders of
             shares might be asked for both secrets of a party, or two sets of survivors might gather T signatures each.
+
+    Examples:
+        >>> rules = MaskingRules(
+        ...     "a1", "votes", ("ann", "bob"), (b"9" * 32, b"8" * 32), threshold=2, colluders=0, width=1, agreed=b""
+        ... )
+        >>> rules.needed, rules.most_gone
+        (2, 0)
     """
 
     session: str

@@ -31,6 +31,11 @@ class CentralPhase(GuardedRelease, Phase):
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import VectorLaplace
+        >>> CentralPhase.model.value, CentralPhase.model.trusts_server
+        ('central', True)
     """
 
     model: ClassVar[TrustModel] = TrustModel.CENTRAL

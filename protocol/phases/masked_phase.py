@@ -190,6 +190,11 @@ class MaskedPhase(GuardedShare, Phase):
         Of the sum, against the server and `colluders` parties with it: `GuardedShare`. Parties follow the protocol;
         the server need not, but where `is_sparse`, which the losses say: there it holds but for 2⁻⁴⁰, too. It holds as
         far as encryption, signatures and generator do (`docs/distributed-proofs.md`).
+
+    Examples:
+        >>> votes = MaskedSums("votes", ranges=[(0, 1)], epsilon=1.0, threshold=4, colluders=1, unit="voter")
+        >>> votes.honest, votes.is_sparse
+        (3, False)
     """
 
     def __init__(
@@ -305,6 +310,13 @@ class MaskedSums(MaskedPhase):
 
     Raises:
         ConfigurationError: as `MaskedPhase`, or noise is too small or too large.
+
+    Examples:
+        >>> votes = MaskedSums("votes", ranges=[(0, 1)], epsilon=1.0, threshold=4, colluders=1, unit="voter")
+        >>> [step.name for step in votes.steps][:2]
+        ['votes, keys', 'votes, shares']
+        >>> votes.losses[0].model.value
+        'distributed'
     """
 
     def __init__(
@@ -380,7 +392,12 @@ def _range_of(ends: Any) -> tuple[int, int]:
 
 
 def law_of(law: str, threshold: int) -> str:
-    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`."""
+    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`.
+
+    Examples:
+        >>> law_of("shares of noise", threshold=10)
+        'shares of noise'
+    """
     return f"{law}, {SEMI_HONEST}" if threshold >= LEAST_FOR_CIRCLE else law
 
 
@@ -397,6 +414,13 @@ def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase",
         colluders: c, likewise.
         kind: of session, as "variant 'masked'".
         is_masked: whether sums are masked in this kind.
+
+    Examples:
+        >>> check_sizes(4, 1)
+        >>> check_sizes(4, 4)
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: colluders must be in [0, 4), below the threshold, got 4
     """
     for field, value in (("threshold", threshold), ("colluders", colluders)):
         refuse(not is_masked and value is not msgspec.UNSET, field, value, f"left out in {kind}")

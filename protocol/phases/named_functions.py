@@ -12,7 +12,13 @@ ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 
 
 class NamedFunctions(Generic[ParametersT]):
-    """What a protocol knows of functions that its parameters name; it has `parameters`, and is made of them alone."""
+    """What a protocol knows of functions that its parameters name; it has `parameters`, and is made of them alone.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> DPWeVote(Parameters(candidates=("tea",))).foreign_functions
+        {}
+    """
 
     parameters: ParametersT
     named_functions: ClassVar[Mapping[str, Collection[str]]] = {}

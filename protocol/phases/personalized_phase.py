@@ -84,7 +84,12 @@ class PersonalizedPhase(Phase):
 
 
 def places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
-    """Return the places of each code that there is."""
+    """Return the places of each code that there is.
+
+    Examples:
+        >>> [(code, places) for code, places in places_by(np.array([2, 2]))]
+        [(2, slice(None, None, None))]
+    """
     known: list[int] = np.unique(codes).tolist()
     if len(known) == 1:
         return [(known[0], slice(None))]

@@ -39,7 +39,14 @@ _NAMED: Final = f"text {NAMES.removeprefix('names ')}"
 
 
 class Codec(Protocol):
-    """How the answers of a step travel: each as a payload, of a size that says nothing."""
+    """How the answers of a step travel: each as a payload, of a size that says nothing.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> codec = DPWeVote(Parameters(candidates=("tea",))).phases[0].codec
+        >>> codec.decode(codec.encode([2]))
+        (2,)
+    """
 
     max_bytes: int
     """Of a payload, whoever writes it."""
@@ -64,6 +71,11 @@ class Step:
         move: which step of a masked phase it is; None of any other.
         least: how many have to answer, whatever the rules say.
         is_charged: whether its answer is what the phase's losses are charged for.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> [step.name for step in DPWeVote(Parameters(candidates=("tea",))).steps]
+        ['weights', 'opinions']
     """
 
     name: str
@@ -80,7 +92,12 @@ class Step:
 
 
 def parts_of(num_parts: Any) -> int:
-    """Return of how many parts a person's values are made; ConfigurationError for none, of which none is charged."""
+    """Return of how many parts a person's values are made; ConfigurationError for none, of which none is charged.
+
+    Examples:
+        >>> parts_of(3)
+        3
+    """
     num_parts = integer_of(num_parts, "num_parts")
     require(1 <= num_parts < _MOST_PARTS, "num_parts", num_parts, f"at least 1 and less than {_MOST_PARTS:,}")
     return num_parts
@@ -93,6 +110,11 @@ class Inputs:
     Args:
         private: int64, shape (n, private columns): known to its owner alone.
         public: int64, shape (n, public columns): known to the server as well.
+
+    Examples:
+        >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
+        >>> len(inputs), inputs.of_range(1, 2).public.tolist()
+        (2, [[1]])
     """
 
     private: IntArray
@@ -120,6 +142,12 @@ class InputBlock:
     Args:
         private: int64, shape (sessions, n, private columns); of one session where all have the same.
         public: int64, shape (n, public columns): the same in all.
+
+    Examples:
+        >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
+        >>> block = InputBlock.of(inputs)
+        >>> block.num_parties, block.flat(2).private.tolist()
+        (2, [[0], [1], [0], [1]])
     """
 
     private: IntArray
@@ -167,6 +195,12 @@ class Phase(Guarded):
         ConfigurationError: the columns have gaps, there are no parts, a report would not fit into a message, the losses
             of one relation and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> phase = DPWeVote(Parameters(candidates=("tea",))).phases[0]
+        >>> phase.name, phase.losses[0].unit, phase.num_reported
+        ('weights', 'weight', 1)
     """
 
     model: ClassVar[TrustModel] = TrustModel.LOCAL

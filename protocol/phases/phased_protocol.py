@@ -48,6 +48,12 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     Args:
         parameters: public; both sides must hold equal ones, and a client checks that before it draws anything.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",)))
+        >>> [phase.name for phase in vote.phases], [column.name for column in vote.columns()]
+        (['weights', 'opinions'], ['weight', 'tea'])
     """
 
     name: ClassVar[str]
@@ -335,6 +341,12 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
         Raises:
             ConfigurationError: an entry is not allowed; `field` names column and row, from 1.
+
+        Examples:
+            >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+            >>> vote = DPWeVote(Parameters(candidates=("tea",)))
+            >>> vote.encode({"weight": [1, 3], "tea": ["yes", "no"]}).private.tolist()
+            [[0, 1, 0], [2, 0, 2]]
         """
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:

@@ -128,6 +128,12 @@ class PureAccountant(Accountant):
 
     Privacy:
         The sum of the events' own ε bounds the loss of any adaptive sequence, for the accountant's relation.
+
+    Examples:
+        >>> accountant = PureAccountant(NeighboringRelation.REPLACE_ONE)
+        >>> accountant.compose(RandomizedResponse(0.5, 2), count=3)
+        >>> accountant.epsilon
+        1.5
     """
 
     def __init__(self, relation: NeighboringRelation) -> None:
@@ -141,7 +147,13 @@ class PureAccountant(Accountant):
 
     @classmethod
     def epsilon_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
-        """Return the bound for one event by itself."""
+        """Return the bound for one event by itself.
+
+        Examples:
+            >>> noise = DiscreteLaplaceNoise(scale=4.0, sensitivity=2)
+            >>> PureAccountant.epsilon_of(noise, NeighboringRelation.REPLACE_ONE)
+            0.5
+        """
         accountant = cls(relation)
         accountant.compose(event)
         return accountant.epsilon
@@ -181,6 +193,12 @@ class ConcentratedAccountant(Accountant):
 
     Source:
         Bun and Steinke (2016), Proposition 3.3 and Lemma 2.3.
+
+    Examples:
+        >>> accountant = ConcentratedAccountant(NeighboringRelation.REPLACE_ONE)
+        >>> accountant.compose(RandomizedResponse(0.5, 2), count=8)
+        >>> round(accountant.rho, 6)
+        1.0
     """
 
     def __init__(self, relation: NeighboringRelation) -> None:
@@ -194,7 +212,12 @@ class ConcentratedAccountant(Accountant):
 
     @classmethod
     def rho_of(cls, event: PrivacyEvent, relation: NeighboringRelation) -> float:
-        """Return the bound for one event by itself."""
+        """Return the bound for one event by itself.
+
+        Examples:
+            >>> round(ConcentratedAccountant.rho_of(PureMechanism(1.0), NeighboringRelation.REPLACE_ONE), 6)
+            0.5
+        """
         accountant = cls(relation)
         accountant.compose(event)
         return accountant.rho
@@ -206,12 +229,22 @@ class ConcentratedAccountant(Accountant):
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
-    """Return ε at δ of ρ-zCDP, rounded up (Bun and Steinke, 2016, Proposition 1.3)."""
+    """Return ε at δ of ρ-zCDP, rounded up (Bun and Steinke, 2016, Proposition 1.3).
+
+    Examples:
+        >>> round(epsilon_of_rho(0.5, 1e-6), 3)
+        5.757
+    """
     return (rho + 2 * math.sqrt(rho * -ln(delta))) * (1 + _ROUNDED_OF_RHO)
 
 
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
-    """Return a ρ whose ε at δ is no more than this, and next to it: the inverse of `epsilon_of_rho`."""
+    """Return a ρ whose ε at δ is no more than this, and next to it: the inverse of `epsilon_of_rho`.
+
+    Examples:
+        >>> round(rho_of_epsilon(epsilon_of_rho(0.5, 1e-6), 1e-6), 6)
+        0.5
+    """
     if math.isinf(epsilon):
         return math.inf
     log_inverse = -ln(delta)
@@ -239,6 +272,12 @@ class ApproximateAccountant(Accountant):
         dp_accounting rounds losses upwards (its pessimistic estimate), and is asked for a δ that is smaller by what
         floats round, so `epsilon` is an upper bound at `delta`, for events that are fixed in advance. It is not an
         odometer: it fails if somebody may go on or stop depending on outcomes. A `Budget` with a δ holds there.
+
+    Examples:
+        >>> accountant = ApproximateAccountant(NeighboringRelation.REPLACE_ONE, delta=1e-6)
+        >>> accountant.compose(NoRelease())
+        >>> accountant.epsilon
+        0.0
     """
 
     @exact_arguments

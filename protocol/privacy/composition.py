@@ -48,6 +48,10 @@ def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> i
 
     Raises:
         PrivacyError: a replace-one loss bounds nothing where one is added or removed.
+
+    Examples:
+        >>> count_of(NeighboringRelation.ADD_OR_REMOVE_ONE, relation=NeighboringRelation.REPLACE_ONE)
+        2
     """
     if stated is relation:
         return 1
@@ -59,7 +63,13 @@ def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> i
 
 
 def event_under(event: PrivacyEvent, stated: NeighboringRelation, *, relation: NeighboringRelation) -> PrivacyEvent:
-    """Return what an event that is stated under one relation is under another; PrivacyError as `count_of`."""
+    """Return what an event that is stated under one relation is under another; PrivacyError as `count_of`.
+
+    Examples:
+        >>> replace, add = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
+        >>> event_under(DiscreteLaplaceNoise(scale=4.0, sensitivity=1), add, relation=replace)
+        DiscreteLaplaceNoise(scale=4.0, sensitivity=2)
+    """
     count = count_of(stated, relation=relation)
     return event if count == 1 else _of_group(event, count)
 
@@ -82,7 +92,14 @@ def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
 
 
 def common_relation(losses: "Iterable[PrivacyLoss | LedgerEntry]") -> NeighboringRelation:
-    """Return the relation that all these losses are stated under; replace-one, which counts all, where they differ."""
+    """Return the relation that all these losses are stated under; replace-one, which counts all, where they differ.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse, local_loss
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> common_relation([loss, loss]).value
+        'replace-one'
+    """
     relations = {loss.relation for loss in losses}
     return relations.pop() if len(relations) == 1 else NeighboringRelation.REPLACE_ONE
 
@@ -96,6 +113,13 @@ def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: Neighbo
 
     Raises:
         PrivacyError: as `count_of`.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse, local_loss
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> total = total_of([loss, loss])
+        >>> total.proven, total.is_converted
+        (1.0, False)
     """
     parts = list(losses)
     relation = relation or common_relation(parts)

@@ -12,15 +12,31 @@ from ..arguments import make_fields_exact
 
 
 class NoRelease(msgspec.Struct, frozen=True, tag=True):
-    """Nothing that depends on the data left its owner."""
+    """Nothing that depends on the data left its owner.
+
+    Examples:
+        >>> SelfComposed(NoRelease(), 3)
+        SelfComposed(event=NoRelease(), count=3)
+    """
 
 
 class NonPrivate(msgspec.Struct, frozen=True, tag=True):
-    """The data left its owner as it is."""
+    """The data left its owner as it is.
+
+    Examples:
+        >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+        >>> PureAccountant.epsilon_of(NonPrivate(), NeighboringRelation.REPLACE_ONE)
+        inf
+    """
 
 
 class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
-    """Generalized randomized response over `num_choices` values at `epsilon` (nats)."""
+    """Generalized randomized response over `num_choices` values at `epsilon` (nats).
+
+    Examples:
+        >>> RandomizedResponse(epsilon=1, num_choices=3)
+        RandomizedResponse(epsilon=1.0, num_choices=3)
+    """
 
     epsilon: float
     num_choices: int
@@ -30,7 +46,12 @@ class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
 
 
 class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
-    """Any local randomizer whose reports' probabilities differ by a factor of e^`epsilon` at most (nats)."""
+    """Any local randomizer whose reports' probabilities differ by a factor of e^`epsilon` at most (nats).
+
+    Examples:
+        >>> LocalRandomizer(0.5)
+        LocalRandomizer(epsilon=0.5)
+    """
 
     epsilon: float
 
@@ -39,7 +60,14 @@ class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
 
 
 class DiscreteLaplaceNoise(msgspec.Struct, frozen=True, tag="DiscreteLaplace"):
-    """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps."""
+    """Discrete Laplace noise of `scale` on integers that a neighbor changes by up to `sensitivity`, in grid steps.
+
+    Examples:
+        >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+        >>> noise = DiscreteLaplaceNoise(scale=8.0, sensitivity=4)
+        >>> PureAccountant.epsilon_of(noise, NeighboringRelation.ADD_OR_REMOVE_ONE)
+        0.5
+    """
 
     scale: float
     sensitivity: int
@@ -53,6 +81,10 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
 
     The probabilities of its outputs differ by a factor of e^`epsilon` at most between neighbors, whichever relation
     makes them neighbors. The author of the event has proven it for the relation of the ledger that it is charged to.
+
+    Examples:
+        >>> PureMechanism(0.75)
+        PureMechanism(epsilon=0.75)
     """
 
     epsilon: float
@@ -70,6 +102,12 @@ class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
         planned: for how many shares each is drawn.
         honest: how many are in the sum, at least, that whoever sees it does not know.
         width: coordinates of the vector.
+
+    Examples:
+        >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+        >>> shares = SharedDiscreteLaplace(scale=4.0, sensitivity=2, planned=3, honest=3, width=1)
+        >>> PureAccountant.epsilon_of(shares, NeighboringRelation.REPLACE_ONE)
+        0.5
     """
 
     scale: float
@@ -83,13 +121,26 @@ class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
 
 
 class Composed(msgspec.Struct, frozen=True, tag=True):
-    """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes."""
+    """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes.
+
+    Examples:
+        >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+        >>> both = Composed((RandomizedResponse(0.5, 2), PureMechanism(0.25)))
+        >>> PureAccountant.epsilon_of(both, NeighboringRelation.REPLACE_ONE)
+        0.75
+    """
 
     events: tuple["PrivacyEvent", ...]
 
 
 class SelfComposed(msgspec.Struct, frozen=True, tag=True):
-    """The same event `count` times."""
+    """The same event `count` times.
+
+    Examples:
+        >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
+        >>> PureAccountant.epsilon_of(SelfComposed(RandomizedResponse(0.5, 2), 6), NeighboringRelation.REPLACE_ONE)
+        3.0
+    """
 
     event: "PrivacyEvent"
     count: int

@@ -17,7 +17,12 @@ _MOST_KEPT: Final = 1 << 10  # results: parties of one process lose the same
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def units_of(loss: float) -> int:
-    """Return a loss in units; PrivacyError where it is no number of at least 0."""
+    """Return a loss in units; PrivacyError where it is no number of at least 0.
+
+    Examples:
+        >>> rounded_up(10 * units_of(0.1)), rounded_up(units_of(0.5) + units_of(0.25))
+        (1.0000000000000002, 0.75)
+    """
     if not loss >= 0:
         raise PrivacyError(f"a loss must be a number of at least 0, got {loss}")
     if loss == math.inf:
@@ -28,7 +33,12 @@ def units_of(loss: float) -> int:
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def rounded_up(units: int) -> float:
-    """Return the least float that is no less; infinity where there is none."""
+    """Return the least float that is no less; infinity where there is none.
+
+    Examples:
+        >>> rounded_up(units_of(0.5)), rounded_up(10 * units_of(0.1))
+        (0.5, 1.0000000000000002)
+    """
     try:
         nearest = units / (1 << _BITS)
     except OverflowError:
@@ -37,6 +47,11 @@ def rounded_up(units: int) -> float:
 
 
 def rounded_down(units: int) -> float:
-    """Return the greatest float that is no more."""
+    """Return the greatest float that is no more.
+
+    Examples:
+        >>> rounded_down(10 * units_of(0.1))
+        1.0
+    """
     above = rounded_up(units)
     return above if units_of(above) <= units else math.nextafter(above, 0)

@@ -62,6 +62,12 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         PrivacyError: `proven` was given and is below what `event` costs, `part` costs more than the whole, or the local
             model is stated with add-remove-one neighbors.
         UnsupportedEventError: `event` cannot be bounded under `relation`.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> loss.proven, loss.relation.value, loss.model.value
+        (0.5, 'replace-one', 'local')
     """
 
     mechanism: str
@@ -93,7 +99,13 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def local_loss(mechanism: str, event: PrivacyEvent, *, unit: str, claimed: float) -> PrivacyLoss:
-    """Return the loss of a report that its owner randomizes: replace-one neighbors, in the local model."""
+    """Return the loss of a report that its owner randomizes: replace-one neighbors, in the local model.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5).proven
+        0.5
+    """
     relation, model = NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL
     return PrivacyLoss(mechanism=mechanism, event=event, unit=unit, relation=relation, model=model, claimed=claimed)
 
@@ -102,6 +114,13 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a ledger.
 
     `person` is a name, or "each of n partners" where one line stands for `num_persons` people (the array path).
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> entry = LedgerEntry.of(loss, person="ada", session="spring", phase="opinions")
+        >>> entry.person, entry.phase, entry.proven
+        ('ada', 'opinions', 0.5)
     """
 
     person: str
@@ -209,6 +228,14 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         A datum is at most one part of each phase's unit, all others being known, so that it loses no more than the sum.
         (ε, δ) for all that is ever admitted, of one person, in the relation; also where sessions are chosen, and
         stopped, as outcomes say (Whitehouse et al., 2023, Theorem 1; a pure sum needs no more than that it is held).
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> ledger = Ledger("ada", budget=Budget(epsilon=1.0))
+        >>> ledger.check([local_loss("k-RR", RandomizedResponse(1.5, 2), unit="vote", claimed=1.5)])
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.BudgetExceededError: the privacy budget holds epsilon = 1, ...
     """
 
     epsilon: float
@@ -248,6 +275,18 @@ class Reservation:
     """Room on a ledger for the losses of one session, which no other session can take.
 
     Made by `Ledger.reserve`. What is charged through it comes out of it; what is left is given back by `release`.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> ledger = Ledger("ada", budget=Budget(epsilon=2.0))
+        >>> room = ledger.reserve([loss, loss])
+        >>> charge = room.charge(loss, session="spring", phase="opinions")
+        >>> ledger.spent, ledger.reserved
+        (0.5, 0.5)
+        >>> room.release()
+        >>> ledger.remaining
+        1.5
     """
 
     __slots__ = ("_ledger", "_left")
@@ -285,6 +324,14 @@ class Ledger(Shown):
 
     Raises:
         PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
+        >>> ledger = Ledger("ada", budget=Budget(epsilon=2.0))
+        >>> charge = ledger.charge(loss, session="spring", phase="opinions")
+        >>> ledger.spent, ledger.remaining
+        (0.5, 1.5)
     """
 
     __slots__ = ("_budget", "_entries", "_person", "_relation", "_reserved", "_spent")
@@ -532,6 +579,15 @@ def compose_parallel(
 
     Source:
         McSherry (2009), Theorem 4.
+
+    Examples:
+        >>> from psephos.protocol.privacy import RandomizedResponse
+        >>> ledgers = [Ledger("ada"), Ledger("bob")]
+        >>> for ledger, epsilon in zip(ledgers, (0.5, 1.0)):
+        ...     loss = local_loss("k-RR", RandomizedResponse(epsilon, 2), unit="vote", claimed=epsilon)
+        ...     charge = ledger.charge(loss, session="spring", phase="opinions")
+        >>> compose_parallel(ledgers)
+        1.0
     """
     totals: dict[str, float] = {}
     for ledger in ledgers:

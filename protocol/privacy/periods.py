@@ -52,6 +52,14 @@ def check_period(seconds: float, *, field: str = "budget_period") -> float:
 
     Raises:
         ConfigurationError: it is no length.
+
+    Examples:
+        >>> check_period(86_400)
+        86400
+        >>> check_period(0)
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: budget_period must be a length of time above 0, got 0
     """
     require(0 < seconds < math.inf, field, seconds, "a length of time above 0")
     return seconds
@@ -66,6 +74,10 @@ def within(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> l
 
     Raises:
         ConfigurationError: the length is none.
+
+    Examples:
+        >>> within([(0.0, "old"), (90.0, "new")], now=100.0, seconds=60.0)
+        ['new']
     """
     check_period(seconds)
     return [each for time, each in timed if time > now - seconds]

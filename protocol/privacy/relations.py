@@ -13,12 +13,22 @@ SEMI_HONEST: Final = "semi-honest server only"
 
 
 def is_semi_honest(mechanism: str) -> bool:
-    """Return whether a loss by a mechanism that is called so holds against no server that lies."""
+    """Return whether a loss by a mechanism that is called so holds against no server that lies.
+
+    Examples:
+        >>> is_semi_honest("shares of noise"), is_semi_honest(f"shares of noise, {SEMI_HONEST}")
+        (False, True)
+    """
     return mechanism.endswith(SEMI_HONEST)
 
 
 class NeighboringRelation(enum.Enum):
-    """Which two data sets must be hard to tell apart."""
+    """Which two data sets must be hard to tell apart.
+
+    Examples:
+        >>> NeighboringRelation("add-remove-one")
+        <NeighboringRelation.ADD_OR_REMOVE_ONE: 'add-remove-one'>
+    """
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -29,7 +39,12 @@ class NeighboringRelation(enum.Enum):
 
 
 class TrustModel(enum.Enum):
-    """Whom a loss is bounded against; in the order of how much a server is trusted with."""
+    """Whom a loss is bounded against; in the order of how much a server is trusted with.
+
+    Examples:
+        >>> TrustModel.LOCAL.trusts_server, TrustModel.CENTRAL.trusts_server
+        (False, True)
+    """
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -42,7 +57,12 @@ class TrustModel(enum.Enum):
 
     @classmethod
     def weakest_of(cls, models: Iterable["TrustModel"]) -> "TrustModel":
-        """Return the model that bounds least of some; the local one of none."""
+        """Return the model that bounds least of some; the local one of none.
+
+        Examples:
+            >>> TrustModel.weakest_of([TrustModel.LOCAL, TrustModel.CENTRAL])
+            <TrustModel.CENTRAL: 'central'>
+        """
         given = {*models}
         return next((model for model in reversed(cls) if model in given), cls.LOCAL)
 

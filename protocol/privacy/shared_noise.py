@@ -51,6 +51,12 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
 
     Raises:
         ConfigurationError: a number is out of range.
+
+    Examples:
+        >>> shared_laplace_loss(scale=4.0, sensitivity=2, planned=3, honest=3, width=1)
+        0.5
+        >>> shared_laplace_loss(scale=4.0, sensitivity=2, planned=3, honest=0, width=1)
+        inf
     """
     require(0 < scale < math.inf, "scale", scale, "positive and finite")
     for field, value, least in (
