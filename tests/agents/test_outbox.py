@@ -1,6 +1,7 @@
 """The outbox: bounded, coalescing, and never a task that waits for what does not come."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 import trio
@@ -71,12 +72,20 @@ class Gate(Channel):
             raise trio.BrokenResourceError
 
 
+@contextlib.asynccontextmanager
+async def outbox_to(channel: Gate, *payloads: bytes) -> AsyncGenerator[tuple[Outbox, trio.Nursery]]:
+    """Yield an outbox into which these were put, and its nursery, which ends with the writer."""
+    with trio.fail_after(240):
+        async with trio.open_nursery() as nursery:
+            outbox = Outbox(channel, nursery)
+            for payload in payloads:
+                outbox.put(payload)
+            yield outbox, nursery
+
+
 async def test_what_need_not_wait_is_sent_at_once_and_without_a_task() -> None:
     channel = Gate(has_nowait=True)
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
-        outbox.put(b"b")
+    async with outbox_to(channel, b"a", b"b") as (outbox, nursery):
         assert channel.batches == [[b"a"], [b"b"]]
         assert not nursery.child_tasks
         await outbox.drain()
@@ -84,10 +93,7 @@ async def test_what_need_not_wait_is_sent_at_once_and_without_a_task() -> None:
 
 async def test_messages_that_are_ready_together_leave_in_one_send() -> None:
     channel = Gate()
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        for payload in (b"a", b"b", b"c"):
-            outbox.put(payload)
+    async with outbox_to(channel, b"a", b"b", b"c") as (outbox, _):
         await outbox.drain()
         assert channel.batches == [[b"a", b"b", b"c"]]
         await outbox.drain_and_close()
@@ -95,22 +101,18 @@ async def test_messages_that_are_ready_together_leave_in_one_send() -> None:
 
 async def test_messages_that_come_while_another_is_sent_leave_together_and_in_order() -> None:
     channel = Gate(is_open=False)
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
+    async with outbox_to(channel, b"a") as (outbox, _):
         await trio.testing.wait_all_tasks_blocked()
         for payload in (b"b", b"c", b"d"):
             outbox.put(payload)
         channel.gate.set()
-        await outbox.drain()
-        assert channel.batches == [[b"a"], [b"b", b"c", b"d"]]
         await outbox.drain_and_close()
+    assert channel.batches == [[b"a"], [b"b", b"c", b"d"]]
 
 
 async def test_a_writer_that_waits_is_woken_by_the_next_message() -> None:
     channel = Gate()
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
+    async with outbox_to(channel) as (outbox, _):
         for payload in (b"a", b"b", b"c"):
             outbox.put(payload)
             await trio.testing.wait_all_tasks_blocked()
@@ -120,47 +122,39 @@ async def test_a_writer_that_waits_is_woken_by_the_next_message() -> None:
 
 async def test_the_outbox_holds_so_many_messages_and_then_says_that_it_is_full() -> None:
     channel = Gate(is_open=False)
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"in flight")
+    payloads = [b"%d" % number for number in range(MAX_QUEUED_MESSAGES)]
+    async with outbox_to(channel, b"in flight") as (outbox, _):
         await trio.testing.wait_all_tasks_blocked()
-        payloads = [b"%d" % number for number in range(MAX_QUEUED_MESSAGES)]
         for payload in payloads:
             outbox.put(payload)
         with pytest.raises(OutboxFullError):
             outbox.put(b"too many")
         channel.gate.set()
         await outbox.drain()
-        assert channel.sent == [b"in flight", *payloads]
         outbox.put(b"room again")
         await outbox.drain_and_close()
-        assert channel.sent[-1] == b"room again"
+    assert channel.sent == [b"in flight", *payloads, b"room again"]
 
 
 async def test_drain_returns_at_once_where_nothing_waits() -> None:
-    channel = Gate()
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
+    async with outbox_to(Gate()) as (outbox, _):
         await outbox.drain()
         outbox.put(b"a")
-        await outbox.drain()
-        await trio.testing.wait_all_tasks_blocked()
-        await outbox.drain()
-        assert channel.sent == [b"a"]
+        for _ in range(2):
+            await outbox.drain()
+            await trio.testing.wait_all_tasks_blocked()
         await outbox.drain_and_close()
 
 
 async def test_drain_waits_for_the_message_that_is_being_sent_and_for_those_put_meanwhile() -> None:
     channel = Gate(is_open=False)
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        drained: list[int] = []
+    drained: list[int] = []
+    async with outbox_to(channel, b"a") as (outbox, nursery):
 
         async def drain() -> None:
             await outbox.drain()
             drained.append(len(channel.sent))
 
-        outbox.put(b"a")
         await trio.testing.wait_all_tasks_blocked()  # "a" is in flight, and the queue is empty
         nursery.start_soon(drain)
         nursery.start_soon(drain)
@@ -177,107 +171,78 @@ async def test_drain_waits_for_the_message_that_is_being_sent_and_for_those_put_
 @pytest.mark.parametrize("num_behind", [0, 1, 2])
 async def test_drain_and_close_sends_everything_and_leaves_no_task(num_before: int, num_behind: int) -> None:
     channel = Gate()
-    with trio.fail_after(240):
-        async with trio.open_nursery() as nursery:  # which waits for the writer
-            outbox = Outbox(channel, nursery)
-            payloads = [b"%d" % number for number in range(num_before + num_behind)]
-            for payload in payloads[:num_before]:
-                outbox.put(payload)
-            await trio.testing.wait_all_tasks_blocked()
-            for payload in payloads[num_before:]:
-                outbox.put(payload)
-            await outbox.drain_and_close()
+    payloads = [b"%d" % number for number in range(num_before + num_behind)]
+    async with outbox_to(channel, *payloads[:num_before]) as (outbox, _):
+        await trio.testing.wait_all_tasks_blocked()
+        for payload in payloads[num_before:]:
+            outbox.put(payload)
+        await outbox.drain_and_close()
     assert channel.sent == payloads
     assert channel.is_closed
 
 
 async def test_what_is_put_after_closing_has_begun_is_thrown_away() -> None:
     channel = Gate(is_open=False)
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
+    async with outbox_to(channel, b"a") as (outbox, nursery):
         await trio.testing.wait_all_tasks_blocked()
         nursery.start_soon(outbox.drain_and_close)
         await trio.testing.wait_all_tasks_blocked()
         outbox.put(b"too late")
         channel.gate.set()
-    assert channel.sent == [b"a"]
     outbox.put(b"far too late")
+    assert channel.sent == [b"a"]
 
 
 async def test_a_cancelled_drain_and_close_closes_at_once_and_leaves_no_task() -> None:
     channel = Gate(is_open=False)
-    with trio.fail_after(240):
-        async with trio.open_nursery() as nursery:
-            outbox = Outbox(channel, nursery)
-            outbox.put(b"a")
-            await trio.testing.wait_all_tasks_blocked()
-            with trio.CancelScope() as scope:
-                scope.cancel()
-                await outbox.drain_and_close()
-            assert channel.is_closed
+    async with outbox_to(channel, b"a") as (outbox, _):
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await outbox.drain_and_close()
+        assert channel.is_closed
     assert not channel.sent
 
 
 @pytest.mark.parametrize("is_parked", [True, False])
-async def test_a_channel_that_breaks_ends_the_writer_and_every_wait(is_parked: bool) -> None:  # noqa: FBT001  a parameter of the test
+async def test_a_channel_that_breaks_ends_the_writer_and_every_wait(*, is_parked: bool) -> None:
     channel = Gate(is_open=is_parked)
-    with trio.fail_after(240):
-        async with trio.open_nursery() as nursery:
-            outbox = Outbox(channel, nursery)
-            outbox.put(b"a")
+    async with outbox_to(channel, b"a") as (outbox, nursery):
+        await trio.testing.wait_all_tasks_blocked()
+        if not is_parked:
+            nursery.start_soon(outbox.drain)
             await trio.testing.wait_all_tasks_blocked()
-            if not is_parked:
-                nursery.start_soon(outbox.drain)
-                await trio.testing.wait_all_tasks_blocked()
-            channel.break_off()
-            outbox.put(b"b")
-            await outbox.drain()
-            for _ in range(2 * MAX_QUEUED_MESSAGES):
-                outbox.put(b"thrown away")
-            await outbox.drain()
-            await outbox.drain_and_close()
+        channel.break_off()
+        outbox.put(b"b")
+        await outbox.drain()
+        for _ in range(2 * MAX_QUEUED_MESSAGES):
+            outbox.put(b"thrown away")
+        await outbox.drain()
+        await outbox.drain_and_close()
     assert channel.sent == ([b"a"] if is_parked else [])
 
 
 @pytest.mark.parametrize("is_closed", [True, False])
-async def test_a_channel_that_is_gone_before_the_first_message_needs_no_task(is_closed: bool) -> None:  # noqa: FBT001  a parameter of the test
+async def test_a_channel_that_is_gone_before_the_first_message_needs_no_task(*, is_closed: bool) -> None:
     channel = Gate(has_nowait=True)
     channel.is_closed, channel.is_broken = is_closed, not is_closed
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
-        outbox.put(b"b")
+    async with outbox_to(channel, b"a", b"b") as (outbox, nursery):
         assert not nursery.child_tasks
         await outbox.drain()
     assert not channel.sent
 
 
 async def test_a_cancelled_writer_ends_whoever_waits_for_it() -> None:
-    channel = Gate(is_open=False)
-    drained = False
-    async with trio.open_nursery() as outer:
-        outbox: Outbox
-
-        async def drain() -> None:
-            nonlocal drained
-            await outbox.drain()
-            drained = True
-
-        async with trio.open_nursery() as inner:
-            outbox = Outbox(channel, inner)
-            outbox.put(b"a")
-            outer.start_soon(drain)
+    with trio.fail_after(240):
+        async with trio.open_nursery() as outer, outbox_to(Gate(is_open=False), b"a") as (outbox, inner):
+            outer.start_soon(outbox.drain)
             await trio.testing.wait_all_tasks_blocked()
             inner.cancel_scope.cancel()
-    assert drained
 
 
 async def test_two_that_close_wait_for_the_same_messages() -> None:
     channel = Gate()
-    async with trio.open_nursery() as nursery:
-        outbox = Outbox(channel, nursery)
-        outbox.put(b"a")
+    async with outbox_to(channel, b"a") as (outbox, nursery):
         nursery.start_soon(outbox.drain_and_close)
         nursery.start_soon(outbox.drain_and_close)
     assert channel.sent == [b"a"]

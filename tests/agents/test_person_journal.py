@@ -7,35 +7,21 @@ from unittest import mock
 import numpy as np
 import pytest
 from journal_sessions import change_about
+from makers import loss_of
 from psephos.agents.host_journal import HOST, HostJournal
 from psephos.agents.journal_file import JournalFile
 from psephos.agents.journal_format import About, read_journal
 from psephos.agents.journals import Journal
 from psephos.agents.person_journal import PERSON, PersonJournal, read_sessions, row_of
-from psephos.protocol.errors import BudgetExceededError, JournalError
+from psephos.protocol.errors import JournalError
 from psephos.protocol.privacy import (
     Budget,
     LedgerEntry,
-    NeighboringRelation,
-    PrivacyLoss,
-    RandomizedResponse,
-    TrustModel,
 )
 from psephos.protocol.records import Accepted, Acknowledged, ClientRecord, Drawn, Reserved, SessionEnded
 
 NOW = 1_900_000_000.0
 PHASES = ("weights", "opinions")
-
-
-def loss_of(epsilon: float) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="randomized response",
-        event=RandomizedResponse(epsilon, 2),
-        unit="opinion",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
-    )
 
 
 def entry_of(epsilon: float, phase: str, *, session: str = "spring") -> LedgerEntry:
@@ -118,24 +104,6 @@ def test_the_ledger_has_every_sessions_losses_and_room(path: Path, keep: Callabl
         assert journal.ledger("me", None).remaining == float("inf")
 
 
-def test_the_budget_spans_processes(path: Path, keep: Callable[..., None]) -> None:
-    """Forty sessions with one limit: two are paid, and the others refused before they begin."""
-    refused = 0
-    for number in range(40):
-        with PersonJournal.open(path, now=NOW) as journal:
-            session_id = f"id-{number}"
-            ledger = journal.ledger("me", Budget(epsilon=2.0), session_id=session_id)
-            try:
-                ledger.reserve([loss_of(1.0)])
-            except BudgetExceededError:
-                refused += 1
-                continue
-        keep(session_id, reserved(1.0), drawn(0, 1.0), SessionEnded())
-    assert refused == 38
-    _, sessions = read_sessions(path)
-    assert list(sessions) == ["id-0", "id-1"]
-
-
 @pytest.mark.parametrize(
     ("records", "now", "held"),
     [
@@ -196,11 +164,6 @@ def test_nothing_is_drawn_before_room_is_reserved(path: Path, record: ClientReco
         pytest.raises(JournalError, match="has nothing reserved for session id-1"),
     ):
         journal.sitting("id-1").keep([record])
-
-
-def test_no_phase_is_passed_over(path: Path) -> None:
-    with PersonJournal.open(path, now=NOW) as journal, pytest.raises(JournalError, match="phase 1 is not the next"):
-        journal.sitting("id-1").keep([reserved(1.0, 2.0), drawn(1, 2.0)])
 
 
 def test_steps_of_disputes_are_passed_over_and_no_others(path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import make_fair_vote, make_preferences
-from makers import AddedUp
+from helpers import make_fair_vote
+from makers import AddedUp, loss_of
 from psephos.protocol import ConfigurationError, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import FairVoting
@@ -17,28 +17,16 @@ from psephos.protocol.fair_voting.choices import SampledChoice
 from psephos.protocol.fair_voting.scoring import Scoring
 from psephos.protocol.guard import Guarded
 from psephos.protocol.mechanisms import FiniteMechanism, GeneralizedRandomizedResponse, RowMechanism, VectorLaplace
-from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.phases import CentralPhase, MechanismGroups
 from psephos.protocol.privacy import (
     LocalRandomizer,
     NeighboringRelation,
     PrivacyEvent,
     PrivacyLoss,
-    PureMechanism,
     TrustModel,
 )
-from psephos.protocol.truth_discovery import Noise, Parameters, TruthDiscovery
 
 REPLACE, ADD_OR_REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
-
-
-def stating(epsilon: float) -> Callable[..., PrivacyLoss]:
-    """Return what states so much, whatever it is asked."""
-
-    def state(*_asked: object, **_given: object) -> PrivacyLoss:
-        return loss_of(epsilon)
-
-    return state
 
 
 def proving(epsilon: float) -> Callable[..., float]:
@@ -48,19 +36,6 @@ def proving(epsilon: float) -> Callable[..., float]:
         return epsilon
 
     return prove
-
-
-def loss_of(
-    epsilon: float, *, relation: NeighboringRelation = REPLACE, model: TrustModel = TrustModel.LOCAL
-) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="somebody's",
-        event=PureMechanism(epsilon=epsilon),
-        unit="voter",
-        relation=relation,
-        model=model,
-        claimed=epsilon,
-    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,28 +111,24 @@ class JointBoaster(RowMechanism):
         return np.where(reports == truths, math.log(keep), math.log(1 - keep))
 
 
-class Counting(AddedUp):
-    """Adds reports up."""
-
-
 @pytest.mark.parametrize("kind", [Boaster, JointBoaster])
 @pytest.mark.parametrize(("said", "stated"), [(0.2, 0.4), (1.98, 1.98), (0.0, 0.0)])
 def test_an_event_is_not_believed_where_the_law_says_more(kind: Any, said: float, stated: float) -> None:
     width = 1 if kind is Boaster else 3
     with pytest.raises(ConfigurationError, match="at least what phase 'counts' draws: 2") as caught:
-        Counting("counts", columns=range(width), mechanism=kind(said), losses=[loss_of(stated)])
+        AddedUp("counts", columns=range(width), mechanism=kind(said), losses=[loss_of(stated)])
     assert (caught.value.field, caught.value.value) == ("losses", stated)
 
 
 @pytest.mark.parametrize("kind", [Boaster, JointBoaster])
 def test_what_covers_the_law_is_taken_whatever_the_event_says(kind: Any) -> None:
-    phase = Counting("counts", columns=range(2), mechanism=kind(2.0), losses=[loss_of(4.0)])
+    phase = AddedUp("counts", columns=range(2), mechanism=kind(2.0), losses=[loss_of(4.0)])
     phase.check_losses(())
-    phase = Counting("counts", columns=range(2), mechanism=kind(0.1), losses=[loss_of(4.0)])
+    phase = AddedUp("counts", columns=range(2), mechanism=kind(0.1), losses=[loss_of(4.0)])
     phase.check_losses(())
 
 
-class Believing(Counting):
+class Believing(AddedUp):
     """Takes its own statement for what it draws, as a phase could once."""
 
     @property
@@ -176,7 +147,7 @@ def test_a_phase_that_takes_its_statement_for_what_it_draws_is_refused_for_every
         phase.check_loss_groups(np.empty((3, 0), dtype=np.int64))
 
 
-class Levels(Counting):
+class Levels(AddedUp):
     """Two kinds of persons, at ε = 1 and ε = 3, of whom some pay what others should."""
 
     def __init__(self, paid: tuple[float, float], *, paid_in_arrays: tuple[float, float]) -> None:
@@ -237,17 +208,9 @@ def test_losses_that_are_to_cover_everybody_cover_each_public_row() -> None:
 
 def test_an_event_that_proves_less_than_its_stated_number_is_not_made_good_by_that() -> None:
     """Tighter composition goes by the event."""
-    stated = PrivacyLoss(
-        mechanism="k-RR",
-        event=PureMechanism(epsilon=0.5),
-        unit="voter",
-        relation=REPLACE,
-        model=TrustModel.LOCAL,
-        claimed=2.0,
-        proven=2.0,
-    )
+    stated = loss_of(0.5, claimed=2.0, proven=2.0)
     with pytest.raises(ConfigurationError, match="draws: 2"):
-        Counting("counts", columns=range(1), mechanism=GeneralizedRandomizedResponse(2.0, 3), losses=[stated])
+        AddedUp("counts", columns=range(1), mechanism=GeneralizedRandomizedResponse(2.0, 3), losses=[stated])
 
 
 # Central releases
@@ -296,7 +259,7 @@ def test_a_row_that_states_another_relation_than_the_phase_is_held_against_that(
 
 def test_a_release_after_another_phase_is_looked_at_too() -> None:
     before: list[Guarded] = [
-        Counting("counts", columns=range(2), mechanism=GeneralizedRandomizedResponse(1.0, 3), losses=[loss_of(2.0)])
+        AddedUp("counts", columns=range(2), mechanism=GeneralizedRandomizedResponse(1.0, 3), losses=[loss_of(2.0)])
     ]
     nobody_knows = np.empty((7, 0), dtype=np.int64)
     Sum(10).check_loss_groups(nobody_knows, earlier=before)
@@ -348,45 +311,3 @@ def test_noise_for_less_than_a_voter_is_refused_by_its_law(
     monkeypatch.setattr(Scoring, "greatest_change", a_tenth)
     with pytest.raises(ConfigurationError, match="losses must be at least what phase 'rankings' draws"):
         FairVoting(vote.parameters).check_loss_groups(rows)
-
-
-# Ours, sentence by sentence
-
-
-def test_answers_that_state_a_tenth_of_their_joint_loss_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The phase took its statement for its event: .243 was stated, and 2.434 drawn."""
-    parameters = Parameters(
-        tasks=("a", "b", "c"), answer_sets=(("no", "yes"),), mechanism="two_layer", epsilon=1.0, max_answers=3
-    )
-    honest = TruthDiscovery(parameters)
-    (whole,) = honest.losses
-    assert whole.proven == pytest.approx(2.434, abs=5e-4)
-
-    monkeypatch.setattr(Noise, "loss_of_longest", stating(whole.proven / 10))
-    with pytest.raises(ConfigurationError, match=r"at least what phase 'answers' draws: 2\.43378") as caught:
-        _ = TruthDiscovery(parameters).phases
-    assert caught.value.field == "losses"
-    assert caught.value.value == pytest.approx(0.2434, abs=5e-5)
-
-
-def test_each_level_of_a_personal_epsilon_is_held_against_its_own_mechanism(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The greatest loss was held against the mechanism of the smallest ε: ε = .2 was enough for ε = 2 as well."""
-    honest = make_preferences(epsilons=(0.1, 2.0))
-    parameters = honest.parameters
-    phase = honest.phase
-    assert [phase.losses_of([level])[0].proven for level in (0, 1)] == pytest.approx([0.1, 2.0])
-    monkeypatch.setattr("psephos.protocol.moral_preferences.phases._loss", stating(0.2))
-    with pytest.raises(ConfigurationError, match="at least what phase 'preferences' draws: 2") as caught:
-        _ = type(honest)(parameters).phases
-    assert (caught.value.field, caught.value.value) == ("losses", 0.2)
-
-
-@pytest.mark.parametrize("mechanism", ["functional", "pooled", "direction"])
-def test_a_voter_whose_records_are_protected_one_by_one_states_all_of_them(
-    mechanism: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    honest = make_preferences(paradigm=Paradigm.RLDP, mechanism=mechanism, epsilon=0.5, max_records=13)
-    assert honest.losses[0].proven == pytest.approx(6.5)
-    monkeypatch.setattr("psephos.protocol.moral_preferences.phases._loss", stating(0.5))
-    with pytest.raises(ConfigurationError, match=r"at least what phase 'preferences' draws: 6\.5"):
-        _ = type(honest)(honest.parameters).phases

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from makers import loss_of
 from psephos.protocol import ConfigurationError, PrivacyError
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import NoiseShare
@@ -11,22 +12,12 @@ from psephos.protocol.phases.masked_phase import GuardedShare
 from psephos.protocol.privacy import (
     NeighboringRelation,
     PrivacyLoss,
-    PureMechanism,
     SharedDiscreteLaplace,
     TrustModel,
 )
 from psephos.protocol.tally import Tally
 
 SHARE = NoiseShare(6.0, 6, 3, 4)
-
-
-def loss_of(
-    epsilon: float,
-    model: TrustModel = TrustModel.DISTRIBUTED,
-    relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
-) -> PrivacyLoss:
-    event = PureMechanism(epsilon)
-    return PrivacyLoss(mechanism="m", event=event, unit="voter", relation=relation, model=model, claimed=epsilon)
 
 
 class Masked(GuardedShare):
@@ -40,7 +31,7 @@ class Masked(GuardedShare):
     ) -> None:
         self.share = self.mechanism = share
         self.honest = honest
-        self.losses = (loss_of(stated, model),)
+        self.losses = (loss_of(stated, model=model),)
 
     def mechanism_of(self, public: Sequence[int]) -> NoiseShare:
         return self.share
@@ -113,8 +104,5 @@ def test_whom_it_is_bounded_against_and_who_is_trusted() -> None:
 
 def test_participation_is_not_hidden() -> None:
     with pytest.raises(PrivacyError, match="in the distributed model a report shows that its owner took part"):
-        loss_of(1.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    event = SharedDiscreteLaplace(6.0, 6, 4, 4, 1)
-    relation, model = NeighboringRelation.REPLACE_ONE, TrustModel.DISTRIBUTED
-    stated = PrivacyLoss(mechanism="m", event=event, unit="voter", relation=relation, model=model, claimed=1.0)
-    assert stated.proven == 1.0
+        loss_of(model=TrustModel.DISTRIBUTED, relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
+    assert loss_of(event=SharedDiscreteLaplace(6.0, 6, 4, 4, 1), model=TrustModel.DISTRIBUTED).proven == 1.0

@@ -34,8 +34,7 @@ from psephos.protocol import (
     SessionRules,
     Tally,
 )
-from psephos.protocol.arrays import IntArray
-from psephos.protocol.effects import Charged, Drop, Effect, Fail, Finish, Send
+from psephos.protocol.effects import Charged, Effect, Fail, Finish, Send
 from psephos.protocol.messages import (
     MAX_MESSAGE_BYTES,
     NIL,
@@ -52,7 +51,7 @@ from psephos.protocol.messages import (
 from psephos.protocol.privacy import Budget
 from psephos.protocol.states import SessionState, State
 from psephos.protocol.views import Happening
-from quiz import NONE, Outcome, Parameters, Quiz, Score, make_quiz_inputs
+from quiz import NONE, Outcome, Parameters, Quiz, Score
 from strategies import CHECKED, quizzes
 
 QUIZ = Quiz(Parameters())
@@ -108,13 +107,6 @@ def test_an_inquiry_is_answered_with_the_row() -> None:
     terms = make_session().server().answer(Inquiry(PROTOCOL_VERSION, "p2"))
     assert (terms.place, terms.public) == (2, PUBLIC)
     assert all(type(number) is int for number in terms.public)
-
-
-def test_one_that_comes_back_is_welcomed_with_the_same_row() -> None:
-    server = make_server()
-    server.receive_loss("p2")
-    sent = messages_of(server.receive("p2", hello("p2", protocol="quiz")))
-    assert sent == [(("p2",), welcome()), (("p2",), Request(0, NIL))]
 
 
 def test_a_protocol_without_public_columns_sends_an_empty_row() -> None:
@@ -318,13 +310,6 @@ def test_a_report_that_does_not_fit_its_senders_row_drops_the_sender_and_says_wh
     assert (server.state_of("p2"), server.progress) == (State.ENDED, ("answers", 0, 2))
 
 
-def test_the_same_report_is_right_from_one_and_wrong_from_another() -> None:
-    server = make_server(quorum=1)
-    assert not any(isinstance(effect, Drop) for effect in server.receive("p1", Report(0, raw([1, 0, 1]))))
-    assert drop_of(server.receive("p2", Report(0, raw([1, 0, 1])))).party == "p2"
-    assert not any(isinstance(effect, Drop) for effect in server.receive("p0", Report(0, raw([NONE, NONE, NONE]))))
-
-
 # What one client alone is told
 
 
@@ -340,13 +325,6 @@ def test_what_is_for_one_client_alone_reaches_it_and_nobody_else() -> None:
         (("p1",), Release(payload, raw(wire.own["p1"]))),
         (("p2",), Release(payload, raw(wire.own["p2"]))),
     ]
-
-
-def test_a_score_is_worked_out_by_hand() -> None:
-    """Task 0: yes, yes; task 1: no; task 2: yes, no, which is no majority of yes."""
-    rows = np.array([[1, 0, 1], [1, 1, 0], [1, 2, 1], [2, 0, 1], [2, 2, 0]], dtype=np.int64)
-    totals = np.array([[2, 0, 1], [2, 1, 2]], dtype=np.int64)
-    assert QUIZ.own_outcomes([Tally(3, totals, rows)]) == {1: Score(2, 3), 2: Score(2, 2)}
 
 
 def test_one_that_is_gone_is_told_nothing_and_the_result_still_has_it() -> None:
@@ -477,32 +455,3 @@ def test_nobodys_view_has_what_is_for_another(session: Session) -> None:
 
 
 # What protocols do unless they say otherwise
-
-
-def test_without_a_word_every_row_costs_the_same_fits_and_tells_nothing() -> None:
-    vote = make_vote()
-    public: IntArray = np.zeros((5, 0), dtype=np.int64)
-    assert vote.losses_of(()) == vote.losses
-    for phase in vote.phases:
-        assert phase.losses_of((1, 2)) == phase.losses
-        assert phase.loss_groups(public) == [("", 5, phase.losses)]
-        phase.check_report((0,), (1, 2))
-    vote.check_row((0, 0, 0), (1, 2))
-    assert vote.own_outcomes([]) == {}
-    assert vote.own_outcome_type is None
-    assert vote.own_outcome_decoder.decode(b"\xc0") is None
-
-
-def test_the_losses_of_a_row_are_those_of_the_phases_in_order() -> None:
-    assert [(loss.unit, loss.proven) for loss in QUIZ.losses] == [("voter", 3.0), ("favorite", 1.0)]
-    assert [(loss.unit, loss.proven) for loss in QUIZ.losses_of(PUBLIC)] == [("voter", 2.0), ("favorite", 1.0)]
-    assert [loss.unit for loss in QUIZ.losses_of((0, 0, 0, 0))] == ["favorite"]
-
-
-def test_groups_of_losses_are_those_of_their_members() -> None:
-    inputs = make_quiz_inputs(QUIZ, 40, seed=1)
-    groups = QUIZ.phases[0].loss_groups(inputs.public)
-    assert [name for name, _, _ in groups] == [f"with {number} answers" for number in range(4)]
-    rows: list[list[int]] = inputs.public.tolist()
-    paid = sorted(sum(loss.proven for loss in QUIZ.phases[0].losses_of(public)) for public in rows)
-    assert paid == [float(number) for number, (_, count, _) in enumerate(groups) for _ in range(count)]

@@ -175,13 +175,6 @@ def test_a_connection_that_means_another_session_is_refused_and_nothing_changes(
     server.admit(hello("p0"))
 
 
-def test_a_party_is_admitted_once() -> None:
-    server = server_in(State.JOINED)
-    with pytest.raises(UnexpectedMessageError, match="'p0' has joined before") as caught:
-        server.admit(hello("p0"))
-    assert (caught.value.sender, caught.value.state) == ("p0", "joined")
-
-
 def test_nobody_is_admitted_once_the_first_phase_is_open() -> None:
     server = make_server(rules=TWO_OF_THREE)
     join(server, "p1", "p2")

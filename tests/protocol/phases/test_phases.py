@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from bad_input import refuses
-from helpers import make_fair_vote, make_vote
+from helpers import make_vote
 from makers import AddedUp, loss_of
 from polls import Ask, Settings, Shares
 from psephos.protocol import Column, ConfigurationError, Inputs, Phase, PhasedProtocol, Tally
@@ -93,10 +93,6 @@ class Survey(PhasedProtocol[Nothing, Nothing]):
 
 def table(*rows: Sequence[int]) -> IntArray:
     return np.array(rows, dtype=np.int64)
-
-
-def test_inputs_count_their_rows() -> None:
-    assert len(Inputs(table([1, 2], [3, 4]), np.empty((2, 0), dtype=np.int64))) == 2
 
 
 @pytest.mark.parametrize(
@@ -273,62 +269,11 @@ def test_everybody_has_the_phases_randomizer_unless_the_phase_says_otherwise() -
     assert np.arange(2)[places].tolist() == [0, 1]
 
 
-def test_a_phase_knows_its_columns_and_their_number() -> None:
-    phase = Sums("sums", range(1, 4))
-    assert (phase.columns, phase.num_values, len(phase.losses)) == (slice(1, 4), 3, 3)
-
-
-def test_a_phase_publishes_nothing_unless_it_says_so() -> None:
-    assert Sums("sums").outcome([]) is None
-
-
-@pytest.mark.parametrize("values", [[0, 3], [3, 0], [0, 0]])
-def test_a_report_in_range_is_decoded(values: list[int]) -> None:
-    assert Sums("sums").codec.decode(msgspec.msgpack.encode(values)) == tuple(values)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        [],
-        [0],
-        [0, 0, 0],
-        [0, 4],
-        [-1, 0],
-        [0, 2**63],
-        [0, 1.0],
-        [0, True],
-        [0, "1"],
-        [0, None],
-        [0, [1]],
-        5,
-        None,
-        {},
-        "ab",
-    ],
-)
-def test_a_report_that_the_phase_did_not_declare_is_refused(values: object) -> None:
-    with pytest.raises(msgspec.DecodeError):
-        Sums("sums").codec.decode(msgspec.msgpack.encode(values))
-
-
-def test_phases_come_in_order_and_are_made_once() -> None:
-    survey = Survey(Sums("first"), Sums("second"))
-    assert [phase.name for phase in survey.phases] == ["first", "second"]
-    assert survey.phases is survey.phases
-
-
 def test_a_phase_is_one_step_whose_answer_is_its_report() -> None:
     survey = Survey(Sums("first"), Sums("second"))
     assert [(step.name, step.phase, step.codec) for step in survey.steps] == [
         (phase.name, phase, phase.codec) for phase in survey.phases
     ]
-
-
-def test_a_one_phase_protocol_has_that_phase_by_itself() -> None:
-    vote = make_fair_vote(2, 1)
-    assert vote.phases == (vote.phase,)
-    assert vote.phase is vote.phases[0]  # it is made once
 
 
 def test_the_losses_of_a_session_are_those_of_its_phases_in_order() -> None:
@@ -339,14 +284,6 @@ def test_the_losses_of_a_session_are_those_of_its_phases_in_order() -> None:
 def test_a_protocol_needs_phases_with_distinct_names(names: list[str]) -> None:
     with refuses("phases", names):
         _ = Survey(*map(Sums, names)).phases
-
-
-def test_roles_have_names_by_default() -> None:
-    assert (Survey.client_role, Survey.server_role) == ("voter", "aggregator")
-
-
-def test_a_protocol_need_not_know_the_truth() -> None:
-    assert Survey(Sums("sums")).truth(Inputs(table([0, 0]), table([0]))) is None
 
 
 def test_inputs_in_range_pass_the_check() -> None:
@@ -363,11 +300,6 @@ def test_inputs_out_of_range_are_refused(row: list[int]) -> None:
 def test_inputs_with_too_few_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="phase 'sums' needs columns"):
         Survey(Sums("sums")).check_inputs(Inputs(table([0]), np.empty((1, 0), dtype=np.int64)))
-
-
-def test_equal_parameters_have_equal_bytes() -> None:
-    assert bytes(make_vote(epsilon=0.5).encoded_parameters) == bytes(make_vote(epsilon=0.5).encoded_parameters)
-    assert bytes(make_vote(epsilon=0.5).encoded_parameters) != bytes(make_vote(epsilon=0.25).encoded_parameters)
 
 
 def test_equal_parameters_have_equal_bytes_whether_a_number_was_typed_with_a_point_or_not() -> None:
@@ -401,10 +333,6 @@ def test_losses_that_are_stated_too_low_for_a_row_are_refused_every_time() -> No
     for _ in range(2):
         with pytest.raises(ConfigurationError, match="at least what phase 'confused' draws for the public row"):
             survey.check_losses((0,))
-
-
-def test_a_protocol_is_shown_with_its_parameters() -> None:
-    assert repr(make_vote()).startswith("DPWeVote(Parameters(candidates=(")
 
 
 class Undeclared(Ask):

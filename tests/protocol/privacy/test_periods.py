@@ -7,32 +7,18 @@ import pytest
 from bad_input import refuses
 from hypothesis import given
 from hypothesis import strategies as st
+from makers import loss_of
 from psephos.protocol.errors import BudgetExceededError
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.privacy import (
     Budget,
     Ledger,
     LedgerEntry,
-    NeighboringRelation,
-    PrivacyLoss,
-    RandomizedResponse,
-    TrustModel,
 )
 from psephos.protocol.privacy.periods import within
 from strategies import CHECKED
 
 PERIOD = 7.0
-
-
-def loss_of(epsilon: float) -> PrivacyLoss:
-    return PrivacyLoss(
-        mechanism="randomized response",
-        event=RandomizedResponse(epsilon, 2),
-        unit="opinion",
-        relation=NeighboringRelation.REPLACE_ONE,
-        model=TrustModel.LOCAL,
-        claimed=epsilon,
-    )
 
 
 @CHECKED
