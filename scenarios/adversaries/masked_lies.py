@@ -28,8 +28,8 @@ from ...protocol.roles import Side
 from ...protocol.roster import SeededRoster
 from ...protocol.sides import SessionMode
 from ...protocol.views import Happening, View
-from .liar import reason_of_abort
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace, masked_step
+from .tampering_server import reason_of_abort
 
 _MOST_TOLD = 12  # parties, one by one
 Lie: TypeAlias = Literal["box", "degree", "share"]

@@ -16,7 +16,7 @@ MASKED = ("trust=distributed", "threshold=3", "colluders=1")
 WINNER = ("mechanism=exponential", "epsilon=4.0")
 
 CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
-    ("dpwevote", {"role": "asker", "votes": 2}, ()),
+    ("dpwevote", {"role": "averaging-attacker", "votes": 2}, ()),
     ("dpwevote", {"role": "coalition", "members": ["server", "1"], "target": "2"}, ()),
     ("truth-discovery", {"role": "coalition", "members": ["server", "1"], "target": "2"}, ()),
     ("moral-preferences", {"role": "coalition", "members": ["server", "1"], "target": "2"}, ()),
@@ -24,8 +24,8 @@ CASES: list[tuple[str, dict[str, Any], Sequence[str]]] = [
     ("dpwevote", {"role": "collusion-sweep", "trials": 5}, ()),
     ("fair-voting", {"role": "differencing", "members": ["3"], "target": "1", "trials": 8}, WINNER),
     ("dpwevote", {"role": "equivocator", "misled": ["1"]}, ()),
-    ("truth-discovery", {"role": "leaver", "members": ["1"]}, ()),
-    ("moral-preferences", {"role": "liar", "parameters": {"epsilon": 9.0}}, ()),
+    ("truth-discovery", {"role": "drop-out", "members": ["1"]}, ()),
+    ("moral-preferences", {"role": "tampering-server", "parameters": {"epsilon": 9.0}}, ()),
     ("moral-preferences", {"role": "membership", "members": ["*"], "target": "1", "rounds": 50}, ()),
     ("fair-voting", {"role": "misreporter", "members": ["1"], "trials": 10}, WINNER),
     ("fair-voting", {"role": "network-observer"}, ()),

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import pytest
 from psephos.protocol.phases import PhasedProtocol
-from psephos.scenarios.adversaries.asker import AskedAnew
+from psephos.scenarios.adversaries.averaging_attacker import AskedAnew
 from psephos.scenarios.attacks import Attack
 from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case

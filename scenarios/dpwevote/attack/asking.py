@@ -8,7 +8,7 @@ import msgspec
 from ....protocol.dpwevote import DPWeVote
 from ....protocol.phases import PhasedProtocol
 from ....protocol.privacy import total_of
-from ...adversaries.asker import AskedAnew
+from ...adversaries.averaging_attacker import AskedAnew
 
 _WEIGHT: Final = "weight"
 

@@ -25,7 +25,7 @@ from ....protocol.errors import refuse, require
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
-from ...adversaries.asker import votes_answered
+from ...adversaries.averaging_attacker import votes_answered
 from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
 from ...attacks import Coalition
 from ...verdicts import at_most, round_up

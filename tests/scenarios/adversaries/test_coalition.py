@@ -152,7 +152,7 @@ def test_what_nobody_may_be_shown_does_not_stand_beside_a_guess(play: Play, conf
 
 @pytest.mark.usefixtures("few_trials")
 def test_who_left_is_no_member_of_the_tallies_and_no_target_either(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["partner-1"]}
+    leaver = {"role": "drop-out", "members": ["partner-1"]}
     others = ["partner-1", "partner-2", "partner-3"]
     tables = [coalition(*others), coalition("server", *others)]
     tables += [coalition("partner-2..4"), coalition("server", "partner-2..4")]
@@ -166,7 +166,7 @@ def test_who_left_is_no_member_of_the_tallies_and_no_target_either(play: Play) -
 
 @pytest.mark.usefixtures("few_trials")
 def test_a_session_that_fails_tells_what_members_saw_before(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["partner-1"]}
+    leaver = {"role": "drop-out", "members": ["partner-1"]}
     played = play("dpwevote", leaver, coalition("server", target="partner-1"), coalition("partner-2..4"))
     assert isinstance(played.failure, QuorumError)
     _, of_server, of_others = played.attack_reports

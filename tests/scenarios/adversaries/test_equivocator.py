@@ -51,7 +51,7 @@ def test_everybody_reports_and_pays_what_it_would(play: Play) -> None:
 
 
 def test_a_session_that_ends_without_a_release_misleads_nobody(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["partner-4"]}
+    leaver = {"role": "drop-out", "members": ["partner-4"]}
     _, attack_report = play("dpwevote", leaver, {"role": "equivocator", "misled": ["partner-1"]}).attack_reports
     assert attack_report.sentences[0].startswith("0 parties heard a release")
     assert attack_report.rows == ()

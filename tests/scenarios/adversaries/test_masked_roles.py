@@ -122,7 +122,7 @@ def test_on_a_circle_a_server_that_lies_is_no_role_and_who_signs_wrong_shares_is
 def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -> None:
     _, _, target, member = SESSIONS[name]
     step = next(step.name for step in resolved(name).protocol.steps if step.is_charged)
-    local = resolved(name, {"role": "leaver", "members": [target], "phase": step})
+    local = resolved(name, {"role": "drop-out", "members": [target], "phase": step})
     finished = run_in_memory(local, watched=Watched())
     assert finished.trace is not None
     context, trace = finished.trace
@@ -198,11 +198,11 @@ def test_who_signs_wrong_shares_is_named_and_the_session_goes_on(step: str, deed
 def test_whoever_leaves_does_before_the_last_step_that_everybody_is_asked() -> None:
     """Where nobody lies nobody is asked to open anything: it is no step before which somebody leaves."""
     for table in ({}, {"phase": "votes, unmask"}):
-        _, trace, _ = played("votes", {"role": "leaver", "members": ["Malta"], **table})
+        _, trace, _ = played("votes", {"role": "drop-out", "members": ["Malta"], **table})
         assert trace is not None
         assert trace.endings.keys() == {"Malta"}
     with pytest.raises(ConfigurationError, match="phase must be"):
-        resolved("votes", {"role": "leaver", "members": ["Malta"], "phase": "votes, open"})
+        resolved("votes", {"role": "drop-out", "members": ["Malta"], "phase": "votes, open"})
 
 
 def test_more_liars_than_may_leave_end_a_session_and_open_nothing() -> None:

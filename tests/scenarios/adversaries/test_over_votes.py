@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_series, resolve_series
-from psephos.scenarios.adversaries.asker import AskerRole
+from psephos.scenarios.adversaries.averaging_attacker import AveragingAttackerRole
 from psephos.scenarios.adversaries.over_votes import Belief, beliefs_over
 from runs import read_json
 from series_plans import hold, voted_in
@@ -36,8 +36,8 @@ absent = ["partner-2"]
 """
 
 
-def wanting(secret: str) -> AskerRole:
-    return AskerRole(secret=secret)
+def wanting(secret: str) -> AveragingAttackerRole:
+    return AveragingAttackerRole(secret=secret)
 
 
 def of(belief: Belief, name: str) -> list[float]:

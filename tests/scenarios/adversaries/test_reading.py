@@ -87,8 +87,8 @@ def test_a_misspelled_party_is_answered_with_the_one_that_was_meant(configuratio
 
 
 DEVIATING = {
-    "leaver": {"members": ["partner-1"]},
-    "liar": {"parameters": {"epsilon": 9.0}},
+    "drop-out": {"members": ["partner-1"]},
+    "tampering-server": {"parameters": {"epsilon": 9.0}},
     "equivocator": {"misled": ["partner-1"]},
     "replayer": {"members": ["partner-1"]},
     "selective-abort": {"target": "partner-1"},
@@ -105,11 +105,11 @@ def test_arrays_have_no_channels_on_which_to_deviate_or_to_listen(configuration:
 
 
 def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(configuration: Configuration) -> None:
-    equivocator, liar = ({"role": role, **DEVIATING[role]} for role in ("equivocator", "liar"))
+    equivocator, liar = ({"role": role, **DEVIATING[role]} for role in ("equivocator", "tampering-server"))
     with pytest.raises(ConfigurationError, match="a party that deviates for one adversary only") as caught:
         configuration("dpwevote", equivocator, liar)
-    assert (caught.value.field, caught.value.value) == ("adversary 'liar'", "server")
-    leaver, replayer = ({"role": role, **DEVIATING[role]} for role in ("leaver", "replayer"))
+    assert (caught.value.field, caught.value.value) == ("adversary 'tampering-server'", "server")
+    leaver, replayer = ({"role": role, **DEVIATING[role]} for role in ("drop-out", "replayer"))
     with pytest.raises(ConfigurationError, match="got 'partner-1'"):
         configuration("dpwevote", leaver, replayer)
     assert len(configuration("dpwevote", leaver, equivocator).adversaries) == 2

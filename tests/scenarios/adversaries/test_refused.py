@@ -16,14 +16,14 @@ SECRETS = "one of weight and opinions, weight, opinions"
 
 # By role, and the array path for those that take no agents: what its table says, the field, and words of the sentence.
 REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
-    ("liar", "memory"): [
+    ("tampering-server", "memory"): [
         ({"parameters": {"epsilon": 9.0}, "members": PARTY}, "members", "'server', or left out"),
         ({"parameters": {}}, "parameters", "at least one that is false"),
         ({"parameters": {"epsilom": 9.0}}, "parameters", "one of candidates, weights, "),
         ({"parameters": {"epsilon": 1.0}}, "parameters.epsilon", "another value than agreed"),
         ({"parameters": {"weights": [1, 2, 3]}}, "parameters.weights", "another value than agreed"),
     ],
-    ("leaver", "memory"): [
+    ("drop-out", "memory"): [
         ({"members": []}, "members", "parties that report"),
         ({"members": ["server"]}, "members", "parties that report"),
         ({"members": ["mallory"]}, "members", "a partner of the roster"),
@@ -57,7 +57,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
         ({"members": PARTY}, "members", "left out: it is no party"),
         ({"secret": "ranking"}, "secret", SECRETS),
     ],
-    ("asker", "memory"): [
+    ("averaging-attacker", "memory"): [
         ({"members": PARTY}, "members", "clients ask nothing"),
         ({"times": 0}, "times", "in [1, 100]"),
         ({"votes": 0}, "votes", "in [1, 50]"),

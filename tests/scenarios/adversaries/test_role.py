@@ -73,7 +73,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:
-    assert {"eavesdropper", "coalition", "liar"} <= set(names_in(ADVERSARIES))
+    assert {"eavesdropper", "coalition", "tampering-server"} <= set(names_in(ADVERSARIES))
     assert find_adversary("eavesdropper") is importlib.import_module(elsewhere).Eavesdropper
     with pytest.raises(ConfigurationError, match="registered as a Role"):
         find_adversary("burglar")
@@ -88,7 +88,15 @@ def test_what_somebody_else_registered_wrongly_is_no_fault_of_another_table(
 
 
 def test_every_registered_role_is_the_one_of_its_name() -> None:
-    for name in ("coalition", "collusion-sweep", "selective-abort", "leaver", "equivocator", "liar", "replayer"):
+    for name in (
+        "coalition",
+        "collusion-sweep",
+        "selective-abort",
+        "drop-out",
+        "equivocator",
+        "tampering-server",
+        "replayer",
+    ):
         assert find_adversary(name).name == name
 
 

@@ -157,9 +157,9 @@ def test_values_between_the_candidates_are_none_of_these(tmp_path: Path, tea: Pa
     assert f"it names the row rightly in {1 - math.exp(-0.5) / 2:.3f}; guessing" in attack_report.sentences[0]
 
 
-@pytest.mark.parametrize("role", ["asker", "network-observer"])
+@pytest.mark.parametrize("role", ["averaging-attacker", "network-observer"])
 def test_other_roles_infer_by_the_same_attack(tmp_path: Path, tea: Path, role: str) -> None:
-    table = {"role": role, **({"votes": 2} if role == "asker" else {})}
+    table = {"role": role, **({"votes": 2} if role == "averaging-attacker" else {})}
     assert "row" in " ".join(lesson_of(tmp_path, tea, "memory", table=table).sentences)
 
 

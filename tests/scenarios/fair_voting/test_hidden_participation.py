@@ -87,7 +87,7 @@ def test_runs_that_differ_in_who_left_differ_in_noisy_numbers_alone(
 ) -> None:
     shown: list[str] = []
     for number, members in enumerate(([], ["voter-1"], ["voter-1", "voter-9", "voter-10"])):
-        adversary = [f"adversary=[{{role='leaver', members={members}}}]"] if members else []
+        adversary = [f"adversary=[{{role='drop-out', members={members}}}]"] if members else []
         settings = (*SMALL, "mechanism=exponential", f"transport={transport}", *adversary)
         words = [word for setting in settings for word in ("--set", setting)]
         how = ("--seed", 3, "--no-pictures", "--verbose", "--out", f"run-{number}")
@@ -160,8 +160,8 @@ class _Mute(Leaver):
 
 
 ADVERSARIES: dict[str, tuple[str, str]] = {
-    "leaver": (
-        "{role='leaver', members=['voter-1', 'voter-9']}",
+    "drop-out": (
+        "{role='drop-out', members=['voter-1', 'voter-9']}",
         "nothing that is published says that they left",
     ),
     "replayer": ("{role='replayer', members=['voter-1']}", "How many parties were counted is private"),

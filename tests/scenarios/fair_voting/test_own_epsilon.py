@@ -104,9 +104,11 @@ def test_a_collusion_sweep_names_the_targets_own_epsilon(psephos: Psephos, scena
     assert "fair-voting, local model, ε = 0.5: with the server" in " ".join(ended.out.split())
 
 
-def test_an_asker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
+def test_an_averaging_attacker_is_refused_first_by_whoever_pays_most(psephos: Psephos, scenario: str) -> None:
     path = Path(scenario)
-    path.write_text(f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'asker'\nmembers = ['server']\n")
+    path.write_text(
+        f"{path.read_text(encoding='utf-8')}[[adversary]]\nrole = 'averaging-attacker'\nmembers = ['server']\n"
+    )
     ended = psephos("run", scenario, "--set", "synthetic=true", "--set", "budget=7", "--verbose", "--out", "run")
     assert "sessions on a ledger with a budget" not in Path("run/report.html").read_text(encoding="utf-8")
     assert ended.status == 0, ended.err

@@ -341,13 +341,13 @@ def test_a_page_has_no_report_of_anybody_and_no_name_of_a_party(psephos: Psephos
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_a_run_that_failed_leaves_a_page_that_says_why(psephos: Psephos) -> None:
-    leaver = "adversary=[{role='leaver', members=['partner-1']}]"
+    leaver = "adversary=[{role='drop-out', members=['partner-1']}]"
     ended = psephos("run", "consortium", "--set", "count=20", "--set", leaver, "--no-pictures", "--out", "out")
     assert ended.status == 1
     page = page_in(Path("out"))
     assert "No outcome: " in page.text
     assert "ends without an outcome" in page.text
-    assert "leaver, " in page.text
+    assert "drop-out, " in page.text
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")

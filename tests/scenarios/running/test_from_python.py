@@ -90,10 +90,10 @@ def test_an_adversary_sees_what_nobody_keeps() -> None:
 
 
 def test_what_adversaries_learnt_of_a_failed_run_is_among_the_notes() -> None:
-    table = {"role": "leaver", "members": ["partner-1"], "phase": "weights"}
+    table = {"role": "drop-out", "members": ["partner-1"], "phase": "weights"}
     with pytest.raises(QuorumError) as caught:
         run(load("sybil", SMALL, adversary=[table]))
-    assert any(note.startswith("leaver, ") for note in caught.value.__notes__)
+    assert any(note.startswith("drop-out, ") for note in caught.value.__notes__)
 
 
 def test_a_streamed_survey_has_its_losses() -> None:

@@ -263,7 +263,7 @@ def test_a_window_is_of_time_that_passes_whatever_the_zones_of_its_votes(tmp_pat
 
 
 def test_a_session_that_fails_stays_paid_and_the_next_one_is_held(tmp_path: Path, write: Write) -> None:
-    leaving = 'adversary = [{role = "leaver", members = ["eve"]}]\n[votes.entries]\nroof'
+    leaving = 'adversary = [{role = "drop-out", members = ["eve"]}]\n[votes.entries]\nroof'
     text = HEAD.replace("quorum = 0.5", "quorum = 1.0") + PLAN.replace("[votes.entries]\nroof", leaving)
     finished = hold(write("plan.toml", "budget = 4\n" + text), tmp_path / "out")
     assert [each.finished is None for each in finished.held] == [True, False, False]

@@ -100,7 +100,7 @@ def test_many_parties_are_computed_by_arrays_and_it_is_said() -> None:
 
 @pytest.mark.parametrize(
     "given",
-    [{"transport": "memory"}, {"network": {"loss": 0.01}}, {"adversary": [{"role": "asker", "votes": 2}]}],
+    [{"transport": "memory"}, {"network": {"loss": 0.01}}, {"adversary": [{"role": "averaging-attacker", "votes": 2}]}],
 )
 def test_many_parties_stay_agents_where_somebody_needs_them(given: dict[str, Any]) -> None:
     assert resolve(vote_of(MOST_BY_AGENTS + 1, **given)).scenario.transport == "memory"

@@ -71,7 +71,7 @@ def test_of_somebody_real_the_lesson_does_not_tell_the_truth(play: Play) -> None
 
 
 def test_without_an_outcome_there_is_no_difference(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["voter-2"]}
+    leaver = {"role": "drop-out", "members": ["voter-2"]}
     played = play("fair-voting", differencing(), leaver, settings=[*WINNER, "quorum=1.0"])
     assert isinstance(played.failure, QuorumError)
     assert played.attack_reports[0].sentences[-1].startswith("It heard no outcome of this session")

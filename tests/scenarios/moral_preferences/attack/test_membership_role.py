@@ -117,7 +117,7 @@ def test_of_many_colluders_a_sample_is_the_population(play: Play) -> None:
 
 
 def test_a_session_that_came_to_no_end_published_nothing(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["voter 000000002"]}
+    leaver = {"role": "drop-out", "members": ["voter 000000002"]}
     played = play("moral-preferences", membership(releases=[1]), leaver, settings=["quorum=1.0"])
     assert isinstance(played.failure, QuorumError)
     assert played.attack_reports[0].sentences[0].startswith("The session came to no end, and nothing was published")
@@ -155,7 +155,9 @@ def test_who_is_like_everybody_cannot_be_told_from_anybody(configuration: Config
 
 @pytest.mark.parametrize("protocol", ["dpwevote", "truth-discovery", "fair-voting"])
 def test_a_protocol_that_does_not_have_the_role_says_which_it_has(configuration: Configuration, protocol: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"one that protocol '{protocol}' has: asker, coalition") as caught:
+    with pytest.raises(
+        ConfigurationError, match=f"one that protocol '{protocol}' has: averaging-attacker, coalition"
+    ) as caught:
         configuration(protocol, {"role": "membership", "target": "anybody"}, transport="array")
     assert (caught.value.field, caught.value.value) == ("adversary 1: role", "membership")
     assert "membership" not in caught.value.allowed

@@ -97,7 +97,7 @@ def test_who_has_an_epsilon_of_its_own_is_bounded_by_that(play: Play) -> None:
 
 
 def test_games_need_no_session_that_came_to_its_end(play: Play) -> None:
-    leaver = {"role": "leaver", "members": ["voter 000000001"]}
+    leaver = {"role": "drop-out", "members": ["voter 000000001"]}
     settings = [LOCAL, "mechanism=direction", "quorum=1.0"]
     played = play("moral-preferences", inference(trials=50), leaver, settings=settings)
     assert isinstance(played.failure, QuorumError)

@@ -10,7 +10,7 @@ Play = Callable[..., Any]
 
 
 def leaver(*members: str, **keys: Any) -> dict[str, Any]:
-    return {"role": "leaver", "members": list(members), **keys}
+    return {"role": "drop-out", "members": list(members), **keys}
 
 
 @pytest.mark.parametrize(("phase", "paid", "epsilon"), [("", 1, 0.5), ("opinions", 1, 0.5), ("weights", 0, 0.0)])

@@ -1,4 +1,4 @@
-"""The leaver: parties that see what a phase published, and hang up if they do not like it."""
+"""The drop-out: parties that see what a phase published, and hang up if they do not like it."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
@@ -9,7 +9,7 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
-class LeaverRole(Role, frozen=True, kw_only=True):
+class DropOutRole(Role, frozen=True, kw_only=True):
     """Parties that leave before they report in a phase."""
 
     phase: str = ""  # the phase in which they do not report; by default the last
@@ -18,7 +18,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
     above: float | None = None  # leave if that number is above this
     below: float | None = None  # leave if it is below this
 
-    name: ClassVar[str] = "leaver"
+    name: ClassVar[str] = "drop-out"
 
     def check(self, context: AttackContext) -> None:
         self.check_parties_alone(context)
@@ -32,7 +32,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         return dict.fromkeys(self.members, Leaver(self._place(context), self._leaves_if))
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return whether the vote went on without them, and what the leavers paid."""
+        """Return whether the vote went on without them, and what the drop-outs paid."""
         place = self._place(context)
         phase = context.protocol.steps[place].name
         left = [name for name in self.members if name in trace.endings or trace.failure is not None]
@@ -66,7 +66,7 @@ class LeaverRole(Role, frozen=True, kw_only=True):
         ]
         return self.attack_report(
             who=f"{context.some_parties(len(self.members))} that may leave before phase {phase!r}",
-            trust="Leavers see what everybody sees, and send nothing false.",
+            trust="Drop-outs see what everybody sees, and send nothing false.",
             sentences=(came,),
             rows=tuple(rows),
         )

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 from psephos.protocol.privacy import Budget
-from psephos.scenarios.adversaries.asker import count_answers, votes_answered
+from psephos.scenarios.adversaries.averaging_attacker import count_answers, votes_answered
 from psephos.scenarios.adversaries.role import AttackContext, AttackReport
 from psephos.scenarios.running.config import Scenario, load_scenario
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.running.run import run_in_folder
 
-TABLE: dict[str, Any] = {"role": "asker", "times": 4, "votes": 3, "secret": "weight", "budget": 4.0}
+TABLE: dict[str, Any] = {"role": "averaging-attacker", "times": 4, "votes": 3, "secret": "weight", "budget": 4.0}
 
 
 def scenario_of(*tables: dict[str, Any]) -> Scenario:
@@ -27,7 +27,7 @@ def context() -> AttackContext:
 
 @pytest.fixture(scope="module")
 def attack_report(tmp_path_factory: pytest.TempPathFactory) -> AttackReport:
-    folder: Path = tmp_path_factory.mktemp("asker")
+    folder: Path = tmp_path_factory.mktemp("averaging-attacker")
     finished = run_in_folder(resolve(scenario_of(TABLE)), RunFolder(folder / "run"), pictures=False)
     (attack_report,) = finished.attack_reports
     return attack_report

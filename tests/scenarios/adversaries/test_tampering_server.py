@@ -23,7 +23,9 @@ Play = Callable[..., Any]
 def test_nobody_reports_or_pays_on_false_terms(
     play: Play, protocol: str, parameters: dict[str, Any], transport: str
 ) -> None:
-    played = play(protocol, {"role": "liar", "parameters": parameters}, transport=transport, settings=["quorum=1"])
+    played = play(
+        protocol, {"role": "tampering-server", "parameters": parameters}, transport=transport, settings=["quorum=1"]
+    )
     assert isinstance(played.failure, QuorumError)
     (attack_report,) = played.attack_reports
     assert [row["parties"] for row in attack_report.rows] == [4, 4, 0, 0]

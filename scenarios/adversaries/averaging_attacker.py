@@ -1,4 +1,4 @@
-"""The asker: a server that asks again and again, to average the noise away.
+"""The averaging attacker: a server that asks again and again, to average the noise away.
 
 Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
 average of its answers is its first answer. The same holds over sessions for a report that they keep (a weight in a
@@ -46,7 +46,7 @@ class AskedAnew:
     say: Callable[[PhasedProtocol[Any, Any]], Iterator[str]]
 
 
-class AskerRole(InferringRole, frozen=True, kw_only=True):
+class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
     """A server that repeats its requests, and its votes.
 
     Args:
@@ -64,7 +64,7 @@ class AskerRole(InferringRole, frozen=True, kw_only=True):
     target: str = ""
     budget: float | None = None
 
-    name: ClassVar[str] = "asker"
+    name: ClassVar[str] = "averaging-attacker"
 
     def check(self, context: AttackContext) -> None:
         """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""

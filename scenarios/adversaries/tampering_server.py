@@ -1,4 +1,4 @@
-"""The liar: a server that names a larger ε, or anything else, than its clients agreed to."""
+"""The tampering server: it names a larger ε, or anything else, than its clients agreed to."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -12,12 +12,12 @@ from ...protocol.views import Happening, View
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
-class LiarRole(Role, frozen=True, kw_only=True):
+class TamperingServerRole(Role, frozen=True, kw_only=True):
     """A server that names false parameters."""
 
     parameters: dict[str, Any]  # what it names in the place of its own, by name
 
-    name: ClassVar[str] = "liar"
+    name: ClassVar[str] = "tampering-server"
 
     def check(self, context: AttackContext) -> None:
         self.check_server_alone()
