@@ -230,11 +230,41 @@ def test_nobody_has_to_read_a_page_of_more_than_a_quarter_of_an_hour() -> None:
     assert {name: words for name, words in long.items() if words > MOST_WORDS} == {}
 
 
+MOST_WORDS_OF_README, MOST_WORDS_OF_MANUAL = 700, 84_000
+WRITTEN_BY_BUILD = re.compile(r".*-(reproduced|added|tables)|calibration|states")
+"""Pages that `docs/build.py` writes whole: reproduced papers, calibration, the state diagrams."""
+
+
+def words_of(page: Path) -> int:
+    """Return a page's number of words, as `wc -w` counts them."""
+    return len(page.read_text(encoding="utf-8").split())
+
+
+def test_the_readme_is_one_page_with_one_picture() -> None:
+    readme = ROOT / "README.md"
+    assert words_of(readme) <= MOST_WORDS_OF_README
+    assert len(re.findall(r"^!\[", readme.read_text(encoding="utf-8"), re.MULTILINE)) == 1
+
+
+def test_the_manual_is_for_readers_in_a_hurry() -> None:
+    """README and all of docs/, without the pages that a command writes whole."""
+    pages = [page for page in DOCS.glob("*.md") if not WRITTEN_BY_BUILD.fullmatch(page.stem)]
+    assert sum(map(words_of, [ROOT / "README.md", *pages])) <= MOST_WORDS_OF_MANUAL
+
+
+@pytest.mark.parametrize("word", ["excel", "tie", "weight", "phone"])
+def test_a_search_for_a_users_word_finds_a_heading(word: str) -> None:
+    """Titles come first in the manual's search."""
+    headings = [heading for page in PAGES for heading in HEADING.findall(page.read_text(encoding="utf-8"))]
+    assert [heading for heading in headings if re.search(rf"\b{word}", heading, re.IGNORECASE)]
+
+
 CITED_TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)(?:::(?P<test>\w+))?`")
-THREAT_MODEL = ROOT / "docs" / "threat-model.md"
+PROMISES = DOCS / "tables" / "promises.csv"
+CITING = [*PAGES, PROMISES]
 
 
-@pytest.mark.parametrize("page", [name_of(page) for page in PAGES if CITED_TEST.search(page.read_text("utf-8"))])
+@pytest.mark.parametrize("page", [name_of(page) for page in CITING if CITED_TEST.search(page.read_text("utf-8"))])
 def test_a_test_that_a_page_names_is_there(page: str) -> None:
     cited = CITED_TEST.finditer((ROOT / page).read_text(encoding="utf-8"))
     missing = [
@@ -252,11 +282,18 @@ def defined_tests(file: Path) -> set[str]:
     return {node.name for node in body if isinstance(node, functions) and node.name.startswith("test_")}
 
 
-def test_every_promise_of_the_threat_model_names_what_shows_it() -> None:
-    _, *tables = THREAT_MODEL.read_text(encoding="utf-8").split("| promised | shown by |\n|---|---|\n")
-    promises = [line for table in tables for line in table.partition("\n\n")[0].splitlines()]
+@pytest.mark.parametrize("page", ["threat-model", "distributed"])
+def test_every_promise_of_a_page_has_a_test_that_shows_it(page: str) -> None:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    lists = re.findall(r"^\*\*Promised\.\*\*\n\n(.*?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    promises = [
+        " ".join(re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", promise).split())
+        for each in lists
+        for promise in re.split(r"^- ", each, flags=re.MULTILINE)[1:]
+    ]
+    shown = {row["promise"]: row["shown by"] for row in read_rows(PROMISES) if row["page"] == page}
     assert promises
-    assert [line for line in promises if not CITED_TEST.search(line.split("|")[2])] == []
+    assert [promise for promise in promises if not CITED_TEST.search(shown.get(promise, ""))] == []
 
 
 READINGS = ROOT / "docs" / "readings.md"
