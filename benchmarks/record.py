@@ -12,8 +12,8 @@ from harness import DOCS, HEADERS, Row, number_in, rewrite_between_marks, to_mar
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-_CORE = ("startup", "memory", "tcp", "randomizers", "elections")
-"""The topics whose rows stand on the page: what each user of a session, a draw or an election feels."""
+_CORE = ("startup", "memory", "tcp")
+"""The topics whose rows stand on the page: what each user of a session feels."""
 _COLUMNS: tuple[str, ...] = ("topic", *HEADERS, "day", "commit")
 _Line = Mapping[str, str]
 

@@ -105,7 +105,7 @@ def _measured() -> str:
             ),
             (
                 "[How speed is measured](performance-measured.md)",
-                "Beside what? A session of 1,000 over TCP, say, beside the same bytes with no vote in them",
+                "Compared with what? A session of 1,000 over TCP, say, with the same bytes and no vote in them",
                 f"**{over_tcp['ratio']}** of the bare program's time",
                 "`python benchmarks/run.py tcp`",
             ),
