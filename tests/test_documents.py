@@ -150,7 +150,7 @@ def test_the_commands_that_a_page_shows_exist(page: str, tmp_path: Path, monkeyp
 def test_the_options_that_a_sentence_names_exist(page: str) -> None:
     """Of commands within sentences, which are seldom whole."""
     sentences = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
-    for command in re.findall(r"`(psephos [^`]+)`", sentences):
+    for command in re.findall(r"`(psephos\s[^`]+)`", sentences):
         found, own = command_of(shlex.split(command)[1:])
         known = {name for option in found.params for name in (*option.opts, *option.secondary_opts)}
         assert {word for word in own if word.startswith("--")} <= known | {"--help", "--version"}, command

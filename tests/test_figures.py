@@ -17,7 +17,7 @@ from scipy.stats import binom, dlaplace
 from test_documents import DOCS, blocks_of, check_psephos
 
 FIGURES: dict[str, Any] = runpy.run_path(str(DOCS / "figures.py"))
-INLINE = re.compile(r"`psephos ([^`]+)`")
+INLINE = re.compile(r"`psephos\s([^`]+)`")
 SHARES = re.compile(r"^\| (?P<epsilon>[\d.]+) \| (?P<cells>.+) \|$", re.MULTILINE)
 PEOPLE = (30, 100, 300, 1_000, 10_000)
 
