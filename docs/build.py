@@ -1,10 +1,10 @@
 """Builds the manual: `make docs` writes the pages, in less than a minute.
 
-`make papers` first runs again what they report; `python docs/build.py tables` runs the tables of `which-mechanism.md`
-alone, in some four minutes, and `python docs/build.py gallery` draws the pictures of `gallery.md`, in one.
+`make papers` first runs again what they report; `python docs/build.py tables` runs the table of `which-mechanism.md`
+alone, and `python docs/build.py gallery` draws the pictures of `gallery.md`, in one.
 
 Generated and tracked: `states.md`, drawn from the machines' tables, and the tables of `figures.py`, which `make docs`
-writes too; and by `make papers` pictures of a report, of scenarios and of trials, the tables of `which-mechanism.md`,
+writes too; and by `make papers` pictures of a report, of scenarios and of trials, the table of `which-mechanism.md`,
 `calibration.md`, and the pages of each reproduced paper with their pictures, from runs of `psephos reproduce`. The
 report's picture needs Chromium. Truth discovery and fair voting need a folder of data sets (PSEPHOS_DATA); without one
 their pages stay as they are.
