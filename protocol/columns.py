@@ -138,7 +138,7 @@ def missing_column(name: str) -> ConfigurationError:
 
     Examples:
         >>> str(missing_column("weight"))
-        "weight must be a column of the table, got 'no such column'"
+        'the table has no column weight'
     """
     what = ", with a line for each party: its own ε" if name == "epsilon" else ""
     return ConfigurationError(field=name, value="no such column", allowed=f"a column of the table{what}")
@@ -167,7 +167,7 @@ def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
         >>> check_columns([Column("weight", private=False, description="")], [])
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: weight must be a column of the table, got 'no ...
+        psephos.protocol.errors.ConfigurationError: the table has no column weight
     """
     known, given = [column.name for column in columns], list(names)
     for name in known:

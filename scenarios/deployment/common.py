@@ -171,7 +171,7 @@ def check_seed(*, simulate: bool, seed: int | None) -> None:
         >>> check_seed(simulate=True, seed=7)
         >>> check_seed(simulate=True, seed=None)
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: --seed must be given together with --simulate, ...
+        psephos.protocol.errors.ConfigurationError: give --seed together with --simulate, on both sides
     """
     refuse(simulate and seed is None, "--seed", "left out", "given together with --simulate, on both sides")
     refuse(not simulate and seed is not None, "--seed", "given", "left out without --simulate")

@@ -36,7 +36,7 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
         >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
         >>> check_choices(vote, ["epsilon"])
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: --set must be left out: the session leaves nothing to choose, ...
+        psephos.protocol.errors.ConfigurationError: leave out --set: the session leaves nothing to choose
     """
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
