@@ -148,8 +148,8 @@ def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[i
     """Return the least degree, and how many shares are needed; None where no degree is enough."""
     gone = min(num_corrupt + num_dropped, num_parties)
     for degree in range(2, min(num_parties, _MOST_DEGREE + 1), 2):
-        in_a_row = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
-        if (allowed := _INSECURE / num_parties - in_a_row) < 0:
+        all_gone = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
+        if (allowed := _INSECURE / num_parties - all_gone) < 0:
             continue
         # The most neighbors that collude, and that leave, but for what is allowed: of both dangers together.
         most = _quantile(num_parties - 1, num_corrupt, degree, allowed)

@@ -210,13 +210,13 @@ class Configuration:
         draw = session_sampler(self.protocol, inputs, shown, make_noise, side=0, hold=hold)
         size = self.num_sessions
 
-        def in_a_row(number: int, stream: int) -> IntArray:
+        def next_sessions(number: int, stream: int) -> IntArray:
             outputs = draw(number * size, stream)
             others = outputs[:, -1].reshape(number, size)
             is_same = np.all(others == others[:, :1], axis=1)
             return np.column_stack([outputs[:, :-1].reshape(number, -1), np.where(is_same, others[:, 0], -1)])
 
-        return in_a_row
+        return next_sessions
 
     def _share(self, source: Source, num_rosters: int) -> float:
         """Return the share of the usual outputs that fits into its time; `engine` says how inputs share them."""
