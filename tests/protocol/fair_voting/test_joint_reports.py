@@ -104,7 +104,11 @@ def test_estimates_are_unbiased_and_have_the_stated_variances(scoring: Scoring, 
             assert row @ np.exp(np.tensordot(written.values, weights, axes=2)) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize(("scoring", "report"), [case[1:] for case in ALL if case[2].name == "joint_scores"], ids=repr)
+@pytest.mark.parametrize(
+    ("scoring", "report"),
+    [case[1:] for case in ALL if case[2].name == "joint_scores"],
+    ids=lambda part: type(part).__name__,
+)
 def test_noise_of_scores_is_all_that_their_estimates_add(scoring: Scoring, report: JointReport) -> None:
     """Without noise, the sums of all voters of all groups are the groups' own; each number's noise has one variance."""
     generator = np.random.default_rng(1)
