@@ -8,12 +8,12 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from ...protocol.dpwevote.protocol import OPINIONS
 from ...protocol.dpwevote.quotas import share_in
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import refuse, require
 from ..running.drafts import (
     NONE,
     Chosen,
@@ -51,7 +51,13 @@ _FEWEST: Final = 4  # of so many weights one may well be the sum of the others
 
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
-    _check_header(sheet, chosen)
+    # The first line may have an answer, or look like a partner's, which would be lost.
+    for name in sheet.header:
+        allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
+        refuse(name.casefold() in _HEADS, f"{sheet.path.name} line 1", ",".join(sheet.header), allowed)
+    options = ("partner", "weight", "candidate", "leave-out")
+    names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}
+    check_header(sheet, chosen, options=options, names={*names, *WEIGHTS}, example="name,proposal")
     sheet, one_of = with_answer(_without_totals(sheet, chosen), chosen)
     words = Words.of(chosen, sheet)
     left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
@@ -75,7 +81,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
         Line("abstentions", abstentions, BECOME.get(abstentions, "")),
         Line("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
     )
-    said = [*_said_of(sheet, partner, candidates, meant), *about_names]
+    by = f"by the column {partner!r}" if partner else "by their numbers"
+    said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
+    said += [
+        f"{', '.join(map(repr, known))} {'mean' if len(known) > 1 else 'means'} {key}."
+        for key in ("yes", "no")
+        if (known := meant[key])
+    ]
+    said += about_names
     if abstentions:
         said.append(f"Abstentions: {BECOME[abstentions]}.")
     parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
@@ -95,23 +108,18 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if others:
         said.append(f"Not used: {', '.join(others)}.")
-    said += [_of_several(sheet, name) for name in others if _holds_several(sheet.column(name))]
+    for name in others:
+        if _holds_several(entries := sheet.column(name)):
+            shown = next(entry for entry in entries if ";" in entry or "," in entry)
+            said.append(
+                f"{name!r} has several answers in a cell, such as {shown!r}: to vote on one of them, give it a column "
+                "of its own with yes or no."
+            )
     is_paid = weight and all(line.key != "public_weights" for line in parameters)
     price = "the weight and one opinion together" if is_paid else "each opinion"
     parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
-
-
-def _said_of(
-    sheet: Sheet, partner: str, candidates: Sequence[str], meant: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """Yield who votes on what, and which words mean yes and no."""
-    by = f"by the column {partner!r}" if partner else "by their numbers"
-    yield f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."
-    for key in ("yes", "no"):
-        if found := meant[key]:
-            yield f"{', '.join(map(repr, found))} {'mean' if len(found) > 1 else 'means'} {key}."
 
 
 def _majority(sheet: Sheet, chosen: Chosen, weight: str, num_absent: int) -> tuple[list[Line], str]:
@@ -138,25 +146,6 @@ def _holds_several(entries: Sequence[str]) -> bool:
     return False
 
 
-def _of_several(sheet: Sheet, name: str) -> str:
-    shown = next(entry for entry in sheet.column(name) if ";" in entry or "," in entry)
-    return (
-        f"{name!r} has several answers in a cell, such as {shown!r}: to vote on one of them, give it a column of its "
-        "own with yes or no."
-    )
-
-
-def _check_header(sheet: Sheet, chosen: Chosen) -> None:
-    """Raise ConfigurationError if the first line has an answer, or looks like a partner's, which would be lost."""
-    for name in sheet.header:
-        if name.casefold() in _HEADS:
-            allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
-            raise ConfigurationError(field=f"{sheet.path.name} line 1", value=",".join(sheet.header), allowed=allowed)
-    options = ("partner", "weight", "candidate", "leave-out")
-    names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}
-    check_header(sheet, chosen, options=options, names={*names, *WEIGHTS}, example="name,proposal")
-
-
 def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
     """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
 
@@ -176,10 +165,9 @@ def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
         is_odd = any(not math.isnan(any_number(cell)) or word_of(cell) not in answers for cell in others)
         if row not in out and is_called and NONE not in given and is_odd:
             name = cells[place]
-            option = shlex.quote(name)
             question = (
-                f"is line {sheet.lines[row]} of {sheet.path.name}, {name!r}, a member? If not, add --without {option}; "
-                f"if so, --without {NONE}"
+                f"is line {sheet.lines[row]} of {sheet.path.name}, {name!r}, a member? If not, add --without "
+                f"{shlex.quote(name)}; if so, --without {NONE}"
             )
             raise UnclearError("without", question, [name, NONE])
     require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")

@@ -76,7 +76,12 @@ WHICH: Final = {
 
 
 def plain_name(name: str) -> str:
-    """Return a column's name in small letters, with single blanks between words."""
+    """Return a column's name in small letters, with single blanks between words.
+
+    Examples:
+        >>> plain_name("Full_Name"), plain_name("voterId")
+        ('full name', 'voter id')
+    """
     return " ".join(re.split(r"[\s_.-]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())).strip()
 
 
@@ -91,16 +96,25 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
     for known in (_PERSONS, _NAMES):
         named = [name for name in sheet.header if plain_name(name) in known]
-        found = [name for name in named if name in differing] or [
-            name for name in named if _is_near(sheet, name, is_weak=known is _NAMES)
-        ]
+        found = [name for name in named if name in differing]
+        for name in named if not found else ():  # a name in every line, of which some stand in more than one
+            entries = sheet.column(name)
+            number = len(set(map(alike, entries)))
+            # Most differ, where what is called so may be no person's name.
+            if all(entries) and (_TWO * number >= len(entries) if known is _NAMES else number > 1):
+                found.append(name)
         if found:
             return min(found, key=lambda name: known.index(plain_name(name))), []
-    ids = {name: found for name in differing if (found := _IDS.fullmatch(plain_name(name)))}
-    rows = [name for name, found in ids.items() if _ROWS.fullmatch(found[1] or "")]
-    unlike = [name for name in differing if len(set(map(alike, sheet.column(name)))) == len(sheet.rows)]
-    texts = [name for name in unlike if all(_is_text(entry, words) for entry in sheet.column(name))]
-    texts = [name for name in texts if not _KEPT_BY_PROGRAMS.fullmatch(plain_name(name)) and name not in ids]
+    ids = {name: match for name in differing if (match := _IDS.fullmatch(plain_name(name)))}
+    rows = [name for name, match in ids.items() if _ROWS.fullmatch(match[1] or "")]
+    texts = [
+        name
+        for name in differing
+        if name not in ids
+        and not _KEPT_BY_PROGRAMS.fullmatch(plain_name(name))
+        and len(set(map(alike, sheet.column(name)))) == len(sheet.rows)
+        and all(_is_text(entry, words) for entry in sheet.column(name))
+    ]
     found = [name for name in ids if name not in rows] or ([] if rows else texts)
     if len(found) == 1 and len(sheet.rows) > _TWO:
         return found[0], []
@@ -112,13 +126,6 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     possible = [name for name in sheet.header if not _are_times(sheet, name)]
     choices = [name for name in possible if name in differing] or possible
     raise UnclearError("partner", question, [NONE, *choices], is_open=True)
-
-
-def _is_near(sheet: Sheet, name: str, *, is_weak: bool) -> bool:
-    """Return whether a column has a name in every line, some more than once; most differ, if it may be no person's."""
-    entries = sheet.column(name)
-    number = len(set(map(alike, entries)))
-    return all(entries) and (_TWO * number >= len(entries) if is_weak else number > 1)
 
 
 def _are_times(sheet: Sheet, name: str) -> bool:
@@ -146,7 +153,7 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
     several = [each for each in rows.values() if len(each) > 1]
     if not several:
         return sheet, ""
-    if "repeats" not in chosen:
+    if "repeats" not in chosen and _TWO * len(several) > len(rows):
         _check_one_motion(sheet, partner, list(rows.values()))
     same = [each for each in several if len({names[row] for row in each}) < len(each)]
     shown = (same or several)[0]
@@ -166,9 +173,7 @@ def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
 
 
 def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]]) -> None:
-    """Raise UnclearError where most partners have several lines, each for another motion, which a column names."""
-    if _TWO * sum(len(each) > 1 for each in rows) <= len(rows):
-        return
+    """Raise UnclearError where lines of one partner, as most have several, are for motions that a column names."""
     found = dict[str, list[str]]()
     for name in sheet.header:
         entries = sheet.column(name)
@@ -191,11 +196,23 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
     if (given := chosen_column(sheet, chosen, "weight")) is not None:
         return given
     others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
-    named = [name for name in others if name.casefold() in WEIGHTS and not _has_answers(sheet, name, words)]
-    numbers = [name for name in others if are_numbers([*map(word_of, sheet.column(name))])]
-    numbers = [name for name in numbers if all(sheet.column(name))]
-    numbers = [name for name in numbers if not _is_noted(sheet, name)]
-    numbers = [name for name in numbers if name not in _places(sheet, numbers)]
+    named = [
+        name
+        for name in others
+        if name.casefold() in WEIGHTS
+        and not any(word_of(entry) in words.opinions and not entry.isdigit() for entry in sheet.column(name))
+    ]
+    numbers = [
+        name
+        for name in others
+        if all(entries := sheet.column(name)) and are_numbers([*map(word_of, entries)]) and not _is_noted(sheet, name)
+    ]
+    # Columns may rank alternatives: every line has the places from 1 on in them, each once.
+    ranked = [name for name in numbers if all(entry.isdigit() for entry in sheet.column(name))]
+    places = list(range(1, len(ranked) + 1))
+    rows = zip(*(map(int, sheet.column(name)) for name in ranked), strict=True)
+    if len(ranked) > 1 and all(sorted(row) == places for row in rows):
+        numbers = [name for name in numbers if name not in ranked]
     if len(named) == 1:
         return named[0]
     if numbers := named or numbers:
@@ -243,18 +260,6 @@ def _is_noted(sheet: Sheet, name: str) -> bool:
     """Return whether a column holds what a program notes beside answers: an id, a time, how far somebody came."""
     plain = plain_name(name)
     return bool(_IDS.fullmatch(plain) or _KEPT_BY_PROGRAMS.fullmatch(plain)) or _are_times(sheet, name)
-
-
-def _places(sheet: Sheet, numbers: Sequence[str]) -> set[str]:
-    """Return columns that rank alternatives, one for each: every line has the places from 1 on in them, each once."""
-    ranked = [name for name in numbers if all(entry.isdigit() for entry in sheet.column(name))]
-    rows = list(zip(*(map(int, sheet.column(name)) for name in ranked), strict=True))
-    every = list(range(1, len(ranked) + 1))
-    return set(ranked) if len(ranked) > 1 and all(sorted(row) == every for row in rows) else set()
-
-
-def _has_answers(sheet: Sheet, name: str, words: Words) -> bool:
-    return any(word_of(entry) in words.opinions and not entry.isdigit() for entry in sheet.column(name))
 
 
 def _looks_voted(sheet: Sheet, name: str, words: Words) -> bool:
@@ -307,9 +312,12 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
     clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
     unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
     others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]
-    of_few = {
-        name: few for name in others if _are_few(few := unknown_in(sheet, name, words), sheet.column(name), words)
-    }
+    of_few: dict[str, Sequence[str]] = {}  # two or three words that nobody knows, or one beside abstentions
+    for name in others:
+        unknown, entries = unknown_in(sheet, name, words), sheet.column(name)
+        is_silent = any(entry and word_of(entry) in words.silent for entry in entries)
+        if (1 if is_silent else _TWO) <= len(unknown) < _FEW and not are_numbers(unknown):
+            of_few[name] = unknown
     pairs = {name: few for name, few in of_few.items() if sum(map(bool, sheet.column(name))) > len(few)}
     unsure += pairs if found else ()
     if unsure and NONE not in chosen.get("leave-out", ()):
@@ -335,11 +343,10 @@ def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Word
 
 
 def names_persons(name: str) -> bool:
-    """Return whether a column is called as those of persons are."""
+    """Return whether a column is called as those of persons are.
+
+    Examples:
+        >>> names_persons("E-Mail"), names_persons("Budget 2026")
+        (True, False)
+    """
     return plain_name(name) in {*_PERSONS, *_NAMES}
-
-
-def _are_few(unknown: Sequence[str], entries: Sequence[str], words: Words) -> bool:
-    """Return whether a column may be answers in words that nobody knows: two or three, or one beside abstentions."""
-    is_silent = any(entry and word_of(entry) in words.silent for entry in entries)
-    return (1 if is_silent else _TWO) <= len(unknown) < _FEW and not are_numbers(unknown)

@@ -39,14 +39,24 @@ class Weights:
 
 
 def any_number(entry: str) -> float:
-    """Return a number with either sign before its decimals, and perhaps % behind; nan for what is none."""
+    """Return a number with either sign before its decimals, and perhaps % behind; nan for what is none.
+
+    Examples:
+        >>> any_number("1,5"), any_number("12 %"), any_number("many")
+        (1.5, 12.0, nan)
+    """
     entry = entry.removesuffix("%").strip()
     found = number_of(entry)
     return number_of(entry, ",") if math.isnan(found) else found
 
 
 def are_numbers(entries: Sequence[str]) -> bool:
-    """Return whether entries are numbers above 0, but for empty ones, and others than 0 and 1 among them."""
+    """Return whether entries are numbers above 0, but for empty ones, and others than 0 and 1 among them.
+
+    Examples:
+        >>> are_numbers(["1", "2.5", ""]), are_numbers(["0", "1"])
+        (True, False)
+    """
     given = [entry for entry in entries if entry]
     return bool(given) and not set(given) <= {"0", "1"} and all(any_number(entry) > 0 for entry in given)
 
@@ -63,9 +73,8 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
     own: list[float] = []
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
-        if not 0 < number < math.inf:
-            allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind"
-            raise ConfigurationError(field=sheet.where(column, row), value=entry, allowed=allowed)
+        allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind"
+        require(0 < number < math.inf, sheet.where(column, row), entry, allowed)
         own.append(number)
     if pair := nearly_equal(own):
         row = own.index(pair[1])
@@ -87,14 +96,11 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
         is_public = is_public or len(weights) == 1
     told = f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounded
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
-    parameters = [Line("weights", [_plain(weight) for weight in weights], comment), *rounding]
+    listed = [int(weight) if weight.is_integer() else weight for weight in weights]
+    parameters = [Line("weights", listed, comment), *rounding]
     if is_public:
         parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
     return Weights(parameters, about, told)
-
-
-def _plain(number: float) -> float:
-    return int(number) if number.is_integer() else number
 
 
 def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) -> str:
@@ -144,23 +150,17 @@ def _grid(least: float, greatest: float, share: float) -> tuple[list[float], flo
     They are alike in each power of ten and for all files; listed are those from the least weight's to the greatest's.
     """
     number = math.ceil(1 / math.log10((1 + share) / (1 - share)))
-    while (within := max(map(_apart, itertools.pairwise(decade := _decade(number))))) > share:
+    while True:
+        decade = [round(10 ** (place / number), _DIGITS) for place in range(number + 1)]
+        # By which share of it a number between two is rounded at most.
+        within = max((above - below) / (above + below) for below, above in itertools.pairwise(decade))
+        if within <= share:
+            break
         number += 1
     powers = range(math.floor(math.log10(least)) - 1, math.floor(math.log10(greatest)) + 2)
     grid = [float(f"{each:.{_DIGITS}f}e{power}") for power in powers for each in decade[:-1]]
     first, last = nearest_places(np.array([least, greatest]), np.array(grid)).tolist()
     return grid[first : last + 1], math.ceil(within * _FINEST) / _FINEST
-
-
-def _decade(number: int) -> list[float]:
-    """Return so many numbers from 1 on in a factor of ten, and 10."""
-    return [round(10 ** (place / number), _DIGITS) for place in range(number + 1)]
-
-
-def _apart(pair: tuple[float, float]) -> float:
-    """Return by which share of it a number between two is rounded at most."""
-    below, above = pair
-    return (above - below) / (above + below)
 
 
 def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:

@@ -43,16 +43,21 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
     if outcome.weight_counts and not known.is_brief:
         console.print()
-        counts: list[Sequence[Entry]] = []
-        for count in outcome.weight_counts:
-            possible = "" if count.projected is None else f"   (nearest possible {count.projected:,.1f})"
-            counts.append((f"{count.weight:g}", estimate_text(count.count) + Text(possible)))
+        counts: list[Sequence[Entry]] = [
+            (
+                f"{each.weight:g}",
+                estimate_text(each.count)
+                + Text("" if each.projected is None else f"   (nearest possible {each.projected:,.1f})"),
+            )
+            for each in outcome.weight_counts
+        ]
         show_table(console, Table(columns=("Weight", "Partners"), rows=counts))
     for note in _noise(outcome, most=1 if known.is_brief else _MOST_NOISE):
         show_note(console, note, style="yellow")
-    for own in filter(lambda own: own.bias, outcome.candidates):
-        note = f"{own.name}: the printed margin is off by {own.bias:+,.1f}, as far as the reports tell"
-        show_note(console, note, style="yellow")
+    for candidate in outcome.candidates:
+        if candidate.bias:
+            note = f"{candidate.name}: the printed margin is off by {candidate.bias:+,.1f}, as far as the reports tell"
+            show_note(console, note, style="yellow")
     if outcome.weight_bias_bound:
         bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
@@ -100,29 +105,21 @@ def _level(outcome: Outcome) -> str:
 
 def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
     """Yield a sentence on each estimate that cannot be true."""
+    possible = outcome.possible
+    shown = [
+        (f"{candidate.name}, {name}", getattr(candidate, name), getattr(possible, name))
+        for candidate in outcome.candidates
+        for name in ("support", "quota", "margin")
+    ]
+    shown += [(f"partners of weight {each.weight:g}", each.count, possible.count) for each in outcome.weight_counts]
     beyond = [
         f"{name} {_short(estimate.value)}: only {_short(low)} to {_short(high)} is possible; the excess is noise"
-        for name, estimate, (low, high) in _estimates(outcome)
-        if not low <= estimate.value <= high
+        for name, estimate, (low, high) in shown
+        if estimate is not None and estimate.standard_error and not low <= estimate.value <= high
     ]
     yield from beyond[:most]
     if len(beyond) > most:
         yield f"and {len(beyond) - most:,} more estimates beyond what is possible"
-
-
-def _estimates(outcome: Outcome) -> Iterator[tuple[str, Estimate, tuple[float, float]]]:
-    """Yield every estimate that is shown, with its name and the possible range."""
-    possible = outcome.possible
-    for candidate in outcome.candidates:
-        for name, estimate, between in (
-            ("support", candidate.support, possible.support),
-            ("quota", candidate.quota, possible.quota),
-            ("margin", candidate.margin, possible.margin),
-        ):
-            if estimate is not None and estimate.standard_error:
-                yield f"{candidate.name}, {name}", estimate, between
-    for count in outcome.weight_counts:
-        yield f"partners of weight {count.weight:g}", count.count, possible.count
 
 
 def _short(value: float) -> str:
@@ -136,8 +133,7 @@ def _decision(candidate: CandidateOutcome) -> Cell:
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
-        row: dict[str, object] = {"candidate": candidate.name, "verdict": candidate.decision}
-        row["level"] = candidate.verdict.level
+        row = {"candidate": candidate.name, "verdict": candidate.decision, "level": candidate.verdict.level}
         row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
         if known.truth is not None:
             support, quota = known.truth[candidate.name], known.truth["quota"]
@@ -239,10 +235,13 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
 
 def _brief(outcome: Outcome) -> list[Brief]:
     """Return each candidate's verdict, with the margin that it rests on."""
-    return [Brief(each.name, styled(_decision(each)), each.margin, _told(each, outcome)) for each in outcome.candidates]
+    return [
+        Brief(each.name, styled(_decision(each)), each.margin, _verdict_in_numbers(each, outcome))
+        for each in outcome.candidates
+    ]
 
 
-def _told(candidate: CandidateOutcome, outcome: Outcome) -> str:
+def _verdict_in_numbers(candidate: CandidateOutcome, outcome: Outcome) -> str:
     """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
     decision, total = _decision(candidate).words, outcome.total_weight
     if candidate.support is None or candidate.quota is None or total is None:
@@ -256,19 +255,26 @@ def _conclude(outcome: Outcome) -> str:
     names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
         names[candidate.decision].append(candidate.name)
-    said = [f"{'; '.join(_clause(verdict, of_verdict) for verdict, of_verdict in names.items() if of_verdict)}."]
+    clauses = [
+        say_number(
+            *_VERBS[verdict],
+            len(own),
+            names=join_words(own) if len(own) <= _MOST_NAMED else pluralize(len(own), "candidate"),
+        )
+        for verdict, own in names.items()
+        if own
+    ]
+    said = [f"{'; '.join(clauses)}."]
     number, level = len(outcome.candidates), _level(outcome)
     close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)
     if number == 1 and not close:
         said.append(f"Wrong in at most {level} of such votes, whatever the truth is.")
-    elif close < number and outcome.joint_level < 1:
-        joint = f"{at_most(100 * outcome.joint_level, 4)} %"
-        said.append(
-            f"Each verdict is wrong in at most {level} of such votes, whatever the truth is; one or more of the "
-            f"{number:,} in at most {joint}."
-        )
     elif close < number:
-        said.append(f"Each verdict is wrong in at most {level} of such votes, whatever the truth is.")
+        joint = f"; one or more of the {number:,} in at most {at_most(100 * outcome.joint_level, 4)} %"
+        said.append(
+            f"Each verdict is wrong in at most {level} of such votes, whatever the truth is"
+            f"{joint if outcome.joint_level < 1 else ''}."
+        )
     if close:
         said.append("A leaning is no verdict: near a tie it is wrong about half of the time.")
     return " ".join(said)
@@ -284,20 +290,16 @@ _VERBS: Final = {
 _MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
 
 
-def _clause(verdict: str, names: Sequence[str]) -> str:
-    who = join_words(names) if len(names) <= _MOST_NAMED else pluralize(len(names), "candidate")
-    return say_number(*_VERBS[verdict], len(names), names=who)
-
-
 VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet)
 """A row for each candidate."""
 
 
-def _say_weights(weights: WeightsOutcome) -> Text:
-    return Text(", approximate quota ").append_text(estimate_text(weights.quota))
-
-
-WEIGHTS: Presenter[WeightsOutcome] = Presenter(show=PLAIN.show, rows=PLAIN.rows, draw=PLAIN.draw, say=_say_weights)
+WEIGHTS: Presenter[WeightsOutcome] = Presenter(
+    show=PLAIN.show,
+    rows=PLAIN.rows,
+    draw=PLAIN.draw,
+    say=lambda weights: Text(", approximate quota ").append_text(estimate_text(weights.quota)),
+)
 """What the first phase publishes."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}

@@ -76,8 +76,13 @@ _SEVERAL: Final = re.compile(r"[#;,|]")
 
 def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     """Return a draft of a crowd. See `ScenarioTemplate`."""
-    if not {"worker", "label"} <= chosen.keys():
-        _check_long(sheet)
+    if not {"worker", "label"} <= chosen.keys() and (people := _raters(sheet)):  # each has a column of answers
+        others = [name for name in sheet.header if name not in people]
+        allowed = (
+            f"a line for each answer: {', '.join(people)} are a column of answers each. Put them below each other, in "
+            f"pandas by table.melt({others[:1]}, {people}, 'worker', 'label')"
+        )
+        raise ConfigurationError(field=f"{sheet.path.name} line {sheet.line}", value=", ".join(people), allowed=allowed)
     known = {name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())}
     check_header(sheet, chosen, options=tuple(_ROLES), names=known, example=",".join(_ROLES))
     columns = dict[str, str]()
@@ -127,17 +132,6 @@ def _raters(sheet: Sheet) -> list[str]:
         if rest and {*sheet.column(first)}.intersection(*map(sheet.column, rest)):
             return [first, *rest]
     return []
-
-
-def _check_long(sheet: Sheet) -> None:
-    """Raise ConfigurationError where each person has a column of answers."""
-    if people := _raters(sheet):
-        others = [name for name in sheet.header if name not in people]
-        allowed = (
-            f"a line for each answer: {', '.join(people)} are a column of answers each. Put them below each other, in "
-            f"pandas by table.melt({others[:1]}, {people}, 'worker', 'label')"
-        )
-        raise ConfigurationError(field=f"{sheet.path.name} line {sheet.line}", value=", ".join(people), allowed=allowed)
 
 
 def _fits(sheet: Sheet) -> bool:
@@ -219,7 +213,13 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     """Ask which labels there are, where one that stands there was given by few, may be another one, or several."""
     groups = alike_in(found)
     few = [label for label in found if len(people[label]) < _FEW]
-    several = [label for label in found if _is_several(label, found)]
+    # An answer may be a list of others, or of what a program writes of several.
+    parts = {label: [part for part in map(str.strip, _SEVERAL.split(label)) if part] for label in found}
+    several = [
+        label
+        for label in found
+        if label[:1] in {"{", "["} or (len(parts[label]) > 1 and not {*found}.isdisjoint(parts[label]))
+    ]
     if 1 < len(groups) == len(found) and not few and not several:
         return
     if len(found) == 1:
@@ -236,12 +236,6 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     choices = list(dict.fromkeys(joined(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
     question = f"{why}: which labels can an answer have (as no,yes, or with another spelling no,yes=Yes)"
     raise UnclearError("labels", question, choices, is_open=True)
-
-
-def _is_several(label: str, found: Sequence[str]) -> bool:
-    """Return whether an answer is a list of others, or of what a program writes of several."""
-    parts = [part.strip() for part in _SEVERAL.split(label) if part.strip()]
-    return label[:1] in {"{", "["} or (len(parts) > 1 and not {*found}.isdisjoint(parts))
 
 
 def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> Line:

@@ -7,7 +7,7 @@ true. Only the second shows what the perturbation did; the third also shows how 
 import collections
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +18,7 @@ from ...protocol.estimators import DEFAULT_LEVEL, Estimate
 from ...protocol.estimators.truth_inference import SupportLimits
 from ...protocol.truth_discovery import CREDITS, Outcome, OwnOutcome
 from ..presentation.charts import EDGES, Axis, Chart, Panel
-from ..presentation.drawing import ERRORS_SHOWN, GOOD, MOST_ROWS, MUTED, POOR, RULE, WHITE, WITHIN, Marks, fold
+from ..presentation.drawing import ERRORS_SHOWN, GOOD, MOST_ROWS, MUTED, POOR, RULE, WHITE, WITHIN, fold
 from ..presentation.numbers import join_words, pluralize
 from ..presentation.plain import PLAIN
 from ..presentation.presenter import Brief, Known, Presenter
@@ -127,7 +127,9 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if known.is_brief and len(tasks) > _BRIEFLY:
         return
     console.print()
-    shown = tasks if len(tasks) <= _FEW_TASKS else _least_sure(tasks)
+    shown = tasks
+    if len(tasks) > _FEW_TASKS:  # the least sure ones first; those without an answer come last
+        shown = sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
     if len(shown) < len(tasks):
         console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
         console.print()
@@ -148,11 +150,6 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     show_note(console, _meaning(outcome))
 
 
-def _least_sure(tasks: Sequence[_Task]) -> list[_Task]:
-    """Return the first tasks by confidence, the least one first; those without an answer come last."""
-    return sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
-
-
 def _meaning(outcome: Outcome) -> str:
     """Return what a confidence is."""
     counted = _MASKED if outcome.planned else _COUNTED
@@ -170,11 +167,11 @@ def _meaning(outcome: Outcome) -> str:
         )
     if _is_share(outcome):
         return f"Share: {what}."
-    kept = (
-        "Confidence: {what}; of the accuracy beyond guessing, {least:.0f} to {most:.0f} % was kept on published "
-        "crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says where it is."
+    return (
+        f"Confidence: {what}; of the accuracy beyond guessing, {100 * credit.least:.0f} to {100 * credit.most:.0f} % "
+        "was kept on published crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says "
+        "where it is."
     )
-    return kept.format(what=what, least=100 * credit.least, most=100 * credit.most)
 
 
 def _is_share(outcome: Outcome) -> bool:
@@ -191,29 +188,22 @@ def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
     """Return a line for each task."""
     with_clean = known.truth is not None and not known.is_brief
     with_gold = any(task.gold is not None for task in tasks)
-    texts = ["Task", "Truth found", *["Clean answers"] * with_clean]
-    texts += ["True", "Right?"] * with_gold
+    texts = ["Task", "Truth found", *["Clean answers"] * with_clean, *["True", "Right?"] * with_gold]
     rows: list[Sequence[Entry]] = []
     for task in tasks:
         cells: list[Entry] = [task.name, Cell(task.found or "none", tone="strong" if task.found else "quiet")]
         if with_clean:
             cells.append(Cell(task.clean or "", tone="" if task.clean == task.found else "warning"))
         if with_gold:
-            cells += [task.gold or "", _verdict(task)]
-        cells += [_confidences(task), *[_support(task)] * (not known.is_brief)]
+            cells.append(task.gold or "")
+            right = Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
+            cells.append(Cell("") if task.is_right is None else right)
+        cells.append(_confidences(task))
+        if not known.is_brief:
+            cells.append(_support(task))
         rows.append(cells)
     numbers = [_heading(outcome), *["Support"] * (not known.is_brief)]
     return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
-
-
-def _sheet(outcome: Outcome, known: Known) -> Table:
-    return dataclasses.replace(_table_of(_tasks(outcome, known), outcome, known), note=_meaning(outcome))
-
-
-def _verdict(task: _Task) -> Cell:
-    if task.is_right is None:
-        return Cell("")
-    return Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
 
 
 def _confidence(confidence: float | None) -> str:
@@ -241,23 +231,16 @@ def _support(task: _Task) -> str:
     if task.counted is None:
         return f"of {task.num_answers:,}" if task.num_answers else ""
     low, high = task.counted
-    if low < high:
-        return f"{low:,} to {high:,} of {task.num_answers:,}"
-    return f"{low:,} of {task.num_answers:,}"
+    return f"{f'{low:,} to ' if low < high else ''}{high:,} of {task.num_answers:,}"
 
 
 def _show_source(console: Console, outcome: Outcome) -> None:
     """Print from how much the labels were found, and by what."""
-    answers = pluralize(sum(outcome.num_answers), "answer")
-    told, steps = "From {answers} of {workers}, by {estimator}.", pluralize(outcome.num_iterations, "iteration")
-    if outcome.planned:
-        told, answers = "From {answers} to {workers}, by {estimator}.", pluralize(sum(outcome.num_answers), "question")
-    if outcome.num_iterations and outcome.has_converged:
-        told = "From {answers} of {workers}, by {estimator}, which converged after {steps}."
+    number, steps = sum(outcome.num_answers), pluralize(outcome.num_iterations, "iteration")
     workers = pluralize(outcome.num_workers, "worker")
-    show_note(
-        console, told.format(answers=answers, workers=workers, estimator=outcome.estimator, steps=steps), style=""
-    )
+    answers = f"{pluralize(number, 'question')} to" if outcome.planned else f"{pluralize(number, 'answer')} of"
+    converged = f", which converged after {steps}" if outcome.num_iterations and outcome.has_converged else ""
+    show_note(console, f"From {answers} {workers}, by {outcome.estimator}{converged}.", style="")
     if not isinstance(outcome.levels, msgspec.UnsetType):
         levels = ", ".join(f"{level.epsilon:g} ({level.num_workers:,})" for level in outcome.levels)
         show_note(console, f"Workers by their own ε: {levels}.", style="")
@@ -307,10 +290,8 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
             "truth": task.found,
             "confidence": task.confidence,
             "model_confidence": task.model_confidence,
-            "least_confidence": None if task.confidences is None else task.confidences[0],
-            "most_confidence": None if task.confidences is None else task.confidences[1],
-            "least_support": None if task.counted is None else task.counted.low,
-            "most_support": None if task.counted is None else task.counted.high,
+            **dict(zip(("least_confidence", "most_confidence"), task.confidences or (None, None), strict=True)),
+            **dict(zip(("least_support", "most_support"), task.counted or (None, None), strict=True)),
             "num_answers": task.num_answers,
         }
         for label in labels:
@@ -327,23 +308,22 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
 
 def _draw(outcome: Outcome, known: Known) -> Chart:
     tasks = _tasks(outcome, known)
-    if len(tasks) <= MOST_ROWS:  # a row for each task: which share of its workers gave the label
-        note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
-        return Chart(panels=[_rows_of_tasks(tasks)], marks=_marks(tasks), note=note)
-    return _draw_all([task for task in tasks if task.found is not None], outcome)
-
-
-def _marks(tasks: Sequence[_Task]) -> Marks:
-    """Return what the legend explains, of what is there."""
+    if len(tasks) > MOST_ROWS:
+        return _draw_all([task for task in tasks if task.found is not None], outcome)
     drawn = [task for task in tasks if task.counted is not None]
     kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
-    of_kind = {kind: "share" if kinds == [None] else _VERDICTS[kind] for kind in kinds}
     marks: dict[str, dict[str, Any]] = {
-        f"{of_kind[kind]}: limits at {_IN_THE_LONG_RUN}": {**_MARKS[kind], "linewidth": 2} for kind in kinds
+        f"{'share' if kinds == [None] else _VERDICTS[kind]}: limits at {_IN_THE_LONG_RUN}": {
+            **_MARKS[kind],
+            "linewidth": 2,
+        }
+        for kind in kinds
     }
     if drawn:
         marks["shares that are possible"] = {**_POSSIBLE, "marker": "s", "markersize": 11, "linestyle": "none"}
-    return marks
+    # A row for each task: which share of its workers gave the label.
+    note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
+    return Chart(panels=[_rows_of_tasks(tasks)], marks=marks, note=note)
 
 
 def _rows_of_tasks(tasks: Sequence[_Task]) -> Panel:
@@ -360,17 +340,11 @@ def _rows_of_tasks(tasks: Sequence[_Task]) -> Panel:
             low, high = (number / task.num_answers for number in task.counted)
             panel.whisker(((low + high) / 2, row), (high - low) / 2 / ERRORS_SHOWN, cap=8, linewidth=2, **mark)
             panel.mark((low + high) / 2, row, **mark)
-        panel.beside[row] = _said_of(task), mark["color"]
+        words = "no answer" if task.found is None else fold(f"{task.found}, {_confidences(task)}")
+        if task.is_right is False:
+            words += f"\ntrue: {fold(task.gold or '')}"
+        panel.beside[row] = words, mark["color"]
     return panel
-
-
-def _said_of(task: _Task) -> str:
-    if task.found is None:
-        return "no answer"
-    said = fold(f"{task.found}, {_confidences(task)}")
-    if task.is_right is False:
-        said += f"\ntrue: {fold(task.gold or '')}"
-    return said
 
 
 def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Chart:
@@ -406,20 +380,13 @@ def _bars(tasks: Mapping[bool | None, Sequence[_Task]], num_bins: int, *, title:
     floor = [0] * num_bins
     for kind, of_kind in tasks.items():
         color = MUTED if kind is None else _MARKS[kind]["color"]
-        for place, count in enumerate(_counts(map(_certainty, of_kind), edges)):
-            if count:
-                reach = floor[place], floor[place] + count
-                panel.area(edges[place : place + 2], reach, color=color, edge=WHITE, hatch=kind is False)
-                floor[place] += count
+        # One at an edge is in the bin above, and 1 in the last.
+        bins = (max(num_bins - 1 - math.floor((1 - _certainty(task)) / _BIN), 0) for task in of_kind)
+        for place, count in sorted(collections.Counter(bins).items()):
+            reach = floor[place], floor[place] + count
+            panel.area(edges[place : place + 2], reach, color=color, edge=WHITE, hatch=kind is False)
+            floor[place] += count
     return panel
-
-
-def _counts(confidences: Iterable[float], edges: Sequence[float]) -> list[int]:
-    """Return how many confidences are in each bin; one at an edge is in the bin above, and 1 in the last."""
-    counts = [0] * (len(edges) - 1)
-    for confidence in confidences:
-        counts[max(len(counts) - 1 - math.floor((1 - confidence) / _BIN), 0)] += 1
-    return counts
 
 
 def _certainty(task: _Task) -> float:
@@ -486,7 +453,14 @@ def _found(found: Mapping[str, str], num_tasks: int) -> str:
 
 
 TRUTHS: Presenter[Outcome] = Presenter(
-    show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet
+    show=_show,
+    rows=_rows,
+    draw=_draw,
+    brief=_brief,
+    verdict=_conclude,
+    sheet=lambda outcome, known: dataclasses.replace(
+        _table_of(_tasks(outcome, known), outcome, known), note=_meaning(outcome)
+    ),
 )
 """A row for each task."""
 
