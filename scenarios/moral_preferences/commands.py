@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -46,7 +47,7 @@ def decide(
     pairs_file: Path | None,
     list_file: Path | None,
     level: float | None,
-    prior: str | None,
+    prior: Any,  # a name, which `decide` checks
     society: str | None,
     *,
     with_differences: bool,
@@ -90,13 +91,13 @@ def decide(
     import msgspec
 
     from ...protocol.errors import refuse
+    from ...protocol.moral_preferences import rank
     from ..presentation import make_console
     from ..running.folder import to_json
     from .alternatives import AlternativePair, parse_alternative, read_alternatives, read_pairs
     from .decisions import (
         decide_by_society,
         decide_pairs,
-        rank_alternatives,
         read_outcome,
         show_decision,
         show_decisions,
@@ -120,7 +121,7 @@ def decide(
     if society is not None:
         outcome = outcome.of_society(society)
     if list_file is not None:
-        ranking = rank_alternatives(outcome, read_alternatives(list_file, outcome), level=level, prior=prior)
+        ranking = rank(outcome, read_alternatives(list_file, outcome), level=level, prior=prior)
         if as_json:
             click.echo(to_json(ranking))
         else:

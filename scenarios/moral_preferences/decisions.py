@@ -9,18 +9,18 @@ sure the choice is in spite of the noise comes from the release's errors, and fr
 needs no prior, and declines where noise alone would turn choices too often.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from ...protocol.errors import ConfigurationError, refuse, require
-from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, PriorName, Ranking, decide, rank
-from ...protocol.moral_preferences.certainty import check_prior, why_no_certainty, why_no_verdict
-from ...protocol.moral_preferences.outcome import NoisyMaxima
+from ...protocol.moral_preferences import Decision, MoralPreferences, Outcome, PriorName, Ranking, decide
+from ...protocol.moral_preferences.certainty import why_no_certainty, why_no_verdict
 from ...protocol.moral_preferences.parameters import MAX_BOUND, MAX_FEATURES_OF_COEFFICIENTS, MAX_RECORDS, MIN_BOUND
 from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_label, show_note, show_table
@@ -32,7 +32,6 @@ from ..verdicts import UNDECIDED, at_most
 from .alternatives import AlternativePair
 
 _RUN: Final = "RUN"
-_RESULTS: Final = ("result.json", "outcome.json")
 _SIDES: Final = ("first", "second")
 _SURE_OF_NOTHING: Final = "How much the noise may have changed that is not known."
 _GREATEST: Final = 1e100  # of a released number: its product with a feature is then finite
@@ -49,7 +48,13 @@ def read_outcome(run: Path) -> Outcome:
         ConfigurationError: there is no such run, it released nothing, it is one of another protocol, or what the file
             has is no outcome.
     """
-    path = _result_in(run) if run.is_dir() else run
+    path = run
+    if run.is_dir():
+        path = next((run / name for name in ("result.json", "outcome.json") if (run / name).exists()), run)
+        reason = "it has neither result.json nor outcome.json"
+        if (run / "run.json").exists():
+            reason = "nothing was released; run.json says why"
+        refuse(path == run, _RUN, str(run), f"the folder of a run with an outcome ({reason})")
     with readable(path, field=_RUN, value=run, what="the folder of a run, or its result.json or outcome.json"):
         content = path.read_bytes()
     try:
@@ -78,21 +83,12 @@ def read_outcome(run: Path) -> Outcome:
     return outcome
 
 
-def _result_in(folder: Path) -> Path:
-    for name in _RESULTS:
-        if (folder / name).exists():
-            return folder / name
-    reason = "it has neither result.json nor outcome.json"
-    if (folder / "run.json").exists():
-        reason = "nothing was released; run.json says why"
-    raise ConfigurationError(field=_RUN, value=str(folder), allowed=f"the folder of a run with an outcome ({reason})")
-
-
 def _check(outcome: Outcome, run: Path) -> None:
     """Refuse what no session releases: somebody may have written the file by hand."""
     errors = (0.0,) * len(outcome.features) if outcome.errors is None else outcome.errors
+    maxima, width = outcome.maxima, len(outcome.features)
     faults = {
-        "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == len(outcome.features),
+        "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == width,
         "preferences must be a number for each feature": not _are_numbers(outcome.preferences),
         "errors must be a number ≥ 0 for each feature": not _are_numbers(errors) or min(errors, default=0) < 0,
         "levels must have voters, each an epsilon and a weight above 0": not outcome.levels
@@ -102,21 +98,17 @@ def _check(outcome: Outcome, run: Path) -> None:
         ),
         "the radius of ball must be a number > 0": outcome.ball is not None
         and not 0 < outcome.ball.radius <= _GREATEST,
-        "maxima must be of 1 record or more, and its radius and scale numbers > 0": outcome.maxima is not msgspec.UNSET
-        and not _are_simulable(outcome.maxima),
-        f"there may be {MAX_FEATURES_OF_COEFFICIENTS} features of noisy maxima": outcome.maxima is not msgspec.UNSET
-        and len(outcome.features) > MAX_FEATURES_OF_COEFFICIENTS,
+        "maxima must be of 1 record or more, and its radius and scale numbers > 0": maxima is not msgspec.UNSET
+        and not (
+            1 <= maxima.num_records <= MAX_RECORDS
+            and MIN_BOUND <= maxima.radius <= MAX_BOUND
+            and 0 < maxima.scale <= _GREATEST
+        ),
+        f"there may be {MAX_FEATURES_OF_COEFFICIENTS} features of noisy maxima": maxima is not msgspec.UNSET
+        and width > MAX_FEATURES_OF_COEFFICIENTS,
     }
     for fault, is_there in faults.items():
         refuse(is_there, _RUN, str(run), f"a run of protocol {MoralPreferences.name!r} ({fault})")
-
-
-def _are_simulable(maxima: NoisyMaxima) -> bool:
-    return (
-        1 <= maxima.num_records <= MAX_RECORDS
-        and MIN_BOUND <= maxima.radius <= MAX_BOUND
-        and 0 < maxima.scale <= _GREATEST
-    )
 
 
 def _are_numbers(numbers: Sequence[float]) -> bool:
@@ -125,36 +117,18 @@ def _are_numbers(numbers: Sequence[float]) -> bool:
 
 
 def decide_pairs(
-    outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: str | None = None
+    outcome: Outcome, pairs: Sequence[AlternativePair], *, level: float | None = None, prior: PriorName | None = None
 ) -> list[Decision]:
     """Return the society's choice in each pair; see `decide`. Post-processing of a release costs no privacy."""
-    known = _known(prior)
-    return [decide(outcome, pair.first, pair.second, level=level, prior=known) for pair in pairs]
+    return [decide(outcome, pair.first, pair.second, level=level, prior=prior) for pair in pairs]
 
 
 def decide_by_society(
-    outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: str | None = None
+    outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: PriorName | None = None
 ) -> dict[str, Decision]:
     """Return the choice of each society of whom somebody reported, as `decide_pairs`; nothing where all are one."""
     names = [society.name for society in outcome.by_society if society.preferences is not None]
     return {name: decide_pairs(outcome.of_society(name), [pair], level=level, prior=prior)[0] for name in names}
-
-
-def rank_alternatives(
-    outcome: Outcome,
-    alternatives: Mapping[str, Mapping[str, float]],
-    *,
-    level: float | None = None,
-    prior: str | None = None,
-) -> Ranking:
-    """Return the society's order of several alternatives; arguments, errors and privacy are those of `rank`."""
-    return rank(outcome, alternatives, level=level, prior=_known(prior))
-
-
-def _known(prior: str | None) -> PriorName | None:
-    if prior is not None:
-        check_prior(prior)
-    return cast("PriorName | None", prior)
 
 
 def show_decision(
@@ -170,9 +144,13 @@ def show_decision(
     """
     societies = by_society or {}
     console.print()
-    _show_verdict(console, _verdict_on(outcome, decision))
+    _show_verdict(console, *_verdict_on(outcome, decision))
     if societies:
-        console.print(Text(_alike(societies), style="bold"))
+        choices = {own.choice for own in societies.values()}
+        alike = "All societies choose alike" if len(choices) == 1 else "The societies do not choose alike"
+        if {"first", "second"} <= {own.verdict for own in societies.values()}:
+            alike += ", nor do their verdicts"
+        console.print(Text(f"{alike}.", style="bold"))
     console.print()
     chances = dict.fromkeys(_SIDES, decision.probability)
     if decision.probability is not None:
@@ -194,9 +172,8 @@ def show_decision(
     _show_price(console, outcome)
 
 
-def _show_verdict(console: Console, said: tuple[str, bool]) -> None:
+def _show_verdict(console: Console, sentence: str, is_sure: bool) -> None:  # noqa: FBT001  as it is returned
     """Print a verdict, which stands out where it is one."""
-    sentence, is_sure = said
     console.print(Text(sentence, style="bold" if is_sure else "bold yellow"))
 
 
@@ -238,29 +215,20 @@ def _show_price(console: Console, outcome: Outcome) -> None:
     console.print()
 
 
-def _alike(decisions: Mapping[str, Decision]) -> str:
-    """Return whether several societies choose alike."""
-    choices = {decision.choice for decision in decisions.values()}
-    said = "All societies choose alike" if len(choices) == 1 else "The societies do not choose alike"
-    sure = {decision.verdict for decision in decisions.values()} & set(_SIDES)
-    return f"{said}{', nor do their verdicts' if len(sure) > 1 else ''}."
-
-
 def show_decisions(
     console: Console, outcome: Outcome, pairs: Sequence[AlternativePair], decisions: Sequence[Decision]
 ) -> None:
     """Print how many pairs were decided, a line for each decision, and how they are to be read."""
-    counts = {side: sum(decision.choice == side for decision in decisions) for side in _SIDES}
-    neither = len(decisions) - sum(counts.values())
-    said = [f"the {side} in {number:,}" for side, number in counts.items()] + [f"neither in {neither:,}"] * (
-        neither > 0
-    )
+    counts = Counter(decision.choice for decision in decisions)
+    said = [f"the {side} in {counts[side]:,}" for side in _SIDES]
+    if counts[None]:
+        said.append(f"neither in {counts[None]:,}")
     sentence, close = f"Of {pluralize(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
     if why_no_verdict(outcome) is None:
         close = sum(decision.verdict == UNDECIDED for decision in decisions)
         sentence += f" {close:,} {'is' if close == 1 else 'are'} undecided."
     console.print()
-    _show_verdict(console, (sentence, not close))
+    _show_verdict(console, sentence, not close)
     console.print()
     _show_table(console, outcome, "Pair", zip((pair.name for pair in pairs), decisions, strict=True))
     for note in _notes_of(outcome, decisions):
@@ -304,7 +272,7 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
             cells.append(f"{each.least_rank}" if is_one else f"{each.least_rank} to {each.greatest_rank}")
         rows.append(cells)
     console.print()
-    _show_verdict(console, _verdict_of_ranking(ranking))
+    _show_verdict(console, *_verdict_of_ranking(ranking))
     console.print()
     show_table(console, Table(columns=columns, rows=rows))
     sure = f" {_probability(ranking.certainty_at_least)}" if ranking.certainty_at_least else ""

@@ -91,7 +91,13 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
     if len(features) > len(shown):
         more = pluralize(len(features) - len(shown), "feature")
         show_note(console, f"and {more} nearer to 0 in {known.table}")
-    _show_agreement(console, features)
+    clean = [feature.clean for feature in features if feature.clean is not None]
+    if (
+        len(clean) == len(features)
+        and (same := agreement_of([feature.value for feature in features], clean)) is not None
+    ):
+        said = f"in {100 * same:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
+        show_note(console, said, style="bold")
     notes = list(_notes(outcome, shown))
     if known.is_brief:
         show_note(console, f"{'; '.join(notes)}." if notes else "")
@@ -105,21 +111,16 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         console.print()
         _show_levels(console, outcome.levels)
     console.print()
-    paradigm = Paradigm(outcome.paradigm)
+    paradigm, voters = Paradigm(outcome.paradigm), pluralize(outcome.num_voters, "voter")
+    if outcome.relation == "add-remove-one":  # how many there are is private
+        voters = f"up to {voters}"
     facts = {
-        paradigm.value: f"{_voters(outcome)}, by {_MECHANISMS[outcome.mechanism]}",
+        paradigm.value: f"{voters}, by {_MECHANISMS[outcome.mechanism]}",
         "ε protects": _PROTECTED[paradigm.level],
     }
     if number := len(outcome.by_society):
-        told = "{number:,}: each has a release of its own, and a voter pays for that of its own alone"
-        facts["Societies"] = told.format(number=number)
+        facts["Societies"] = f"{number:,}: each has a release of its own, and a voter pays for that of its own alone"
     show_facts(console, facts, spaced=False)
-
-
-def _voters(outcome: Outcome) -> str:
-    """Return how many voters there are, or may be at most where that is private."""
-    number = pluralize(outcome.num_voters, "voter")
-    return f"up to {number}" if outcome.relation == "add-remove-one" else number
 
 
 def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
@@ -170,16 +171,6 @@ def _bar(feature: _Feature, greatest: float) -> Text:
     )
 
 
-def _show_agreement(console: Console, features: Sequence[_Feature]) -> None:
-    """Print how often the noise leaves the society's choice as it is; nothing where nobody may know."""
-    clean = [feature.clean for feature in features if feature.clean is not None]
-    released = [feature.value for feature in features]
-    if len(clean) < len(released) or (same := agreement_of(released, clean)) is None:
-        return
-    said = "in {share:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
-    show_note(console, said.format(share=100 * same), style="bold")
-
-
 def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     """Yield what readers of the table need to know."""
     if outcome.is_direction and not any(outcome.preferences):
@@ -196,8 +187,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
     if not all(feature.is_sure for feature in shown):
-        told = "{bar} or pale: within {errors} standard errors of 0; the noise may have turned the sign"
-        yield told.format(bar=_UNSURE, errors=_SURE_ERRORS)
+        yield f"{_UNSURE} or pale: within {_SURE_ERRORS} standard errors of 0; the noise may have turned the sign"
 
 
 def _decimals(features: Sequence[_Feature]) -> int:
@@ -296,44 +286,22 @@ def _conclude(outcome: Outcome) -> str:
     unsure = [feature.name for feature in features if not feature.is_sure]
     if not sure:
         return f"Nothing stands out of the noise: all is within {_SURE_ERRORS} standard errors of 0."
-    sides = {
-        "for": [each.name for each in sure if each.value > 0],
-        "against": [each.name for each in sure if each.value < 0],
-    }
-    sentences = [f"{'; '.join(_speaking(names, side) for side, names in sides.items() if names)}."]
+    clauses: list[str] = []
+    for sign, end in ((1, "for an alternative"), (-1, "against one")):
+        if names := [each.name for each in sure if sign * each.value > 0]:
+            verb = "speaks" if len(names) == 1 else "speak most" if len(names) > _MOST_NAMED else "speak"
+            clauses.append(f"{join_words(names[:_MOST_NAMED])} {verb} {end}")
+    sentences = [f"{'; '.join(clauses)}."]
     if outcome.errors is None:
         sentences.append("How far the noise moved them is not known.")
     if unsure:
         which = join_words(unsure) if len(unsure) <= _MOST_NAMED else pluralize(len(unsure), "feature")
-        near = "The noise may have turned the sign of {which}: within {number} standard errors of 0."
-        sentences.append(near.format(number=_SURE_ERRORS, which=which))
+        sentences.append(f"The noise may have turned the sign of {which}: within {_SURE_ERRORS} standard errors of 0.")
     if outcome.is_direction:
         sentences.append("Only how features compare is released, not how strong preferences are.")
     if outcome.by_society:
         sentences.append(verdict_on_societies(outcome))
     return " ".join(sentences)
-
-
-def _speaking(names: Sequence[str], side: str) -> str:
-    """Return the first of the features on one side, as those that speak most where there are more."""
-    return _SPEAKING[side][min(len(names) - 1, 1) + (len(names) > _MOST_NAMED)].format(
-        names=join_words(names[:_MOST_NAMED])
-    )
-
-
-_SPEAKING: Final = {
-    "for": (
-        "{names} speaks for an alternative",
-        "{names} speak for an alternative",
-        "{names} speak most for an alternative",
-    ),
-    "against": (
-        "{names} speaks against one",
-        "{names} speak against one",
-        "{names} speak most against one",
-    ),
-}
-"""Of one feature, of some, and of the first of more."""
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)

@@ -26,7 +26,6 @@ from ...adversaries.role import (
     AttackContext,
     AttackReport,
     Role,
-    Row,
     SessionTrace,
     check_between,
 )
@@ -122,7 +121,21 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
                 f"rankings, and who has {self.change}; all others rank in the second election as in the first."
             ),
             sentences=sentences,
-            rows=_rows(one, two, epsilons=(once, both), bounds=bounds),
+            rows=tuple(
+                {
+                    "heard": heard,
+                    "success": found.success,
+                    "standard_error": found.success_error,
+                    "advantage": found.advantage,
+                    "bits": found.information,
+                    "ledger_total": epsilon,
+                    "proven_bound": bound,
+                }
+                for heard, found, epsilon, bound in (
+                    ("one election", one, once, bounds[0]),
+                    ("two elections", two, both, bounds[1]),
+                )
+            ),
         )
 
     @property
@@ -262,25 +275,6 @@ class _Pair:
         private = inputs.private.copy()
         private[place] = others[draw.integers(len(others))]
         return self._seen(elections.second, Inputs(private, inputs.public), self.coalition, rerun=rerun)
-
-
-def _rows(
-    one: Evaluation, two: Evaluation, *, epsilons: tuple[float, ...], bounds: tuple[float, ...]
-) -> tuple[Row, ...]:
-    return tuple(
-        {
-            "heard": heard,
-            "success": found.success,
-            "standard_error": found.success_error,
-            "advantage": found.advantage,
-            "bits": found.information,
-            "ledger_total": epsilon,
-            "proven_bound": bound,
-        }
-        for heard, found, epsilon, bound in zip(
-            ("one election", "two elections"), (one, two), epsilons, bounds, strict=True
-        )
-    )
 
 
 def _protocol_of(context: AttackContext) -> FairVoting:

@@ -18,7 +18,7 @@ Source: McSherry and Talwar (2007), Section 3, for approximate truthfulness; Lee
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Final, cast
 
 import numpy as np
@@ -38,7 +38,7 @@ from ....protocol.fair_voting import (
 from ....protocol.fair_voting.objective import OBJECTIVES, merits_of
 from ....protocol.fair_voting.rankings import cells_of_members
 from ....protocol.phases import Inputs
-from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
+from ...adversaries.role import AttackContext, AttackReport, Role, SessionTrace, check_between
 from ...attacks.coalition_view import Coalition
 from ...verdicts import at_most, round_up
 from ..comparisons import with_mechanism
@@ -287,11 +287,8 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         try:
             check_law(vote, context.inputs)
         except NotImplementedError:
-            mechanism, allowed = (
-                vote.parameters.mechanism,
-                "another one, or fewer samples: the winner's law takes too long",
-            )
-            raise ConfigurationError(field="mechanism", value=mechanism, allowed=allowed) from None
+            allowed = "another one, or fewer samples: the winner's law takes too long"
+            raise ConfigurationError(field="mechanism", value=vote.parameters.mechanism, allowed=allowed) from None
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         del trace
@@ -299,6 +296,14 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         (place,) = context.coalition(self.members).members
         found = gains_of(vote, context.inputs, place, trials=self.trials, seed=context.seed)
         own, plain = found[:2]
+        may_show, said = context.may_show_truth, "no false ranking is worth more than the truth"
+        if own.gain or own.error:
+            error = misreport = ""
+            if own.error:
+                error = f" ± {own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)"
+            if may_show and own.gain > 0:
+                misreport = f", by {' > '.join(own.misreport)}"
+            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
         return self.attack_report(
             who=f"{context.names[place]}, who would report a false ranking",
             trust=(
@@ -306,39 +311,28 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
                 "whatever ranking it reports. A utility is the score of the winner's position in its true ranking, "
                 "from 0 to 1."
             ),
-            sentences=self._said(own, plain, may_show=context.may_show_truth),
-            rows=(_row(gain, may_show=context.may_show_truth) for gain in found),
-        )
-
-    def _said(self, own: MisreportGain, plain: MisreportGain, *, may_show: bool) -> Sequence[str]:
-        error = f" ± {own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)" if own.error else ""
-        misreport = f", by {' > '.join(own.misreport)}" if may_show and own.gain > 0 else ""
-        said = "no false ranking is worth more than the truth"
-        if own.gain or own.error:
-            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
-        bound = round_up(own.bound, 4)
-        return (
-            f"With {own.mechanism!r} {said}.",
-            (
-                f"The proven ε = {at_most(own.epsilon, 4)} allows any voter {bound:.4g} at most, (e^ε − 1)/(e^ε + 1), "
-                "whatever all others report."
+            sentences=(
+                f"With {own.mechanism!r} {said}.",
+                (
+                    f"The proven ε = {at_most(own.epsilon, 4)} allows any voter {round_up(own.bound, 4):.4g} at most, "
+                    "(e^ε − 1)/(e^ε + 1), whatever all others report."
+                ),
+                f"Without privacy it would gain {plain.gain:.4g}.",
             ),
-            f"Without privacy it would gain {plain.gain:.4g}.",
+            rows=(
+                {
+                    "mechanism": gain.mechanism,
+                    "truthful": gain.truthful,
+                    "gain": gain.gain,
+                    "standard_error": gain.error,
+                    "bound": gain.bound,
+                    "epsilon": f"{gain.epsilon:.6g}" if math.isfinite(gain.epsilon) else "unbounded",
+                    "misreport": " > ".join(gain.misreport) if may_show else "",
+                }
+                for gain in found
+            ),
         )
 
 
 def _vote_of(context: AttackContext) -> FairVoting:
     return cast("FairVoting", context.protocol)  # `protocols` says so
-
-
-def _row(gain: MisreportGain, *, may_show: bool) -> Row:
-    is_private = gain.mechanism != WITHOUT_PRIVACY
-    return {
-        "mechanism": gain.mechanism,
-        "truthful": gain.truthful,
-        "gain": gain.gain,
-        "standard_error": gain.error,
-        "bound": gain.bound,
-        "epsilon": f"{gain.epsilon:.6g}" if is_private and np.isfinite(gain.epsilon) else "unbounded",
-        "misreport": " > ".join(gain.misreport) if may_show else "",
-    }

@@ -22,11 +22,10 @@ import numpy as np
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import refuse, require
-from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences
 from ....protocol.privacy import Budget, NeighboringRelation, total_of
 from ...adversaries.averaging_attacker import votes_answered
-from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
+from ...adversaries.role import AttackContext, AttackReport, Role, SessionTrace, check_between
 from ...attacks import Coalition
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
@@ -89,7 +88,18 @@ class MembershipRole(Role, frozen=True, kw_only=True):
             who=_who(coalition),
             trust=_trust(coalition, unknown),
             sentences=sentences,
-            rows=(_row(after, answered=answered) for after in found),
+            rows=(
+                {
+                    "releases": after.num_releases,
+                    "ledger_total": after.epsilon,
+                    "success": after.success,
+                    "proven_bound": after.success_bound,
+                    "error": after.error,
+                    "expected_error": after.expected_error,
+                    "budget": "allows it" if after.num_releases <= answered else "refuses it",
+                }
+                for after in found
+            ),
         )
 
     def _play(self, context: AttackContext, coalition: Coalition, place: int, *, unknown: int) -> list[AfterReleases]:
@@ -144,10 +154,15 @@ def repeat_to_crowd(
     lengths = np.maximum(lengths, 0.0)
     clients = (units - center) @ axes
     crowd = counts @ clients[1:] + clients[drawn]
-    total = np.zeros(crowd.shape)
+    total, zeros = np.zeros(crowd.shape), np.zeros(crowd.shape, dtype=np.int64)
+    slots = mechanism.slots_of(crowd.shape[1])
     found: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
-        noise = _noise(mechanism, crowd.shape, num_draws, summary.step, variance, generator)
+        if num_draws > _MOST_DRAWS:
+            noise = generator.normal(scale=math.sqrt(num_draws * variance), size=crowd.shape)
+        else:
+            draws = [mechanism.randomize_rows(zeros, generator.random((num_rounds, slots))) for _ in range(num_draws)]
+            noise = np.sum(draws, axis=0) * summary.step
         total += crowd + noise @ axes
         if number not in num_releases:
             continue
@@ -168,24 +183,6 @@ def repeat_to_crowd(
             )
         )
     return found
-
-
-def _noise(
-    mechanism: RowMechanism,
-    shape: tuple[int, ...],
-    num_draws: int,
-    step: float,
-    variance: float,
-    generator: np.random.Generator,
-) -> FloatArray:
-    """Return the sum of some draws of the mechanism's noise, in units: of many, a normal one."""
-    if num_draws > _MOST_DRAWS:
-        return generator.normal(scale=math.sqrt(num_draws * variance), size=shape)
-    zeros = np.zeros(shape, dtype=np.int64)
-    total = np.zeros(shape)
-    for _ in range(num_draws):
-        total += mechanism.randomize_rows(zeros, generator.random((shape[0], mechanism.slots_of(shape[1]))))
-    return total * step
 
 
 def _protocol_of(context: AttackContext) -> MoralPreferences:
@@ -283,15 +280,3 @@ def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
 
 def _times(number: int) -> str:
     return f"{number:,} {'releases' if number != 1 else 'release'}"
-
-
-def _row(after: AfterReleases, *, answered: int) -> Row:
-    return {
-        "releases": after.num_releases,
-        "ledger_total": after.epsilon,
-        "success": after.success,
-        "proven_bound": after.success_bound,
-        "error": after.error,
-        "expected_error": after.expected_error,
-        "budget": "allows it" if after.num_releases <= answered else "refuses it",
-    }

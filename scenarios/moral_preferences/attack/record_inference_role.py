@@ -32,7 +32,7 @@ from ....protocol.mechanisms import PostProcessed, VectorLaplace
 from ....protocol.moral_preferences import Level, MoralPreferences, Records
 from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
-from ...adversaries.role import AttackContext, AttackReport, Role, Row, SessionTrace, check_between
+from ...adversaries.role import AttackContext, AttackReport, Role, SessionTrace, check_between
 from ...attacks import success_bound
 from ...attacks.coalition_view import Coalition, seen_by_arrays
 from ...attacks.posteriors import Evaluation, evaluate, infer
@@ -167,10 +167,6 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         number = self.records or protocol.parameters.max_records
         games = self._play(protocol, number, seed=context.seed)
         (loss,) = protocol.losses
-        bounds = {
-            1: success_bound(loss.finest.proven, _EVEN),
-            number: success_bound(number * loss.finest.proven, _EVEN),
-        }
         charged = [
             entry
             for entry in trace.entries
@@ -188,11 +184,26 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             )
         if trace.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
+        who = f"{len(context.names) - 1:,} voters"
+        if protocol.parameters.is_local:
+            who = "a coalition with the server"
         return self.attack_report(
-            who=f"{_who(protocol, len(context.names))}, to whom all records of {self.target} but one are known",
+            who=f"{who}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
             sentences=sentences,
-            rows=_rows(games, bounds=bounds, epsilon=loss.finest.proven),
+            rows=(
+                {
+                    "unknown": "one record" if records == 1 else f"all {records:,} records",
+                    "seen": sees,
+                    "success": game.evaluation.success,
+                    "standard_error": game.evaluation.success_error,
+                    "bits": game.evaluation.information,
+                    "distance": game.distance,
+                    "epsilon": records * loss.finest.proven,
+                    "proven_bound": success_bound(records * loss.finest.proven, _EVEN),
+                }
+                for (records, sees), game in games.items()
+            ),
         )
 
     def _play(self, protocol: MoralPreferences, number: int, *, seed: int) -> Mapping[tuple[int, str], RecordGame]:
@@ -200,8 +211,10 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         size = protocol.parameters.num_features
         pair = pair_of(self._differences(size))
         known = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
+        # Two voters, all of whose records are the one candidate, or the other.
+        voters = Records.of_voters([np.tile(record, (number, 1, 1)) for record in pair], num_features=size)
         # Of a voter with one record both line-ups are the same.
-        line_ups = {1: record_line_up(protocol, known, pair), number: _all_of_them(protocol, pair, number)}
+        line_ups = {1: record_line_up(protocol, known, pair), number: protocol.summary.rows_of(voters)}
         sights: tuple[Literal["report", "coefficients"], ...] = ("report",)
         if protocol.parameters.mechanism == "functional":
             sights = ("coefficients", "report")
@@ -241,16 +254,6 @@ def _of_target(context: AttackContext, target: str) -> MoralPreferences:
     return MoralPreferences(msgspec.structs.replace(alone, epsilons=(), epsilon=level, chosen_by=msgspec.UNSET))
 
 
-def _all_of_them(protocol: MoralPreferences, pair: FloatArray, number: int) -> IntArray:
-    """Return the rows of two voters, all of whose records are the one candidate, or the other."""
-    voters = [np.tile(record, (number, 1, 1)) for record in pair]
-    return protocol.summary.rows_of(Records.of_voters(voters, num_features=pair.shape[2]))
-
-
-def _who(protocol: MoralPreferences, num_voters: int) -> str:
-    return "a coalition with the server" if protocol.parameters.is_local else f"{num_voters - 1:,} voters"
-
-
 def _told(evaluation: Evaluation) -> str:
     return f"{evaluation.success:.3f} ± {evaluation.success_error:.3f}"
 
@@ -282,17 +285,3 @@ def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, 
         f"{round_up(most, decimals=3):.3f}, which {number} · {at_most(epsilon)} = {at_most(number * epsilon)} allows: "
         "ε of a record does not protect what a voter says throughout."
     )
-
-
-def _rows(games: Mapping[tuple[int, str], RecordGame], *, bounds: Mapping[int, float], epsilon: float) -> Iterator[Row]:
-    for (records, sees), game in games.items():
-        yield {
-            "unknown": "one record" if records == 1 else f"all {records:,} records",
-            "seen": sees,
-            "success": game.evaluation.success,
-            "standard_error": game.evaluation.success_error,
-            "bits": game.evaluation.information,
-            "distance": game.distance,
-            "epsilon": records * epsilon,
-            "proven_bound": bounds[records],
-        }
