@@ -6,78 +6,12 @@ from typing import Any
 
 import pytest
 from bad_input import Psephos, Write, check_refused
+from golden import tables_beside
 from machine_files import write_moral_machine_like
 from runs import read_json
 
-# A file of choices or of responses and settings, and what the sentence has.
-
 CHOICES_FINE = "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\nbob,1,1,3,0\nbob,1,0,2,2\n"
-CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
-    "records of different width": (
-        CHOICES_FINE.replace("bob,1,1,3,0", "bob,1,1,3,0,9"),
-        [],
-        ["own.csv line 4 must be 5 entries", "got '6 entries'"],
-    ),
-    "a choice of neither": (
-        CHOICES_FINE.replace("ann,1,1,5", "ann,1,0,5"),
-        [],
-        ["own.csv line 2 must be a record of two lines", "0 of them chosen"],
-    ),
-    "a voter without records": (
-        CHOICES_FINE,
-        ["voters=[{voter='ann', records=[]}]", "features=['lives', 'law']"],
-        ["records (ann) must be at least one record, got '0 records'"],
-    ),
-    "a bound of 0": (CHOICES_FINE, ["bound=0"], ["bound must be in [", "got 0"]),
-    "epsilon of 0": (CHOICES_FINE, ["epsilon=0"], ["epsilon must be in [", "got 0"]),
-    "epsilon of a voter of 0": (
-        CHOICES_FINE,
-        ["voters.choices=own.csv", "voters.epsilons=zero.csv", "paradigm=VLDP"],
-        ["epsilon (zero.csv line 3) must be a number in (0, 100], got '0'"],
-    ),
-    "no epsilon of a voter": (
-        CHOICES_FINE,
-        ["voters.choices=own.csv", "voters.epsilons=one.csv", "paradigm=VLDP"],
-        ["one.csv must be a line of every voter, got \"no line of 'bob'\""],
-    ),
-    "two epsilons of a voter": (
-        CHOICES_FINE,
-        ["voters.choices=own.csv", "voters.epsilons=two.csv", "paradigm=VLDP"],
-        ["voter (two.csv line 4) must be named once, got 'ann'"],
-    ),
-    "fractions of groups above 1": (
-        CHOICES_FINE,
-        ["voters.choices=own.csv", "voters.groups.liberal=0.2", "paradigm=VLDP"],
-        ["conservative, moderate, liberal must be fractions of at least 0 that add up to 1, got [0.54, 0.36, 0.2]"],
-    ),
-    "groups of a trusted aggregator": (
-        CHOICES_FINE,
-        ["voters.choices=own.csv", "voters.groups={}"],
-        ["leave out epsilons", "noise on a sum of all has one ε for all"],
-    ),
-    "an unknown paradigm": (CHOICES_FINE, ["paradigm=VLCD"], ["It must be one of VLCP, RLCP, VLDP, RLDP"]),
-    "a mechanism that protects no voter": (CHOICES_FINE, ["mechanism=pooled"], ["mechanism must be 'laplace' or"]),
-    "too many records": (
-        CHOICES_FINE.replace("bob", "ann").replace("ann,1,1,3,0\nann,1,0", "ann,2,1,3,0\nann,2,0"),
-        ["max_records=1"],
-        ["records (own.csv line 2, ann) must be 1 to 1 records (max_records), got '2 records'"],
-    ),
-    "an unknown generator": (
-        CHOICES_FINE,
-        ["voters={generator='norml', voters=3}"],
-        [
-            (
-                "voters.generator 'norml' is unknown: did you mean 'normal'? It must be one of normal, moral_machine, "
-                "fairness, cultures"
-            )
-        ],
-    ),
-    "two sources": (
-        CHOICES_FINE,
-        ["voters={choices='own.csv', generator='normal'}"],
-        ["give one of voters.choices and voters.generator alone"],
-    ),
-}
+CHOICES = tables_beside(__file__, "refused.toml")["choices"]
 
 
 @pytest.mark.bad_input(
@@ -87,15 +21,15 @@ CHOICES: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "fractions of groups that do not add up to 1",
     "a response without its second row; unknown characters or columns; a truncated file",
 )
-@pytest.mark.parametrize("case", list(CHOICES))
+@pytest.mark.parametrize("case", CHOICES)
 def test_a_wrong_survey_gets_one_sentence_status_2_and_no_folder(psephos: Psephos, write: Write, case: str) -> None:
-    content, settings, words = CHOICES[case]
-    write("own.csv", content)
+    own = CHOICES[case]
+    write("own.csv", own.get("content", CHOICES_FINE))
     write("zero.csv", "voter,epsilon\nann,1\nbob,0\n")
     write("one.csv", "voter,epsilon\nann,1\n")
     write("two.csv", "voter,epsilon\nann,1\nbob,1\nann,2\n")
     write("own.toml", 'protocol = "moral-preferences"\nvoters = "own.csv"\n[parameters]\nparadigm = "VLCP"\n')
-    check_refused(psephos, "own.toml", settings, words)
+    check_refused(psephos, "own.toml", own.get("set", ()), own["said"])
 
 
 def responses_of(psephos: Psephos, change: Callable[[list[str]], str], *settings: str, stream: bool) -> Any:
