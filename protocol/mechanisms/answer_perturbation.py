@@ -69,6 +69,11 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
 
     Source:
         The truth discovery paper, Theorem 6.2, solved for p.
+
+    Examples:
+        >>> import math
+        >>> round(flip_probability_of(math.log(3), 2), 6)
+        0.25
     """
     _check_num_labels("num_labels", num_labels)
     require(0 <= epsilon <= MAX_EPSILON, "epsilon", epsilon, f"in [0, {MAX_EPSILON:g}]")
@@ -104,6 +109,10 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
 
     Source:
         The truth discovery paper, Theorem 6.2; Theorem 6.3 with p = (a + b)/2; Theorem 6.4 for their equality.
+
+    Examples:
+        >>> round(epsilon_of(0.25, 2), 4)  # ln 3
+        1.0986
     """
     _check_num_labels("num_labels", num_labels)
     _check_flip_probability("flip_probability", flip_probability, num_labels)
@@ -114,7 +123,12 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
 
 @exact_arguments
 def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the code of label 0 of each block, and at last the number of codes."""
+    """Return the code of label 0 of each block, and at last the number of codes.
+
+    Examples:
+        >>> block_offsets((2, 4, 3))
+        (0, 2, 6, 9)
+    """
     return (0, *itertools.accumulate(sizes))
 
 
@@ -234,6 +248,13 @@ class OneLayer(_EachByItself):
 
     Source:
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
+
+    Examples:
+        >>> mechanism = OneLayer.of_epsilon((2, 3), epsilon=1.0)
+        >>> [round(flip, 3) for flip in mechanism.flip_probabilities]
+        [0.269, 0.424]
+        >>> mechanism.randomize_row([0, NO_ANSWER, 4], [0.9, 0.9, 0.1])
+        [0, -1, 2]
     """
 
     is_drawn_ahead: ClassVar[bool] = True
@@ -286,8 +307,14 @@ class OneLayer(_EachByItself):
         return _perturb(values, uniforms[:, 0], flips[values - NO_ANSWER], self.sizes)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        code = _code_of(value, self.sizes)
-        return value if value == NO_ANSWER else _perturb_one(code, uniforms[0], self.flip_probabilities[code.block])
+        codes = _codes(self.sizes)
+        if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
+            raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
+        code = codes[value - NO_ANSWER]
+        if value == NO_ANSWER or uniforms[0] >= (flip := self.flip_probabilities[code.block]):
+            return value
+        label = min(int(uniforms[0] * (code.size - 1) / flip), code.size - 2)
+        return code.offset + label + (label >= code.label)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -301,6 +328,12 @@ class TwoLayer(_InBlocks):
 
     Source:
         The truth discovery paper, Section 5.2 and Theorem 6.3; reading T3.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> mechanism = TwoLayer((2,), Uniform(0.0, 0.5))
+        >>> mechanism.randomize_row([0, 1, 1], [0.8, 0.1, 0.9, 0.3])
+        [1, 1, 0]
     """
 
     sizes: tuple[int, ...]
@@ -349,14 +382,6 @@ class TwoLayer(_InBlocks):
         flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
         return _perturb(values.reshape(-1), uniforms[:, slots:].reshape(-1), flips, self.sizes).reshape(values.shape)
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        slots = self.hyper.slots
-        flip = self.hyper.draw_one(uniforms[:slots])
-        return [
-            _perturb_one(_code_of(value, self.sizes), uniform, flip)
-            for value, uniform in zip(values, uniforms[slots:], strict=True)
-        ]
-
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln L(k) − Σ ln(s_q − 1) over the k answers that differ. See `RowMechanism.log_likelihoods`.
 
@@ -398,6 +423,12 @@ class FreshTwoLayer(_EachByItself):
 
     Source:
         The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> mechanism = FreshTwoLayer((2,), Uniform(0.0, 0.5))
+        >>> round(mechanism.epsilon, 4)  # of answers that are flipped with probability 1/4
+        1.0986
     """
 
     is_drawn_ahead: ClassVar[bool] = True
@@ -431,9 +462,6 @@ class FreshTwoLayer(_EachByItself):
         check_batch(self, values, uniforms)
         return _perturb(values, uniforms[:, -1], self.hyper.draw(uniforms[:, :-1]), self.sizes)
 
-    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        return _perturb_one(_code_of(value, self.sizes), uniforms[-1], self.hyper.draw_one(uniforms[:-1]))
-
 
 class _Code(NamedTuple):
     """A value, taken apart; `NO_ANSWER` is a block of its own with one label."""
@@ -462,13 +490,6 @@ def _tables(sizes: tuple[int, ...]) -> tuple[IntArray, IntArray]:
     return offsets, np.array([code.size for code in codes], dtype=np.int64)
 
 
-def _code_of(value: int, sizes: tuple[int, ...]) -> _Code:
-    codes = _codes(sizes)
-    if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
-        raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
-    return codes[value - NO_ANSWER]
-
-
 def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: tuple[int, ...]) -> IntArray:
     """Return each value where its uniform is not below its p; else the label that the place in [0, p) names."""
     all_offsets, all_sizes = _tables(sizes)
@@ -480,15 +501,6 @@ def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: t
     reports = values.copy()
     reports[at] = offsets + labels
     return reports
-
-
-def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
-    """Return `_perturb` of one value, bit for bit."""
-    others = code.size - 1
-    if not others or uniform >= flip:
-        return code.offset + code.label
-    label = min(int(uniform * others / flip), others - 1)
-    return code.offset + label + (label >= code.label)
 
 
 def _check_num_labels(field: str, num_labels: int) -> None:

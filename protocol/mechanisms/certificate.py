@@ -36,6 +36,13 @@ class Certificate:
 
     Raises:
         ConfigurationError: `epsilon` is out of range, or something is no number.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> from psephos.protocol.mechanisms import optimal
+        >>> report = optimal([Fraction(0), Fraction(1)], epsilon=1.0)
+        >>> round(float(report.certificate.proven_bound()), 6), round(report.worst_variance, 6)
+        (0.920674, 0.920674)
     """
 
     epsilon: float

@@ -31,6 +31,10 @@ class Disclosure(Mechanism):
 
     Privacy:
         None: the loss towards everybody who gets the report is infinite.
+
+    Examples:
+        >>> Disclosure(3).randomize_row([2, -1], [0.0, 0.0])
+        [2, -1]
     """
 
     is_drawn_ahead: ClassVar[bool] = True

@@ -43,7 +43,12 @@ _SURE: Final = 1 - 1e-12  # of a level: what rounding of a tail may not exceed
 
 @exact_arguments
 def laplace_grid(*, scale: float) -> float:
-    """Return the grid step for noise of this scale, in the value's unit: the power of two in (scale/256, scale/128]."""
+    """Return the grid step for noise of this scale, in the value's unit: the power of two in (scale/256, scale/128].
+
+    Examples:
+        >>> laplace_grid(scale=2.0)
+        0.015625
+    """
     require(0 < scale < math.inf, "scale", scale, "positive and finite")
     return power_of_two_below(scale / _STEPS_PER_SCALE)
 
@@ -156,6 +161,13 @@ class DiscreteLaplace(_Laplace):
 
     Source:
         Yan, Liu and Liu (2018), Section 5.1.3 (their baseline, on the continuum); reading W3.
+
+    Examples:
+        >>> mechanism = DiscreteLaplace(scale=2.0, least=0, greatest=10)
+        >>> round(mechanism.noise_probability(0), 4)
+        0.2449
+        >>> mechanism.randomize_row([4, 7], [0.5, 0.9])
+        [4, 10]
     """
 
     is_drawn_ahead: ClassVar[bool] = True
@@ -197,6 +209,11 @@ class VectorLaplace(_Laplace):
         ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
         ln(P[r | v]/P[r | v']) = (‖r − v'‖₁ − ‖r − v‖₁)/scale ≤ ‖v − v'‖₁/scale. Claimed and proven are the same, and
         exact where two rows are that far apart. Clamping is post-processing.
+
+    Examples:
+        >>> mechanism = VectorLaplace(scale=4.0, sensitivity=6, bound=10)
+        >>> mechanism.event.epsilon
+        1.5
     """
 
     is_drawn_ahead: ClassVar[bool] = True

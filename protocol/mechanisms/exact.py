@@ -20,7 +20,14 @@ Below: TypeAlias = Callable[[int], int]
 
 
 class ExactMechanism(RowMechanism):
-    """A mechanism that brings its own exact sampler."""
+    """A mechanism that brings its own exact sampler.
+
+    Examples:
+        >>> import random
+        >>> from psephos.protocol.mechanisms import SampledPair
+        >>> SampledPair(1.0, 3).randomize_exactly([1, 0, 2], random.Random(1).randrange)
+        [1]
+    """
 
     __slots__ = ()
 
@@ -31,13 +38,27 @@ class ExactMechanism(RowMechanism):
 
 @exact_arguments
 def bernoulli(probability: Fraction, below: Below) -> bool:
-    """Return whether an event of this probability in [0, 1] has happened."""
+    """Return whether an event of this probability in [0, 1] has happened.
+
+    Examples:
+        >>> import random
+        >>> below = random.Random(1).randrange
+        >>> [bernoulli(Fraction(1, 4), below) for _ in range(5)]
+        [False, True, False, True, False]
+    """
     return below(probability.denominator) < probability.numerator
 
 
 @exact_arguments
 def bernoulli_exp(x: Fraction, below: Below) -> bool:
-    """Return whether an event of probability e^(−x), x ≥ 0, has happened."""
+    """Return whether an event of probability e^(−x), x ≥ 0, has happened.
+
+    Examples:
+        >>> import random
+        >>> below = random.Random(1).randrange
+        >>> sum(bernoulli_exp(Fraction(1), below) for _ in range(1_000))  # about 1000/e
+        368
+    """
     return happens_exp(*x.as_integer_ratio(), below)
 
 

@@ -55,6 +55,11 @@ class FiniteChannel(FiniteMechanism):
 
     Privacy:
         ε-LDP, replace-one, unit: the value. Exact: every column is compared, in integers, when the channel is made.
+
+    Examples:
+        >>> half = TOTAL_MASS // 2
+        >>> FiniteChannel(1.0, ((half, half), (half, half))).channel_matrix()
+        ((0.5, 0.5), (0.5, 0.5))
     """
 
     is_drawn_ahead: ClassVar[bool] = True

@@ -67,6 +67,13 @@ class FrequencyOracle(ExactMechanism):
         ε-LDP, replace-one, unit: the value; claimed and proven are ε. Exact: p is the greatest multiple of 2**−53 for
         which reports that support a value are at most e^ε times as likely as others, in exact fractions, and a coin of
         53 bits decides.
+
+    Examples:
+        >>> import numpy as np
+        >>> oracle = HadamardResponse(epsilon=3.0, num_choices=4)
+        >>> reports = oracle.perturb(np.repeat([0, 3], 5_000), seed=1)
+        >>> [round(estimate.value / 1_000) for estimate in oracle.estimate(reports)]
+        [5, 0, 0, 5]
     """
 
     most_choices: ClassVar[int] = 1_000_000
@@ -186,9 +193,6 @@ class FrequencyOracle(ExactMechanism):
         drawn = (uniforms[:, 1:] * np.array(self.law.bounds)).astype(np.int64)
         return self.make_reports(values.reshape(-1), kept, drawn).reshape(number, self.num_reports_of(width))
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        return self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms]))[0].tolist()
-
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
         row, keep, bounds = np.array(values, dtype=np.int64), int(self.law.keep * TOTAL_MASS), self.law.bounds
@@ -220,6 +224,11 @@ class SubsetSelection(FrequencyOracle):
 
     Source:
         Ye and Barg (2018), arXiv:1702.00610; Wang et al. (2016), arXiv:1607.08025, of maximal mutual information.
+
+    Examples:
+        >>> oracle = SubsetSelection(math.log(2), 6)
+        >>> oracle.law.num_numbers, round(float(oracle.law.keep), 4)
+        (2, 0.5)
     """
 
     most_choices: ClassVar[int] = 10_000
@@ -274,9 +283,6 @@ class _OneNumber(FrequencyOracle, Mechanism):
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.randomize_rows(values.reshape(-1, 1), uniforms)[:, 0]
 
-    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        return self.randomize_row((value,), uniforms)[0]
-
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         return self.log_likelihoods(reports[:, None], values[:, None])
 
@@ -291,6 +297,11 @@ class HadamardResponse(_OneNumber):
 
     Source:
         Acharya, Sun and Zhang (2019), arXiv:1802.04705: the scheme for high privacy, and the general one.
+
+    Examples:
+        >>> oracle = HadamardResponse(math.log(3), 3)
+        >>> oracle.num_blocks, oracle.block_size
+        (1, 4)
     """
 
     @functools.cached_property
@@ -367,6 +378,11 @@ class LocalHashing(_OneNumber):
 
     Source:
         Wang, Blocki, Li and Jha (2017), Section 4; Carter and Wegman (1979), the class H₁, for the functions.
+
+    Examples:
+        >>> oracle = LocalHashing(1.0, 1000)
+        >>> oracle.num_hashes, float(oracle.variance_of(0, 1)).__round__(3)
+        (4, 3.682)
     """
 
     @functools.cached_property

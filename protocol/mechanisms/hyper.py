@@ -65,6 +65,10 @@ class PointMass(HyperQuantiles, frozen=True):
 
     Args:
         probability: in [0, 1].
+
+    Examples:
+        >>> PointMass(0.3).mean
+        0.3
     """
 
     probability: float
@@ -84,9 +88,6 @@ class PointMass(HyperQuantiles, frozen=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         return np.full(len(uniforms), float(self.probability))
 
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        return float(self.probability)
-
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         return self.probability.as_integer_ratio()
 
@@ -101,6 +102,12 @@ class Uniform(HyperQuantiles, frozen=True):
     Args:
         low: a, in [0, 1].
         high: b, in [a, 1].
+
+    Examples:
+        >>> Uniform(0.0, 0.6).mean
+        0.3
+        >>> Uniform(0.0, 0.6).draw(np.array([[0.5]])).tolist()
+        [0.3]
     """
 
     low: float
@@ -118,9 +125,6 @@ class Uniform(HyperQuantiles, frozen=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return a + (b − a)·u, and b at most. See the base class."""
         return _scale(uniforms[:, 0], self.low, self.high)
-
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        return min(self.low + (self.high - self.low) * uniforms[0], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         return scale_exactly(uniforms[0], ONE, self.low, self.high)
@@ -149,6 +153,10 @@ class Beta(HyperQuantiles, frozen=True):
     Source:
         David and Nagaraja (2003), Order Statistics, Section 2.1, for the order statistic; Blackwell and MacQueen (1973)
         for the urn; Dette and Studden (1997), Example 1.3.6, for the canonical moments.
+
+    Examples:
+        >>> Beta(2, 2).draw(np.array([[0.75, 0.125, 0.5]])).tolist()  # the second smallest of three
+        [0.5]
     """
 
     alpha: float
@@ -185,11 +193,6 @@ class Beta(HyperQuantiles, frozen=True):
             return _scale(np.partition(uniforms, place, axis=1)[:, place], self.low, self.high)
         places = sp.special.betaincinv(self.alpha, self.beta, uniforms[:, 0])
         return _scale(snapped(np.asarray(places, dtype=np.float64)), self.low, self.high)
-
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        if (order := self._order) is None:
-            return super().draw_one(uniforms)
-        return min(self.low + (self.high - self.low) * sorted(uniforms)[order[0] - 1], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         """Return the α-th smallest, scaled to the range, exactly; ValueError for parameters of no order statistic."""
@@ -242,6 +245,12 @@ def uniform_for(mean: float) -> Uniform:
 
     Source:
         The truth discovery paper, Section 7.2, for a = 0; reading T2.
+
+    Examples:
+        >>> uniform_for(0.3)
+        Uniform(low=0.0, high=0.6)
+        >>> uniform_for(0.75)
+        Uniform(low=0.5, high=1.0)
     """
     check_probability("mean", mean)
     high = min(1.0, 2.0 * mean)
@@ -249,7 +258,7 @@ def uniform_for(mean: float) -> Uniform:
 
 
 def _scale(places: FloatArray, low: float, high: float) -> FloatArray:
-    """Return low + (high − low)·place: two roundings, in this order, as `draw_one` has them."""
+    """Return low + (high − low)·place: two roundings, in this order."""
     return np.minimum(low + (high - low) * places, float(high))
 
 

@@ -51,6 +51,10 @@ class TruncatedNormal(HyperLaw, frozen=True):
             farther end.
         low: in [0, 1).
         high: in (low, 1].
+
+    Examples:
+        >>> round(TruncatedNormal(location=0.3, scale=0.1).mean, 4)
+        0.3004
     """
 
     location: float

@@ -45,6 +45,10 @@ def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: floa
 
     Raises:
         ValueError: a size is below 2, or `most_flips` is not in (0, 1).
+
+    Examples:
+        >>> least_uniform_loss((2, 2), unit="all answers", most_flips=0.5) < 1e-9
+        True
     """
     if not 0 < most_flips < 1:
         raise ValueError(f"most_flips must be in (0, 1), got {most_flips}")
@@ -70,6 +74,11 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
 
     Raises:
         ValueError: a parameter is out of range, or the loss is below `least_uniform_loss`.
+
+    Examples:
+        >>> hyper = uniform_of_loss(1.0, sizes=(2, 2, 2), unit="all answers")
+        >>> round(hyper.low, 4), round(hyper.high, 4)
+        (0.3317, 0.5)
     """
     if not 0 < loss < math.inf or not sizes:
         raise ValueError(f"expected a finite loss > 0 and at least one size, got {loss} and {tuple(sizes)}")

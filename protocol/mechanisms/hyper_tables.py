@@ -64,11 +64,6 @@ class _Points(HyperQuantiles, frozen=True):
         places = np.searchsorted(bounds, uniforms[:, 0], side="right")
         return np.array(flips, dtype=np.float64)[places]
 
-    def draw_one(self, uniforms: Sequence[float]) -> float:
-        flips, shares = self.points
-        bounds = [float(bound) for bound in _bounds(shares)]
-        return float(flips[bisect_right(bounds, uniforms[0])])
-
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         flips, shares = self.points
         return flips[bisect_right(_bounds(shares), Fraction(uniforms[0], ONE))].as_integer_ratio()
@@ -84,6 +79,10 @@ class Discrete(_Points, frozen=True):
     Args:
         probabilities: 1 to 1,000, each in [0, 1].
         shares: how often each comes, at least 1e-9; they sum to 1 up to rounding, and are divided by their sum.
+
+    Examples:
+        >>> Discrete((0.1, 0.6), (0.5, 0.5)).mean
+        0.35
     """
 
     probabilities: tuple[float, ...]
@@ -118,6 +117,10 @@ class Moments(_Points, frozen=True):
 
     Raises:
         ConfigurationError: no law on [low, high] has these moments, or one alone has; or a parameter is out of range.
+
+    Examples:
+        >>> Moments((0.5, 0.3)).mean
+        0.5
     """
 
     moments: tuple[float, ...]
@@ -156,6 +159,10 @@ class Piecewise(HyperQuantiles, frozen=True):
         edges: 2 to 101, rising, in [0, 1].
         shares: how often P is in each piece: 0, or at least 1e-9; they sum to 1 up to rounding, and are divided by
             their sum.
+
+    Examples:
+        >>> Piecewise((0.0, 0.1, 0.5), (0.5, 0.5)).mean
+        0.175
     """
 
     edges: tuple[float, ...]

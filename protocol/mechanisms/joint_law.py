@@ -53,7 +53,14 @@ _Counts: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class HyperLosses(NamedTuple):
-    """What a hyper-distribution, by the caller's name and with its mean E[P], costs: J of all answers and R of one."""
+    """What a hyper-distribution, by the caller's name and with its mean E[P], costs: J of all answers and R of one.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> (losses,) = compare_hypers({"uniform": Uniform(0.0, 0.5)}, num_answers=3, num_labels=2)
+        >>> losses.name, losses.mean
+        ('uniform', 0.25)
+    """
 
     name: str
     mean: float
@@ -78,6 +85,10 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
 
     Source:
         The truth discovery paper, Theorem 6.2, for p ≤ (s − 1)/s.
+
+    Examples:
+        >>> round(loss_of_flip_probability(0.25, 2), 4)  # ln 3
+        1.0986
     """
     _check_sizes((num_labels,))
     flip = Fraction(flip_probability)
@@ -100,6 +111,11 @@ def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
     """Return the loss of one answer by itself: `loss_of_flip_probability` of E[P].
 
     Where the mean is known by two bounds, the loss is the greater one of theirs: between them it is convex.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> round(loss_of_mean(Uniform(0.0, 0.5), 2), 4)
+        1.0986
     """
     return max(loss_of_flip_probability(mean, num_labels) for mean in set(hyper.mean_bounds))
 
@@ -110,6 +126,11 @@ def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float
 
     Privacy:
         Replace-one; unit: all of one worker's answers.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> round(loss_of_all_answers((2, 2, 2), Uniform(0.0, 0.5)), 3)
+        2.708
     """
     _check_sizes(sizes)
     return _loss_of_all(_counts_of(sizes), hyper)
@@ -121,6 +142,11 @@ def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
 
     Privacy:
         Replace-one; unit: one answer, against whoever knows the others. For a range [0, b] it grows like ln m.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> round(loss_of_one_answer((2, 2, 2), Uniform(0.0, 0.5)), 3)
+        1.409
     """
     _check_sizes(sizes)
     return _loss_of_one(_counts_of(sizes), hyper)
@@ -135,6 +161,11 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
     since then D is empty and all answers may have the largest size. A ValueError refuses no size at all, and a negative
     number of answers.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import Uniform
+        >>> round(loss_of_longest_row(3, (2, 4), Uniform(0.0, 0.5)), 3)
+        6.004
     """
     _check_sizes(sizes)
     if not sizes or num_answers < 0:
@@ -155,6 +186,10 @@ def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
     """Return some hyper-distributions of one mean, by name, in the order of their variances.
 
     A ValueError refuses a mean that is not in (0, 1).
+
+    Examples:
+        >>> sorted(hypers_of_mean(0.25))
+        ['beta(2, 2)', 'beta(4, 4)', 'point mass', 'two points, half range', 'uniform', 'uniform, half range']
     """
     if not 0 < mean < 1:
         raise ValueError(f"mean must be in (0, 1), got {mean}")
@@ -187,6 +222,16 @@ def compare_hypers(
 
     Raises:
         ValueError: the means differ, or a parameter is out of range.
+
+    Examples:
+        >>> for losses in compare_hypers(hypers_of_mean(0.25), num_answers=5, num_labels=2):
+        ...     print(losses.name, round(losses.mean, 3))
+        point mass 0.25
+        uniform, half range 0.25
+        beta(4, 4) 0.25
+        beta(2, 2) 0.25
+        two points, half range 0.25
+        uniform 0.25
     """
     means = [hyper.mean for hyper in hypers.values()]
     if means and max(means) - min(means) > _MEAN_TOLERANCE:

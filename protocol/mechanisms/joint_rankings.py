@@ -11,7 +11,7 @@ it is Ye and Barg's (2018) subset selection among those subsets that never hold 
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -28,21 +28,34 @@ from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
     MAX_RANKED,
+    OfRankings,
     Pairs,
     SampledPosition,
     check_number,
-    check_places,
     code_of_rankings,
     scores_of_positions,
 )
 
 MAX_JOINT_GROUPS: Final = 100
 """A report has a number for each group; and of more groups hardly anything could be estimated."""
-_CELLS: Final = "cells, each group·m + position"
+
+
+class OfCells(OfRankings):
+    """A mechanism whose rows are rankings within groups."""
+
+    __slots__ = ()
+
+    entry_of_rankings: ClassVar[str] = "cells, each group·m + position"
+    num_groups: int
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Cells: [0, G·m − 1]."""
+        return 0, self.num_groups * self.num_alternatives - 1
 
 
 @dataclasses.dataclass(frozen=True)
-class JointPair(Pairs, ExactMechanism):
+class JointPair(Pairs, OfCells, ExactMechanism):
     """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
 
     Reports are all choices of `num_signs` groups with a sign each: +1 for the pair's first alternative, −1 for the
@@ -61,9 +74,13 @@ class JointPair(Pairs, ExactMechanism):
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together, against everybody. Exact: of one question a
         report's probability takes two values, p/N₁ and (1 − p)/N₀, N₀/N₁ = (2G − s)/s, whatever group and ranking are.
+
+    Examples:
+        >>> mechanism = JointPair(math.log(3), num_alternatives=2, num_groups=2, num_signs=1)
+        >>> mechanism.randomize_row([3, 2], [0.5, 0.9, 0.1])  # of the second group, b > a
+        [0, 0, -1]
     """
 
-    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     num_alternatives: int
     num_groups: int
@@ -85,11 +102,6 @@ class JointPair(Pairs, ExactMechanism):
     def _odds_without(self) -> float:
         """How many reports do not tell a given sign of a group, for each that does: (2G − s)/s."""
         return (2 * self.num_groups - self.num_signs) / self.num_signs
-
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Cells: [0, G·m − 1]."""
-        return 0, self.num_groups * self.num_alternatives - 1
 
     @property
     def report_range(self) -> tuple[int, int]:
@@ -117,7 +129,7 @@ class JointPair(Pairs, ExactMechanism):
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Draw a question, then the signs. See `RowMechanism.randomize_rows`."""
-        self._check_rows(values)
+        self.check_rows(values)
         number = len(values)
         if uniforms.shape != (number, 1 + self.num_groups):
             expected = f"{1 + self.num_groups} uniforms for each of {number} rows"
@@ -141,46 +153,26 @@ class JointPair(Pairs, ExactMechanism):
             left -= is_other
         return reports
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        group, positions = self._group_of(values)
-        question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
-        own = uniforms[1 + group]
-        answer = self._answer(positions, question)
-        told = answer if own < self.agree_probability else -answer if own < self._told_below else 0
-
-        def draw(other: int, needed: int, left: int) -> int:
-            place = uniforms[1 + other] * left
-            return 0 if place >= needed else 1 if place * 2 < needed else -1
-
-        return [question, *self._signs(group, told, draw)]
-
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
-        group, positions = self._group_of(values)
-        question = below(self.num_questions)
-        answer = self._answer(positions, question)
+        row = np.array([values], dtype=np.int64)
+        self.check_rows(row)
+        question = int(below(self.num_questions))
+        group, answer = (int(own[0]) for own in self._truths(row, np.array([question], dtype=np.int64)))
         agree, of = self.agree_probability.as_integer_ratio()
         told = answer
         if below(of) >= agree:
             told = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
-
-        def draw(_: int, needed: int, left: int) -> int:
-            return 2 * below(2) - 1 if below(left) < needed else 0
-
-        return [question, *self._signs(group, told, draw)]
-
-    def _signs(self, group: int, told: int, draw: Callable[[int, int, int], int]) -> list[int]:
-        """Return what each group's sign is: `told` of the own one, of others what is drawn for so many still needed."""
-        signs, needed, left = list[int](), self.num_signs - abs(told), self.num_groups - 1
-        for other in range(self.num_groups):
-            signs.append(told if other == group else draw(other, needed, left))
-            if other != group:
-                needed, left = needed - abs(signs[-1]), left - 1
-        return signs
+        signs, needed = [told] * self.num_groups, self.num_signs - abs(told)
+        others = [other for other in range(self.num_groups) if other != group]
+        for place, other in enumerate(others):
+            signs[other] = 2 * int(below(2)) - 1 if below(len(others) - place) < needed else 0
+            needed -= abs(signs[other])
+        return [question, *signs]
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         check_candidates(self, reports, values)
-        self._check_rows(values)
+        self.check_rows(values)
         groups, signs, size = self.num_groups, self.num_signs, self.num_questions
         possible = (reports[:, 0] >= 0) & (reports[:, 0] < size)  # of two alternatives there is one, and signs go to 1
         possible &= np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1
@@ -213,27 +205,19 @@ class JointPair(Pairs, ExactMechanism):
         is_first = positions[rows, first] <= positions[rows, second]
         return values[:, 0] // self.num_alternatives, np.where(is_first, 1, -1)
 
-    def _answer(self, positions: Sequence[int], question: int) -> int:
-        first, second = (int(side[question]) for side in self.pairs)
-        return 1 if positions[first] <= positions[second] else -1
-
-    def _group_of(self, values: Sequence[int]) -> tuple[int, list[int]]:
-        self._check_rows(np.array([values], dtype=np.int64))
-        return values[0] // self.num_alternatives, [value % self.num_alternatives for value in values]
-
-    def _check_rows(self, values: IntArray) -> None:
-        check_places(values, self.num_alternatives, self.value_range[1], what="cells")
-
 
 @dataclasses.dataclass(frozen=True)
-class JointPosition(SampledPosition):
+class JointPosition(OfCells, SampledPosition):
     """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
+
+    Examples:
+        >>> JointPosition(1.0, num_alternatives=3, num_groups=2).response.num_choices
+        6
     """
 
-    entry_of_rankings: ClassVar[str] = _CELLS
     num_groups: int
 
     def __post_init__(self) -> None:
@@ -242,14 +226,9 @@ class JointPosition(SampledPosition):
         response = GeneralizedRandomizedResponse(self.epsilon, self.num_groups * self.num_alternatives)
         object.__setattr__(self, "response", response)
 
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Cells: [0, G·m − 1]."""
-        return 0, self.num_groups * self.num_alternatives - 1
-
 
 @dataclasses.dataclass(frozen=True)
-class JointRanking(Prepared):
+class JointRanking(OfCells, Prepared):
     """Keep group and ranking with p = e^ε/(e^ε + G·m! − 1), else tell any other group and ranking, all alike.
 
     A report is group·m! + the ranking's code (`code_of_rankings`).
@@ -260,9 +239,12 @@ class JointRanking(Prepared):
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see
         `GeneralizedRandomizedResponse.channel_matrix`.
+
+    Examples:
+        >>> JointRanking(1.0, num_alternatives=3, num_groups=2).response.num_choices  # 2 groups of 3! rankings
+        12
     """
 
-    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     num_alternatives: int
     num_groups: int
@@ -279,22 +261,17 @@ class JointRanking(Prepared):
         """Randomized response on the code of group and ranking."""
         return self.response
 
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Cells: [0, G·m − 1]."""
-        return 0, self.num_groups * self.num_alternatives - 1
-
     def num_prepared_of(self, num_values: int) -> int:
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         size = self.num_alternatives
-        check_places(values, size, self.value_range[1], what="cells")
+        self.check_rows(values)
         return (values[:, 0] // size * math.factorial(size) + code_of_rankings(values % size))[:, None]
 
 
 @dataclasses.dataclass(frozen=True)
-class JointScores(Prepared):
+class JointScores(OfCells, Prepared):
     """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
 
     Args:
@@ -307,9 +284,12 @@ class JointScores(Prepared):
         ε-LDP, replace-one, unit: the voter's group and ranking together. Within a group the scores of two rankings are
         Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at most in l1 norm, between two groups 2·Σ|s|, whatever the rankings are: the same
         where scores are counted from a median.
+
+    Examples:
+        >>> JointScores(0.5, steps=(2, 0, -2), num_groups=2).prepare_row([5, 3, 4])
+        [0, 0, 0, -2, 2, 0]
     """
 
-    entry_of_rankings: ClassVar[str] = _CELLS
     epsilon: float
     steps: tuple[int, ...]
     num_groups: int
@@ -331,16 +311,16 @@ class JointScores(Prepared):
         return self.laplace
 
     @property
-    def value_range(self) -> tuple[int, int]:
-        """Cells: [0, G·m − 1]."""
-        return 0, self.num_groups * len(self.steps) - 1
+    def num_alternatives(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  it is read alone
+        """One for each of the steps: m."""
+        return len(self.steps)
 
     def num_prepared_of(self, num_values: int) -> int:
         return self.num_groups * num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
         size = len(self.steps)
-        check_places(values, size, self.value_range[1], what="cells")
+        self.check_rows(values)
         scores = np.zeros((len(values), self.num_groups * size), dtype=np.int64)
         columns = values[:, :1] // size * size + np.arange(size)
         np.put_along_axis(scores, columns, scores_of_positions(values % size, self.steps), axis=1)

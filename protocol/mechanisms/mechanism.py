@@ -47,7 +47,16 @@ _DRAWING: Final = frozenset({"randomize", "randomize_one", "randomize_row", "slo
 
 
 class OnArrays(NamedTuple):
-    """What tries mechanisms on arrays: it needs simulated noise and estimators, which come after mechanisms."""
+    """What tries mechanisms on arrays: it needs simulated noise and estimators, which come after mechanisms.
+
+    Examples:
+        >>> import numpy as np
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> response = GeneralizedRandomizedResponse(4.0, 2)
+        >>> reports = RowMechanism.on_arrays.perturb(response, np.array([0, 0, 1]), seed=1)
+        >>> reports.shape
+        (3,)
+    """
 
     perturb: Callable[..., IntArray]
     """See `RowMechanism.perturb`."""
@@ -68,6 +77,14 @@ class RowMechanism(abc.ABC):
     Rows of w values are int64 of shape (n, w), in `value_range`; their uniforms float64 in [0, 1), of shape
     (n, slots_of(w)); their reports int64 of shape (n, num_reports_of(w)), in `report_range`. A ValueError refuses other
     numbers and shapes.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import SampledPosition
+        >>> mechanism = SampledPosition(epsilon=1.0, num_alternatives=3)
+        >>> mechanism.event_of(3).epsilon
+        1.0
+        >>> mechanism.randomize_row([2, 0, 1], [0.0, 0.0])
+        [2]
     """
 
     __slots__ = ()
@@ -137,9 +154,12 @@ class RowMechanism(abc.ABC):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Return a report of each row, randomized on its own."""
 
-    @abc.abstractmethod
+    @exact_arguments
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        """Return `randomize_rows` of one row, bit for bit, without the cost of arrays."""
+        """Return `randomize_rows` of one row, bit for bit; overridden where that is faster without arrays."""
+        return self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms], dtype=np.float64))[
+            0
+        ].tolist()
 
     def draw_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_row` of Python's own numbers: that method itself, without another look at its arguments."""
@@ -186,6 +206,13 @@ class PostProcessed(RowMechanism):
     """A mechanism whose reports are computed from another one's, without a second look at the values.
 
     What privacy the other one has, this one has (post-processing), and a sampler of the other one's law serves it.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import VectorLaplace
+        >>> from psephos.protocol.moral_preferences.functional import NoisyObjective
+        >>> noisy = NoisyObjective(VectorLaplace(2.0, 4, 2), 1, 0.5, 1.0, 0.01, "project")
+        >>> isinstance(noisy, PostProcessed), noisy.event_of(2) == noisy.noise.event_of(2)
+        (True, True)
     """
 
     __slots__ = ()
@@ -229,9 +256,6 @@ class PostProcessed(RowMechanism):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        return self.finish_row(self.noise.randomize_row(values, uniforms))
-
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Raise NotImplementedError, unless overridden: many noisy rows may finish alike.
 
@@ -249,6 +273,11 @@ class Prepared(RowMechanism):
 
     The function has no randomness. What privacy the other mechanism has for what the function returns, this one has for
     the row, and a sampler of the other one's law serves it.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import WholeRanking
+        >>> WholeRanking(epsilon=2.0, num_alternatives=3).prepare_row([2, 0, 1])  # the ranking's code
+        [4]
     """
 
     __slots__ = ()
@@ -289,16 +318,20 @@ class Prepared(RowMechanism):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        return self.noise.randomize_row(self.prepare_row(values), uniforms)
-
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         check_candidates(self, reports, values)
         return self.noise.log_likelihoods(reports, self.prepare_rows(values))
 
 
 class Mechanism(RowMechanism):
-    """A local randomizer of single integers: the values of a row are randomized independently."""
+    """A local randomizer of single integers: the values of a row are randomized independently.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import DiscreteLaplace
+        >>> mechanism = DiscreteLaplace(scale=0.1, least=0, greatest=9)
+        >>> mechanism.randomize_one(4, (0.5,))
+        4
+    """
 
     __slots__ = ()
 
@@ -321,9 +354,10 @@ class Mechanism(RowMechanism):
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Return a report of each value, shape (n,), randomized on its own by its uniforms, shape (n, slots)."""
 
-    @abc.abstractmethod
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize` of one value, bit for bit, without the cost of arrays."""
+        """Return `randomize` of one value, bit for bit; overridden where that is faster without arrays."""
+        values, rows = np.array([value], dtype=np.int64), np.array([uniforms], dtype=np.float64)
+        return int(self.randomize(values, rows)[0])
 
     def draw_one(self, value: int, uniforms: Sequence[float]) -> int:
         """Return `randomize_one` of Python's own numbers. See `RowMechanism.draw_row`."""
@@ -383,7 +417,14 @@ class Mechanism(RowMechanism):
 
 
 class FiniteMechanism(Tabled, Mechanism):
-    """A mechanism on finitely many values and reports, whose law is a matrix, and its frame."""
+    """A mechanism on finitely many values and reports, whose law is a matrix, and its frame.
+
+    Examples:
+        >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+        >>> matrix = GeneralizedRandomizedResponse(math.log(3), 2).channel_matrix()
+        >>> [[round(chance, 4) for chance in row] for row in matrix]
+        [[0.75, 0.25], [0.25, 0.75]]
+    """
 
     __slots__ = ()
 

@@ -76,6 +76,11 @@ def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatAr
     Raises:
         ConfigurationError: the scale is below 1/16, or a number of shares below 1.
         NotImplementedError: the scale is above 2¹⁴: it takes too long.
+
+    Examples:
+        >>> law = np.exp(share_log_law(scale=2.0, planned=1))  # one share is the whole noise
+        >>> round(float(law[0]), 4)
+        0.2449
     """
     require(_LEAST_SCALE <= scale < math.inf, "scale", scale, "at least 1/16 grid step, and finite")
     require(planned >= 1, "planned", planned, "at least 1")
@@ -149,6 +154,11 @@ class NoiseShare(Mechanism, ExactMechanism):
 
     Source:
         Goryczka and Xiong (2017), Section 4.
+
+    Examples:
+        >>> share = NoiseShare(scale=8.0, sensitivity=2, bound=5, planned=4)
+        >>> round(4 * share.noise_variance, 2)  # of all shares together
+        127.83
     """
 
     is_drawn_ahead = True

@@ -29,7 +29,11 @@ MIN_EPSILON = 1e-9
 
 @exact_arguments
 def check_epsilon(epsilon: float, *, field: str = "epsilon") -> None:
-    """Raise ConfigurationError unless `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`."""
+    """Raise ConfigurationError unless `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+
+    Examples:
+        >>> check_epsilon(1.0)
+    """
     require(MIN_EPSILON <= epsilon <= MAX_EPSILON, field, epsilon, f"in [{MIN_EPSILON:g}, {MAX_EPSILON:g}]")
 
 
@@ -52,6 +56,14 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     Source:
         Yan, Liu and Liu (2018), Section 4.5, Theorem 4.2 and equations (9a), (9b).
+
+    Examples:
+        >>> import math
+        >>> response = GeneralizedRandomizedResponse(math.log(3), 2)
+        >>> round(response.keep_probability, 6)
+        0.75
+        >>> response.randomize_row([1, 0], [0.2, 0.9])
+        [1, 1]
     """
 
     is_drawn_ahead: ClassVar[bool] = True

@@ -33,14 +33,34 @@ MAX_RANKED: Final = 8
 """Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""
 
 
-class SampledQuestion(ExactMechanism):
-    """Draw one question of several, without a look at the ranking, and answer that alone by randomized response."""
+class OfRankings(RowMechanism):
+    """A mechanism whose rows are rankings."""
 
     __slots__ = ()
 
     entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     num_alternatives: int
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Positions: [0, m − 1]."""
+        return 0, self.num_alternatives - 1
+
+    def check_rows(self, values: IntArray) -> None:
+        """Raise ValueError unless these are rows of m numbers in `value_range`; that no two agree is the caller's."""
+        what, most = self.entry_of_rankings.partition(",")[0], self.value_range[1]
+        if values.ndim != 2 or values.shape[1] != self.num_alternatives:  # noqa: PLR2004  a table
+            raise ValueError(f"expected rows of {self.num_alternatives} {what}, got shape {values.shape}")
+        if values.size and (int(values.min()) < 0 or int(values.max()) > most):
+            raise ValueError(f"{what} must be in [0, {most}]")
+
+
+class SampledQuestion(OfRankings, ExactMechanism):
+    """Draw one question of several, without a look at the ranking, and answer that alone by randomized response."""
+
+    __slots__ = ()
+
     response: GeneralizedRandomizedResponse
 
     @property
@@ -51,11 +71,6 @@ class SampledQuestion(ExactMechanism):
     @abc.abstractmethod
     def answers(self, positions: IntArray, questions: IntArray) -> IntArray:
         """Return the true answers of rankings, shape (n, m), to a question each: int64, shape (n,)."""
-
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Positions: [0, m − 1]."""
-        return 0, self.num_alternatives - 1
 
     @property
     def report_range(self) -> tuple[int, int]:
@@ -93,16 +108,12 @@ class SampledQuestion(ExactMechanism):
         answers = self.response.randomize(self.answers(values, questions), uniforms[:, 1:])
         return (questions * self.response.num_choices + answers)[:, None]
 
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        of_question, of_answer = uniforms
-        question = min(int(of_question * self.num_questions), self.num_questions - 1)
-        answer = self.response.randomize_one(self._answer(values, question), (of_answer,))
-        return [question * self.response.num_choices + answer]
-
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
-        question = below(self.num_questions)
-        answer = self._answer(values, question)
+        ranking = np.array([values], dtype=np.int64)
+        self.check_rows(ranking)
+        question = int(below(self.num_questions))
+        answer = int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
         keep, of = self.response.keep_probability.as_integer_ratio()
         if below(of) >= keep:
             lie = below(self.response.num_choices - 1)
@@ -119,16 +130,6 @@ class SampledQuestion(ExactMechanism):
         questions, answers = np.divmod(reports[:, 0], self.response.num_choices)
         keep, lie = ln(self.response.keep_probability), ln(self.response.flip_probability)
         return np.where(truths[:, questions] == answers, keep, lie).T - ln(number)
-
-    def check_rows(self, values: IntArray) -> None:
-        """Raise ValueError unless these are rows of m numbers in `value_range`; more is the caller's to check."""
-        check_places(values, self.num_alternatives, self.value_range[1])
-
-    def _answer(self, values: Sequence[int], question: int) -> int:
-        most = self.value_range[1]
-        if len(values) != self.num_alternatives or not all(0 <= value <= most for value in values):
-            raise ValueError(f"expected {self.num_alternatives} positions in [0, {most}]")
-        return int(self.answers(np.array([values], dtype=np.int64), np.array([question], dtype=np.int64))[0])
 
 
 class Pairs:
@@ -157,6 +158,11 @@ class SampledPair(Pairs, SampledQuestion):
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
         `report_probabilities`).
+
+    Examples:
+        >>> law = SampledPair(math.log(3), 3).report_probabilities((2, 0, 1))
+        >>> [round(chance, 4) for chance in law]
+        [0.0833, 0.25, 0.0833, 0.25, 0.25, 0.0833]
     """
 
     epsilon: float
@@ -180,6 +186,10 @@ class SampledPosition(SampledQuestion):
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
+
+    Examples:
+        >>> SampledPosition(1.0, 3).randomize_row((2, 0, 1), (0.5, 0.0))  # the second alternative: at position 0
+        [3]
     """
 
     epsilon: float
@@ -201,7 +211,7 @@ class SampledPosition(SampledQuestion):
 
 
 @dataclasses.dataclass(frozen=True)
-class WholeRanking(Prepared):
+class WholeRanking(OfRankings, Prepared):
     """Keep the whole ranking with p = e^ε/(e^ε + m! − 1), else tell any other one, all alike.
 
     A report is a ranking's code (`code_of_rankings`).
@@ -211,9 +221,12 @@ class WholeRanking(Prepared):
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `GeneralizedRandomizedResponse.channel_matrix`.
+
+    Examples:
+        >>> WholeRanking(30.0, 3).randomize_row((2, 0, 1), (0.3,)), code_of_rankings([[2, 0, 1]]).tolist()
+        ([4], [4])
     """
 
-    entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     num_alternatives: int
     response: GeneralizedRandomizedResponse = dataclasses.field(init=False, repr=False, compare=False)
@@ -229,16 +242,11 @@ class WholeRanking(Prepared):
         """Randomized response on the ranking's code."""
         return self.response
 
-    @property
-    def value_range(self) -> tuple[int, int]:
-        """Positions: [0, m − 1]."""
-        return 0, self.num_alternatives - 1
-
     def num_prepared_of(self, num_values: int) -> int:
         return 1
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        check_places(values, self.num_alternatives, self.value_range[1])
+        self.check_rows(values)
         return code_of_rankings(values)[:, None]
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -246,7 +254,7 @@ class WholeRanking(Prepared):
 
 
 @dataclasses.dataclass(frozen=True)
-class NoisyScores(Prepared):
+class NoisyScores(OfRankings, Prepared):
     """Add Laplace noise to the score of each alternative.
 
     Args:
@@ -259,9 +267,13 @@ class NoisyScores(Prepared):
         ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
         most, which they are where one is the other reversed. Where some are tied, scores are their means, which lie
         within the convex hull of those of strict rankings: no two are farther apart.
+
+    Examples:
+        >>> mechanism = NoisyScores(0.5, steps=(2, 1, 0))
+        >>> mechanism.prepare_row((2, 0, 1)), mechanism.laplace.scale
+        ([0, 2, 1], 8.0)
     """
 
-    entry_of_rankings: ClassVar[str] = "positions"
     epsilon: float
     steps: tuple[int, ...]
     laplace: VectorLaplace = dataclasses.field(init=False, repr=False, compare=False)
@@ -280,15 +292,15 @@ class NoisyScores(Prepared):
         return self.laplace
 
     @property
-    def value_range(self) -> tuple[int, int]:
-        """Positions: [0, m − 1]."""
-        return 0, len(self.steps) - 1
+    def num_alternatives(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  it is read alone
+        """One for each of the steps: m."""
+        return len(self.steps)
 
     def num_prepared_of(self, num_values: int) -> int:
         return num_values
 
     def prepare_rows(self, values: IntArray) -> IntArray:
-        check_places(values, len(self.steps), self.value_range[1])
+        self.check_rows(values)
         return scores_of_positions(values, self.steps)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -299,14 +311,6 @@ def check_number(num_alternatives: int, most: int) -> None:
     """Raise ConfigurationError unless so many alternatives can be ranked."""
     is_allowed = 2 <= num_alternatives <= most  # noqa: PLR2004  one alternative is no question
     require(is_allowed, "num_alternatives", num_alternatives, f"in [2, {most}]")
-
-
-def check_places(values: IntArray, num_alternatives: int, most: int, *, what: str = "positions") -> None:
-    """Raise ValueError unless these are rows of m positions, up to the last one; that no two agree is the caller's."""
-    if values.ndim != 2 or values.shape[1] != num_alternatives:  # noqa: PLR2004  a table
-        raise ValueError(f"expected rows of {num_alternatives} {what}, got shape {values.shape}")
-    if values.size and (int(values.min()) < 0 or int(values.max()) > most):
-        raise ValueError(f"{what} must be in [0, {most}]")
 
 
 @exact_arguments
@@ -320,7 +324,7 @@ def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
             has the score of its position.
         steps: each position's score, the best first, in whole steps.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> scores_of_positions(np.array([[0, 1, 2], [0, 0, 2]]), (4, 2, 0)).tolist()
         [[4, 2, 0], [3, 3, 0]]
@@ -345,6 +349,10 @@ def code_of_rankings(positions: IntArray) -> IntArray:
     """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code): shape (n,).
 
     Positions have shape (n, m), each of a row once. A ValueError refuses more than 20 alternatives.
+
+    Examples:
+        >>> code_of_rankings([[0, 1, 2], [0, 2, 1], [2, 1, 0]]).tolist()
+        [0, 1, 5]
     """
     size = positions.shape[1]
     if size > 20:  # noqa: PLR2004  21! is beyond 64 bits
@@ -361,7 +369,12 @@ def code_of_rankings(positions: IntArray) -> IntArray:
 
 @exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
-    """Return the rankings, shape (n, m), m ≤ 20, that codes in [0, m!) number: the inverse of `code_of_rankings`."""
+    """Return the rankings, shape (n, m), m ≤ 20, that codes in [0, m!) number: the inverse of `code_of_rankings`.
+
+    Examples:
+        >>> rankings_of_codes([0, 5], 3).tolist()
+        [[0, 1, 2], [2, 1, 0]]
+    """
     size = num_alternatives
     digits = np.empty((len(codes), size), dtype=np.int64)
     rest = codes

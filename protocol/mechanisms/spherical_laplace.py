@@ -10,7 +10,6 @@ who draw it by direction and radius.
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import scipy as sp
@@ -53,6 +52,13 @@ class SphericalLaplace(RowMechanism):
         ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
         the logarithm of the ratio of two densities is (‖x − v'‖₂ − ‖x − v‖₂)/scale ≤ ‖v − v'‖₂/scale. Claimed and
         proven are the same; rounded to the grid, the loss is smaller.
+
+    Examples:
+        >>> mechanism = SphericalLaplace(scale=4.0, sensitivity=6.0, bound=10, dimension=3)
+        >>> mechanism.event_of(3).epsilon
+        1.5
+        >>> mechanism.randomize_row([1, 0, -1], [0.75, 0.25, 0.75, 0.5])
+        [7, -6, 5]
     """
 
     scale: float
@@ -105,7 +111,10 @@ class SphericalLaplace(RowMechanism):
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Add to each row, of `dimension` values, a normal vector of the length that its last uniform names; round."""
-        self._check(values.shape, uniforms.shape)
+        width = self.dimension
+        if values.shape[1:] != (width,) or uniforms.shape != (len(values), width + 1):
+            expected = f"values of shape (n, {width}) and uniforms of shape (n, {width + 1})"
+            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
         check_numbers("values", values, self.value_range)
         # scipy's functions give the same bits for a number as for an array. Between processors the last bit may differ
         # where the C library's logarithm does; rounding to steps of a 128th of a scale or so hides that all but surely.
@@ -123,24 +132,6 @@ class SphericalLaplace(RowMechanism):
         noise = np.floor(normals, out=normals).astype(np.int64)
         low, high = self.report_range
         return np.clip(values + noise, low, high)
-
-    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        self._check((1, len(values)), (1, len(uniforms)))
-        if not all(-self.bound <= value <= self.bound for value in values):
-            raise ValueError(f"values must be in [{-self.bound}, {self.bound}], got {min(values)} to {max(values)}")
-        draws = [max(uniform, _LEAST_UNIFORM) for uniform in uniforms]
-        normals = [float(sp.special.ndtri(draw)) for draw in draws[:-1]]
-        squares = normals[0] * normals[0]
-        for normal in normals[1:]:
-            squares += normal * normal
-        if squares == 0:
-            normals[0] = squares = 1.0
-        factor = float(sp.special.gammaincinv(self.dimension, draws[-1])) * self.scale / math.sqrt(squares)
-        low, high = self.report_range
-        return [
-            min(max(value + math.floor(normal * factor + 0.5), low), high)
-            for value, normal in zip(values, normals, strict=True)
-        ]
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the density's logarithm at the center of each report's cell. See `RowMechanism.log_likelihoods`.
@@ -169,10 +160,3 @@ class SphericalLaplace(RowMechanism):
         log_sphere = math.log(2) + half * math.log(math.pi) - float(sp.special.gammaln(half))
         constant = log_sphere + float(sp.special.gammaln(self.dimension)) + self.dimension * math.log(self.scale)
         return np.sqrt(squares.T) / -self.scale - constant
-
-    def _check(self, of_values: tuple[int, ...], of_uniforms: tuple[int, ...]) -> None:
-        """Raise ValueError unless the shapes are those of n rows of `dimension` values, with their uniforms."""
-        width = self.dimension
-        if of_values[1:] != (width,) or of_uniforms != (of_values[0], width + 1):
-            expected = f"values of shape (n, {width}) and uniforms of shape (n, {width + 1})"
-            raise ValueError(f"expected {expected}, got {of_values} and {of_uniforms}")

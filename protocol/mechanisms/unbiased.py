@@ -56,6 +56,11 @@ class UnbiasedReport:
 
     Privacy:
         That of `mechanism`: ε-LDP, replace-one, unit: the number.
+
+    Examples:
+        >>> report = two_point([Fraction(-1), Fraction(1)], epsilon=1.0)
+        >>> [round(float(estimate), 3) for estimate in report.estimates]
+        [-2.164, 2.164]
     """
 
     name: UnbiasedName
@@ -122,7 +127,12 @@ class UnbiasedReport:
 
 @exact_arguments
 def has_optimal(values: Sequence[Fraction]) -> bool:
-    """Return whether the optimal mechanism is computed for these values: see `MOST_VALUES`, `MOST_SYMMETRIC_VALUES`."""
+    """Return whether the optimal mechanism is computed for these values: see `MOST_VALUES`, `MOST_SYMMETRIC_VALUES`.
+
+    Examples:
+        >>> has_optimal([Fraction(number) for number in range(30)])
+        False
+    """
     return len(values) <= (MOST_SYMMETRIC_VALUES if _is_symmetric(values) else MOST_VALUES)
 
 
@@ -136,6 +146,10 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
 
     Source:
         P[+] = ½ + ½·tanh(ε/2)·(v − m)/h: Duchi, Jordan and Wainwright (2018), for one dimension; rounded towards ½.
+
+    Examples:
+        >>> round(two_point([Fraction(0), Fraction(1), Fraction(3)], epsilon=1.0).worst_variance, 3)
+        10.286
     """
     middle, half = _range(values, epsilon)
     greatest = TOTAL_MASS // (1 + least_ratio_of(epsilon)) - TOTAL_MASS // 2  # 2**52·tanh(ε/2)
@@ -148,7 +162,12 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
 
 @exact_arguments
 def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
-    """Return k-RR on the values: the true one, or any other one, debiased. Arguments are those of `two_point`."""
+    """Return k-RR on the values: the true one, or any other one, debiased. Arguments are those of `two_point`.
+
+    Examples:
+        >>> round(randomized_response([Fraction(0), Fraction(1), Fraction(3)], epsilon=1.0).worst_variance, 3)
+        12.307
+    """
     _range(values, epsilon)
     mechanism = GeneralizedRandomizedResponse(epsilon, len(values))
     return UnbiasedReport("k-RR", epsilon, tuple(values), mechanism, mechanism.debias(values))
@@ -165,6 +184,10 @@ def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float
 
     Raises:
         ConfigurationError: there are too many values, or `prior` is none.
+
+    Examples:
+        >>> round(optimal([Fraction(0), Fraction(1)], epsilon=1.0).worst_variance, 3)
+        0.921
     """
     of_any = "since these are not an even number that is symmetric about its middle"
     most = f"{MOST_SYMMETRIC_VALUES} for the optimal mechanism"

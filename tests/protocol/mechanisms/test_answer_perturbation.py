@@ -98,13 +98,6 @@ def test_one_draw_serves_the_whole_row() -> None:
     assert fresh.randomize_row([0, 1, 1], [0.25, 0.0, 0.75, 0.25, 0.75, 0.5]) == [0, 0, 1]
 
 
-def test_no_rows_and_empty_rows() -> None:
-    for mechanism in MECHANISMS:
-        for shape in ((0, 3), (2, 0)):
-            uniforms = np.zeros((shape[0], mechanism.slots_of(shape[1])))
-            assert mechanism.randomize_rows(np.zeros(shape, dtype=np.int64), uniforms).shape == shape
-
-
 def test_hand_worked_flip_probabilities() -> None:
     """e^ε = 3: 1/4 of two labels; e^ε = 2: 1/2 of three; ε = 0: any label alike."""
     assert flip_probability_of(math.log(3), 2) == pytest.approx(1 / 4, rel=1e-14)
@@ -159,12 +152,6 @@ def test_events_of_two_layers() -> None:
     assert FreshTwoLayer((2,), PointMass(0.0)).event == NonPrivate()
 
 
-@mechanisms
-def test_values_and_reports_have_one_range(mechanism: RowMechanism) -> None:
-    assert mechanism.value_range == mechanism.report_range == (NO_ANSWER, 8)
-    assert block_offsets(SIZES) == (0, 2, 6, 9)
-
-
 def test_a_wrong_shape_is_refused() -> None:
     two = TwoLayer(SIZES, Uniform(0.0, 0.5))
     for values, uniforms in (((2, 3), (2, 3)), ((2, 3), (1, 4)), ((3,), (3, 4))):
@@ -207,8 +194,3 @@ def test_what_is_out_of_range_is_refused_by_field(make: object, field: str) -> N
 def test_a_flip_probability_beyond_the_even_one_is_told_its_limit() -> None:
     with pytest.raises(ConfigurationError, match=r"flip_probability must be in \[0, 2/3\] for 3 labels, got 0\.7"):
         epsilon_of(0.7, 3)
-
-
-def test_equal_mechanisms_are_equal_and_hashable() -> None:
-    assert len({TwoLayer((2,), Uniform(0.0, 0.5)), TwoLayer((2,), Uniform(0.0, 0.5))}) == 1
-    assert FreshTwoLayer((2,), PointMass(0.5)) == FreshTwoLayer((2,), PointMass(0.5))

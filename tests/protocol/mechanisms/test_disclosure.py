@@ -19,18 +19,6 @@ def test_every_value_is_reported_as_it_is() -> None:
     assert mechanism.randomize_row([3, 0, -3], [0.0, 0.3, 0.9]) == [3, 0, -3]
 
 
-def test_the_ranges_are_the_bound_on_either_side() -> None:
-    assert Disclosure(5).value_range == Disclosure(5).report_range == (-5, 5)
-    greatest = 2**62 - 1
-    assert Disclosure(greatest).randomize_one(-greatest, (0.0,)) == -greatest
-
-
-def test_a_value_takes_a_uniform_that_changes_nothing() -> None:
-    mechanism = Disclosure(9)
-    assert (mechanism.slots_of(1), mechanism.slots_of(4), mechanism.num_reports_of(4)) == (1, 4, 4)
-    assert {mechanism.randomize_one(7, (uniform,)) for uniform in (0.0, 0.5, 1 - 2.0**-53)} == {7}
-
-
 @pytest.mark.parametrize("num_values", [0, 1, 4])
 def test_one_row_of_any_width_costs_everything(num_values: int) -> None:
     event = Disclosure(9).event_of(num_values)

@@ -20,18 +20,9 @@ from psephos.protocol.mechanisms.exponential import (
     greatest_flip_deficit,
 )
 from strategies import CHECKED
-from thoroughness import draws
 
 qualities_of_choices = st.lists(st.fractions(-50, 50, max_denominator=30), min_size=1, max_size=6)
 rates = st.fractions(0, 3, max_denominator=30)
-
-
-def test_choices_that_are_far_worse_are_never_taken() -> None:
-    """A power of e below the least float is 0, and no exponential overflows."""
-    qualities = [Fraction(0), Fraction(10**9), Fraction(-(10**9))]
-    assert choice_probabilities(qualities, Fraction(1)) == (0.0, 1.0, 0.0)
-    for uniform in (0.0, 0.5, 1 - 2.0**-53):
-        assert choose(qualities, Fraction(1), uniform) == 1
 
 
 @CHECKED
@@ -161,12 +152,6 @@ def test_uniforms_flip_in_their_order(qualities: list[Fraction], rate: Fraction,
     assert flip(qualities, rate, uniforms) == kept[0]
     for extreme in (0.0, 1 - 2.0**-53):
         assert 0 <= flip(qualities, rate, [extreme] * (2 * number)) < number
-
-
-def test_the_law_of_many_flipped_choices_sums_to_one_and_rises_with_quality() -> None:
-    law = flip_probabilities([Fraction(place, 10) for place in range(draws(25, full=50))], Fraction(1, 2))
-    assert math.fsum(law) == pytest.approx(1, abs=1e-14)
-    assert list(law) == sorted(law)
 
 
 @pytest.mark.parametrize("size", [2, 3, 12])

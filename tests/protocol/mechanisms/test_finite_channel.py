@@ -150,12 +150,6 @@ def test_what_is_no_law_is_refused(masses: tuple[tuple[int, ...], ...]) -> None:
     assert (caught.value.field, caught.value.value) == ("masses", f"{len(masses)} rows")
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 30.5])
-def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
-    with pytest.raises(ConfigurationError, match="epsilon must be"):
-        FiniteChannel(epsilon, (ROW, ROW))
-
-
 @pytest.mark.parametrize("value", [-1, 3, 10**6])
 def test_a_value_out_of_range_is_refused_on_every_path(value: int) -> None:
     for call in (
@@ -165,12 +159,3 @@ def test_a_value_out_of_range_is_refused_on_every_path(value: int) -> None:
     ):
         with pytest.raises(ValueError, match=r"must be in \[0, 2\]"):
             call()
-
-
-def test_equal_tables_are_one_mechanism() -> None:
-    """As the noise source of a deployment takes them for one, whether or not they have been used."""
-    again = FiniteChannel(SPARSE.epsilon, tuple(tuple(row) for row in SPARSE.masses))
-    SPARSE.report_at(0, 0)
-    assert (again, hash(again)) == (SPARSE, hash(SPARSE))
-    assert again != FiniteChannel(29.9, SPARSE.masses)
-    assert again != FiniteChannel(30.0, SPARSE.masses[::-1])

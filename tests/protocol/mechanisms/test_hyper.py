@@ -23,7 +23,6 @@ from psephos.protocol.mechanisms import (
     Uniform,
     uniform_for,
 )
-from psephos.protocol.mechanisms.hyper import MAX_BETA_SLOTS
 from psephos.protocol.mechanisms.hyper_law import ONE, HyperQuantiles, mixture_on
 from psephos.protocol.mechanisms.quadrature import gauss_rule
 from psephos.protocol.randomness import philox_rows
@@ -145,13 +144,13 @@ def test_the_mean_is_the_first_moment_and_lies_in_the_support(hyper: HyperDistri
 
 
 @hypers
-def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> None:
-    """Arrays and single draws bit for bit; exact ones up to rounding."""
+def test_arrays_and_exact_draws_agree(hyper: HyperDistribution) -> None:
+    """Each row by itself bit for bit; exact ones up to rounding."""
     uniforms = philox_rows(5, start=0, stop=300, slots=hyper.slots) if hyper.slots else np.empty((300, 0))
     together = hyper.draw(uniforms)
     assert together.shape == (300,)
     assert together.dtype == np.float64
-    assert [hyper.draw_one(row) for row in uniforms.tolist()] == together.tolist()
+    assert [float(hyper.draw(row[None])[0]) for row in uniforms] == together.tolist()
     if not isinstance(hyper, HyperQuantiles) or (isinstance(hyper, Beta) and hyper not in ALL[:16]):
         return  # there are no exact quantiles: `flips_exactly` is tested below
     parts = [[int(Fraction(number) * ONE) for number in row] for row in uniforms.tolist()]
@@ -163,18 +162,17 @@ def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> 
 @pytest.mark.parametrize("uniform", [0.0, 2.0**-53, 0.5, GREATEST_UNIFORM])
 def test_no_draw_leaves_the_support(hyper: HyperDistribution, uniform: float) -> None:
     low, high = support_of(hyper)
-    assert low <= hyper.draw_one([uniform] * hyper.slots) <= high
     assert low <= float(hyper.draw(np.full((1, hyper.slots), uniform))[0]) <= high
 
 
 def test_hand_worked_draws() -> None:
     """The middle of three uniforms; a quarter of a range; the point in whose share the uniform falls."""
-    assert Beta(2, 2).draw_one([0.75, 0.125, 0.5]) == 0.5
-    assert Beta(1, 3).draw_one([0.75, 0.125, 0.5]) == 0.125
-    assert Uniform(0.25, 0.75).draw_one([0.25]) == 0.375
-    points = Discrete((0.3, 0.1, 0.2), (0.25, 0.25, 0.5))
-    assert [points.draw_one([u]) for u in (0.0, 0.24, 0.25, 0.49, 0.5, 0.99)] == [0.3, 0.3, 0.1, 0.1, 0.2, 0.2]
-    assert points.draw(np.array([[0.24], [0.25], [0.5]])).tolist() == [0.3, 0.1, 0.2]
+    assert Beta(2, 2).draw(np.array([[0.75, 0.125, 0.5]])) == [0.5]
+    assert Beta(1, 3).draw(np.array([[0.75, 0.125, 0.5]])) == [0.125]
+    assert Uniform(0.25, 0.75).draw(np.array([[0.25]])) == [0.375]
+    uniforms = np.array([0.0, 0.24, 0.25, 0.49, 0.5, 0.99])[:, None]
+    drawn = Discrete((0.3, 0.1, 0.2), (0.25, 0.25, 0.5)).draw(uniforms)
+    assert drawn.tolist() == [0.3, 0.3, 0.1, 0.1, 0.2, 0.2]
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 1), (2, 5), (4, 4), (30, 35)])
@@ -254,11 +252,6 @@ def test_the_default_uniform_begins_at_zero_and_ends_at_one_at_most() -> None:
     for mean in (-0.1, 1.1, math.nan):
         with pytest.raises(ConfigurationError, match=r"^mean must be in \[0, 1\]"):
             uniform_for(mean)
-
-
-@hypothesis.given(st.floats(0, 1))
-def test_the_default_uniform_has_the_mean_asked_for(mean: float) -> None:
-    assert uniform_for(mean).mean == pytest.approx(mean, rel=1e-15, abs=2e-16)
 
 
 @pytest.mark.bad_input(
@@ -342,21 +335,12 @@ def test_shares_may_miss_one_by_rounding(slip: float) -> None:
     assert Discrete((0.2, 0.5), (0.5, 0.5 + slip)).mean == pytest.approx(0.35)
 
 
-def test_the_most_uniforms_are_the_bound() -> None:
-    assert Beta(32, 33).slots == MAX_BETA_SLOTS
-
-
 @hypers
 def test_they_travel_as_tagged_values(hyper: HyperDistribution) -> None:
     written = msgspec.json.encode(hyper)
     assert f'"type":"{type(hyper).__name__}"'.encode() in written
     assert msgspec.json.decode(written, type=HyperDistribution) == hyper
     assert hash(msgspec.json.decode(written, type=HyperDistribution)) == hash(hyper)
-
-
-def test_a_bad_one_does_not_arrive() -> None:
-    with pytest.raises(msgspec.ValidationError, match="low must be at most high"):
-        msgspec.json.decode(b'{"type":"Uniform","low":0.5,"high":0.25}', type=HyperDistribution)
 
 
 @pytest.mark.parametrize(

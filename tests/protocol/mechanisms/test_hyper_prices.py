@@ -45,17 +45,6 @@ def prices_of(sizes: Sequence[int], unit: LossUnit) -> list[float]:
     return [price for price in PRICES if price >= least]
 
 
-def test_twenty_one_answers_may_cost_less_than_the_logarithm_of_their_number() -> None:
-    """A range from 0 costs ln 21 = 3.04 at least; U(.3, .5) costs .70 and U(.4, .5) .30, so all between exists."""
-    row = (2,) * 21
-    assert loss_of_one_answer(row, Uniform(0.3, 0.5)) == pytest.approx(0.70, abs=0.01)
-    assert loss_of_one_answer(row, Uniform(0.4, 0.5)) == pytest.approx(0.30, abs=0.01)
-    found = uniform_of_loss(1.995, sizes=row, unit="one answer")
-    assert loss_of_one_answer(row, found) == pytest.approx(1.995, rel=1e-6)
-    assert found == Uniform(found.low, 0.5)
-    assert 0.07 < found.low < 0.08
-
-
 @rows
 @units
 def test_every_price_that_a_range_has_is_found_and_used_up(sizes: tuple[int, ...], unit: LossUnit) -> None:
