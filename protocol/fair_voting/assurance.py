@@ -36,6 +36,13 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
         p_value: the least level at which the winner is confirmed, 1/2 where it is at none; None with the verdict.
         shortfall: so much better another alternative's quality may be, except with probability `level`, whatever the
             rankings are; None where it may be any, or nothing is known.
+
+    Examples:
+        >>> assurance = Assurance(
+        ...     probability=0.97, prior=UTILITIES, verdict=CONFIRMED, level=0.05, p_value=0.01, shortfall=None
+        ... )
+        >>> assurance.p_value <= assurance.level
+        True
     """
 
     probability: float | None

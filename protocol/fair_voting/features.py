@@ -27,6 +27,13 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Args:
         name: such as "gender".
         of: for each of the session's groups, in their order, the feature's group, such as "women".
+
+    Examples:
+        >>> gender = Feature(name="gender", of=("women", "women", "men"))
+        >>> gender.groups
+        ('women', 'men')
+        >>> gender.sizes((1, 2, 3))
+        (3, 3)
     """
 
     name: str

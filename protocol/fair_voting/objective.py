@@ -38,13 +38,25 @@ and the groups' sizes, to a number for each alternative, of which the greatest w
 
 
 def disparity_of(utilities: Utilities, alternative: int) -> Fraction:
-    """Return ΔW of an alternative: how far apart the groups' mean utilities are."""
+    """Return ΔW of an alternative: how far apart the groups' mean utilities are.
+
+    Examples:
+        >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]
+        >>> [int(disparity_of(utilities, place)) for place in range(2)]
+        [2, 0]
+    """
     of_groups = [row[alternative] for row in utilities]
     return max(of_groups) - min(of_groups)
 
 
 def welfare_of(utilities: Utilities, sizes: Sequence[int], alternative: int) -> Fraction:
-    """Return W of an alternative: the mean utility of all voters."""
+    """Return W of an alternative: the mean utility of all voters.
+
+    Examples:
+        >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]
+        >>> welfare_of(utilities, (3, 1), 0)  # of the first alternative, to three voters and one
+        Fraction(3, 2)
+    """
     total = sum((row[alternative] * size for row, size in zip(utilities, sizes, strict=True)), Fraction(0))
     return total / sum(sizes)
 
@@ -75,6 +87,13 @@ class Objective:
         least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
         function: what wins by a name that is none of these: anybody's own objective, which `best` alone asks.
         is_private: whether what the function raises may tell what is private, and is left out.
+
+    Examples:
+        >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]  # two groups, two alternatives
+        >>> Objective("parity").best(utilities, (1, 1))
+        [1]
+        >>> Objective("penalized", fairness_weight=Fraction(0)).best(utilities, (1, 1))
+        [0, 1]
     """
 
     name: str

@@ -22,6 +22,11 @@ class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         utilities: the mean utility to each of the feature's groups, in their order.
         disparity: the greatest of these less the least.
+
+    Examples:
+        >>> women, men = Estimate(1.5, 0.1), Estimate(0.5, 0.1)
+        >>> FeatureOutcome(utilities=(women, men), disparity=1.0).disparity
+        1.0
     """
 
     utilities: tuple[Estimate, ...]
@@ -37,6 +42,12 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         disparity: the greatest of the utilities less the least; with several features, the greatest between the groups
             of any of them. Noise makes it larger: an absolute value of what is unbiased is not.
         features: the same of each feature, in their order; left out where the groups are compared themselves.
+
+    Examples:
+        >>> groups, everybody = (Estimate(0.5, 0.1), Estimate(1.0, 0.1)), Estimate(0.75, 0.07)
+        >>> pool = AlternativeOutcome(name="pool", utilities=groups, welfare=everybody, disparity=0.5)
+        >>> pool.welfare.value
+        0.75
     """
 
     name: str
@@ -68,6 +79,11 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         copeland_scores: each candidate's points: 1 for each other one that it beats, ½ where they tie.
         ranking: Kemeny's, the best first; of several that agree with most pairs one by lot. None of many candidates.
         levels: of voters with an ε of their own, those at which somebody reported, ascending.
+
+    Examples:
+        >>> details = Details(copeland_scores=(1.0, 0.0), ranking=("pool", "park"))
+        >>> details.ranking[0]
+        'pool'
     """
 
     features: tuple[Feature, ...] = ()
@@ -99,6 +115,15 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         epsilon_claimed: what the paper says that a voter pays; where voters have their own ε, one of the greatest.
         epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
         details: what few votes have; on the wire only where there is something.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.fair_voting import FairVoting
+        >>> names = {"alternatives": ("park", "pool"), "groups": ("north", "south")}
+        >>> vote = FairVoting(Parameters(**names, group_sizes=(1, 1), epsilon=30.0, objective="penalized"))
+        >>> inputs = vote.encode({"group": ["north", "south"], "ranking": ["pool > park", "pool > park"]})
+        >>> run_population(vote, inputs, noise=SimulatedNoise(1, session="vote")).outcome.winner
+        'pool'
     """
 
     winner: str

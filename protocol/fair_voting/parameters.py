@@ -104,6 +104,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Raises:
         ConfigurationError: a value is not allowed.
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(20, 10))
+        >>> parameters.num_voters, parameters.model.value
+        (30, 'central')
     """
 
     alternatives: tuple[str, ...]

@@ -68,6 +68,13 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
 
     Attributes:
         choice: what elects on the sums; None where noise is added to them.
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1))
+        >>> phase = DisclosedRankings(parameters)
+        >>> sums = phase.sums_of(np.array([[0, 1], [0, 1], [1, 0]]), np.array([0, 0, 1]))
+        >>> phase.scoring.mean_utilities(sums, parameters.group_sizes)[0]  # of the first group
+        [Fraction(1, 1), Fraction(0, 1)]
     """
 
     def __init__(self, parameters: Parameters) -> None:
@@ -207,6 +214,13 @@ class MaskedRankings(_SummedRankings, MaskedSums):
 
     A private row is a ranking, then what it adds to each group's sums: to another group's than the voter's own nothing.
     The tally has the sums, shape (G·m,).
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),
+        ...     mechanism="masked", threshold=3, colluders=0)
+        >>> phase = MaskedRankings(parameters)
+        >>> phase.share.planned
+        3
     """
 
     def __init__(self, parameters: Parameters) -> None:
@@ -262,6 +276,13 @@ class RandomizedRankings(PersonalizedPhase):
     Attributes:
         reports: of each level, all by one mechanism.
         report: of the greatest level, which is that of all voters where they have one ε.
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),
+        ...     mechanism="local")
+        >>> phase = RandomizedRankings(parameters)
+        >>> phase.report.name, phase.losses[0].proven
+        ('sampled_pair', 1.0)
     """
 
     person = UNIT
@@ -318,6 +339,13 @@ class JointRankings(Phase):
 
     A private row has for each alternative its cell, group·m + position; there is no public one. The tally has for each
     group what the mechanism's estimator needs: shape (G, width).
+
+    Examples:
+        >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),
+        ...     mechanism="joint")
+        >>> phase = JointRankings(parameters)
+        >>> phase.report.name
+        'joint_pair'
     """
 
     def __init__(self, parameters: Parameters) -> None:

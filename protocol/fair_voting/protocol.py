@@ -55,7 +55,12 @@ _MOST_KEPT: Final = 16
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ElectionDecisions(Decisions):
-    """Who wins in many sessions: the place of the winner among the alternatives, shape (sessions,)."""
+    """Who wins in many sessions: the place of the winner among the alternatives, shape (sessions,).
+
+    Examples:
+        >>> ElectionDecisions(winners=np.array([0, 1, 0]), kinds=np.zeros((3, 1), dtype=np.int64)).winners.tolist()
+        [0, 1, 0]
+    """
 
     winners: IntArray
 
@@ -75,6 +80,16 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     Source:
         Mohsin, Fair and Private Voting Rules (project report), Algorithms 1 and 2; readings F1 to F6.
+
+    Examples:
+        >>> names = {"alternatives": ("park", "pool"), "groups": ("north", "south")}
+        >>> vote = FairVoting(Parameters(**names, group_sizes=(2, 1)))
+        >>> table = {"group": ["north", "south", "north"], "ranking": ["pool > park", "park > pool", "park > pool"]}
+        >>> inputs = vote.encode(table)
+        >>> [[float(utility) for utility in row] for row in vote.utilities_in(inputs)]
+        [[0.5, 0.5], [1.0, 0.0]]
+        >>> [vote.parameters.alternatives[place] for place in vote.best_in(inputs)]  # the least disparity
+        ['park', 'pool']
     """
 
     name: ClassVar[str] = "fair-voting"

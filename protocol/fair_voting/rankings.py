@@ -34,6 +34,11 @@ class Rankings(Sequence[IntArray]):
     Raises:
         TypeError: positions are of another type.
         ValueError: they are no table, or a row is no ranking; the message names the first such row, from 1.
+
+    Examples:
+        >>> rankings = Rankings(np.array([[0, 1, 2], [2, 0, 1]]))
+        >>> len(rankings), rankings.num_alternatives
+        (2, 3)
     """
 
     positions: IntArray
@@ -74,7 +79,7 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
 
     Each position is the number of smaller ones: [0, 0, 2] is one, [0, 1, 1] too, [0, 0, 1] is none.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> are_rankings(np.array([[2, 0, 1], [0, 0, 2], [0, 0, 1]])).tolist()
         [True, True, False]
@@ -136,6 +141,11 @@ def positions_of_orders(orders: IntArray) -> IntArray:
 
     Returns:
         int64, shape (n, m): the position of each alternative.
+
+    Examples:
+        >>> import numpy as np
+        >>> positions_of_orders(np.array([[2, 0, 1]])).tolist()  # the third alternative is the best
+        [[1, 2, 0]]
     """
     positions = np.empty_like(orders)
     rows = np.arange(len(orders))[:, None]
@@ -146,7 +156,7 @@ def positions_of_orders(orders: IntArray) -> IntArray:
 def positions_of_classes(classes: IntArray) -> IntArray:
     """Return rankings as positions, of numbers that order alternatives: the least is the best, equal ones are tied.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> positions_of_classes(np.array([[7, 3, 7]])).tolist()
         [[1, 0, 1]]

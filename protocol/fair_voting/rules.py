@@ -18,7 +18,12 @@ from .rankings import Rankings
 
 
 def plurality(rankings: Rankings) -> list[int]:
-    """Return whom most voters rank first."""
+    """Return whom most voters rank first.
+
+    Examples:
+        >>> plurality(Rankings(np.array([[0, 1], [0, 1], [1, 0]])))
+        [0]
+    """
     # Whoever shares the first place with k − 1 others has a k-th of the voter.
     is_first = rankings.positions == 0
     numbers = is_first.sum(axis=1)
@@ -27,12 +32,22 @@ def plurality(rankings: Rankings) -> list[int]:
 
 
 def borda(rankings: Rankings) -> list[int]:
-    """Return who has the most welfare under the paper's utility: the least sum of positions."""
+    """Return who has the most welfare under the paper's utility: the least sum of positions.
+
+    Examples:
+        >>> borda(Rankings(np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])))
+        [1]
+    """
     return _most(-_doubled_places(rankings).sum(axis=0, dtype=np.int64))
 
 
 def copeland(rankings: Rankings) -> list[int]:
-    """Return who wins most majority contests less those lost; a tied contest counts for nobody."""
+    """Return who wins most majority contests less those lost; a tied contest counts for nobody.
+
+    Examples:
+        >>> copeland(Rankings(np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])))
+        [1]
+    """
     wins = pairwise_wins(rankings)
     return _most(np.sign(wins - wins.T).sum(axis=1))
 
@@ -41,6 +56,10 @@ def egalitarian(rankings: Rankings) -> list[int]:
     """Return whose least satisfied voter is best off: the least of the worst positions; ties by Borda's welfare.
 
     Of many voters somebody ranks each alternative last, and the rule is Borda's.
+
+    Examples:
+        >>> egalitarian(Rankings(np.array([[0, 1, 2], [0, 1, 2], [2, 1, 0]])))
+        [1]
     """
     places = _doubled_places(rankings)
     worst, totals = places.max(axis=0), places.sum(axis=0, dtype=np.int64)

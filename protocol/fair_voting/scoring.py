@@ -39,6 +39,10 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
     Raises:
         ConfigurationError: there are not m scores, one is larger than the one before it or out of range, or all are
             alike, or as good as alike.
+
+    Examples:
+        >>> make_scores("borda", 3), make_scores("veto", 3)
+        ((2.0, 1.0, 0.0), (1.0, 1.0, 0.0))
     """
     match scores:
         case "borda":
@@ -74,6 +78,11 @@ class Scoring:
         step: one step, in units of the scores: a power of two.
         steps: each position's score in steps, counted from the center.
         center: the center in steps: a score is (steps + center)·step, to half a step.
+
+    Examples:
+        >>> scoring = Scoring(make_scores("borda", 3))
+        >>> scoring.sensitivity(NeighboringRelation.REPLACE_ONE) * scoring.step
+        4.0
     """
 
     scores: tuple[float, ...]
