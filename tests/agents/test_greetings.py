@@ -15,7 +15,6 @@ from peers import (
     INPUTS,
     NAMES,
     OWN,
-    TRANSPORTS,
     VOTE,
     WITH_LOBBY,
     Session,
@@ -77,12 +76,11 @@ async def hear_the_release(channel: Channel) -> None:
 # Inquiries, from the client's side
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_whoever_asks_hears_the_terms_and_takes_part_over_the_same_channel(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
 ) -> None:
     mode = simulation()
-    async with open_session(make_transport(), TWO_OF_THREE, mode=mode) as session:
+    async with open_session(transport, TWO_OF_THREE, mode=mode) as session:
         for place, name in enumerate(NAMES):
             channel = await session.connect()
             assert await inquire(channel, party=name) == msgspec.structs.replace(TERMS, place=place)
@@ -160,13 +158,10 @@ ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
 }
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize("name", list(ANSWERS))
-async def test_an_answer_that_is_no_terms_is_an_error_that_says_what_it_was(
-    make_transport: Callable[[], Transport], name: str
-) -> None:
+async def test_an_answer_that_is_no_terms_is_an_error_that_says_what_it_was(transport: Transport, name: str) -> None:
     answer, kind, reason = ANSWERS[name]
-    async with open_pair(make_transport()) as (near, far):
+    async with open_pair(transport) as (near, far):
         await far.send([answer])
         with pytest.raises(kind) as caught:
             await inquire(near, party="carol")
@@ -178,12 +173,9 @@ async def test_an_answer_that_is_no_terms_is_an_error_that_says_what_it_was(
         assert error.sender == "server"
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize("which", ["the server's end", "this end"])
-async def test_an_inquiry_over_a_connection_that_is_lost_says_so(
-    make_transport: Callable[[], Transport], which: str
-) -> None:
-    async with open_pair(make_transport()) as (near, far):
+async def test_an_inquiry_over_a_connection_that_is_lost_says_so(transport: Transport, which: str) -> None:
+    async with open_pair(transport) as (near, far):
         await (far if which == "the server's end" else near).aclose()
         with pytest.raises(SessionAborted, match="the connection was lost before it named its terms"):
             await inquire(near, party="carol")
@@ -218,9 +210,8 @@ async def _inquire_as_carol(channel: Channel) -> None:
 # Inquiries, from the server's side
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_an_inquiry_and_a_hello_may_come_at_once(make_transport: Callable[[], Transport]) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE) as session:
+async def test_an_inquiry_and_a_hello_may_come_at_once(transport: Transport) -> None:
+    async with open_session(transport, TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             await carol.send([inquiry("carol"), hello("carol")])
             received: list[Message] = []
@@ -239,16 +230,15 @@ SECOND_MESSAGES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("name", list(SECOND_MESSAGES))
 async def test_what_follows_an_inquiry_is_a_hello_or_refused(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
     at_once: bool,  # noqa: FBT001  a parameter of the test
     name: str,
 ) -> None:
     payload = SECOND_MESSAGES[name]
-    async with open_session(make_transport(), TWO_OF_THREE) as session:
+    async with open_session(transport, TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             if at_once:
                 await carol.send([inquiry("carol"), payload])
@@ -261,9 +251,8 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
         session.nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_an_inquiry_after_hello_ends_that_party(make_transport: Callable[[], Transport]) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE) as session:
+async def test_an_inquiry_after_hello_ends_that_party(transport: Transport) -> None:
+    async with open_session(transport, TWO_OF_THREE) as session:
         async with await session.connect() as carol:
             await carol.send([hello("carol"), inquiry("carol")])
             *_, abort = await messages_until_the_end(carol)
@@ -284,10 +273,9 @@ async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting
         session.nursery.cancel_scope.cancel()
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_who_asks_and_goes_again_leaves_no_trace(make_transport: Callable[[], Transport]) -> None:
+async def test_who_asks_and_goes_again_leaves_no_trace(transport: Transport) -> None:
     mode = simulation()
-    async with open_session(make_transport(), TWO_OF_THREE, mode=mode) as session:
+    async with open_session(transport, TWO_OF_THREE, mode=mode) as session:
         for _ in range(3):
             async with await session.connect() as channel:
                 await inquire(channel, party="carol")
@@ -342,14 +330,13 @@ async def test_a_client_without_its_certificate_is_refused_and_charged_nothing(f
 # Coming back
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_is_restarted_before_it_has_reported_takes_part(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
 ) -> None:
     mode = simulation()
     carol = make_client("carol", mode)
     async with (
-        open_session(make_transport(), TWO_OF_THREE, mode=mode) as session,
+        open_session(transport, TWO_OF_THREE, mode=mode) as session,
         await session.connect() as bob,
         await session.connect() as first,
     ):

@@ -6,8 +6,9 @@ import contextlib
 import errno
 import math
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from struct import Struct
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +20,6 @@ from peers import (
     INPUTS,
     NAMES,
     OWN,
-    TRANSPORTS,
     VOTE,
     InOneProcess,
     Session,
@@ -32,7 +32,7 @@ from peers import (
     simulation,
     welcome,
 )
-from psephos.agents import CloudServer
+from psephos.agents import CloudServer, Partner
 from psephos.agents import driver as driver_module
 from psephos.agents import outbox as outbox_module
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Passage
@@ -84,27 +84,44 @@ NESTED = b"\x91" * 100_000 + b"\xc0"
 # A client that stalls.
 
 
-@pytest.mark.bad_input("a partner that stalls")
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_a_client_that_stalls_until_the_deadline_is_left_out_and_hears_the_release(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
-) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
+@contextlib.asynccontextmanager
+async def open_with_carol(
+    transport: Transport, rules: SessionRules = TWO_OF_THREE, **observers: Any
+) -> AsyncGenerator[tuple[Session, Channel]]:
+    """Start a session with two honest clients, and a third, played by a test, that has its first request."""
+    async with (
+        open_session(transport, rules, honest=HONEST, **observers) as session,
+        await session.connect() as carol,
+    ):
         await carol.send([hello("carol")])
         await next_request(carol)
+        yield session, carol
+
+
+@contextlib.asynccontextmanager
+async def serving(server: CloudServer, transport: Transport) -> AsyncGenerator[str]:
+    """Serve until the block ends; give the address."""
+    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
+        nursery.start_soon(server.serve, listening)
+        yield listening.address
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.bad_input("a partner that stalls")
+async def test_a_client_that_stalls_until_the_deadline_is_left_out_and_hears_the_release(
+    transport: Transport, clock: trio.testing.MockClock
+) -> None:
+    async with open_with_carol(transport) as (session, carol):
         messages = await messages_until_the_end(carol)
     session.assert_two_have_decided(2, 2)
     assert [type(message) for message in messages] == [Release]
     assert DEADLINE <= session.seconds < DEADLINE + 2 * LINGER_SECONDS
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_quorum_that_is_missed_at_the_deadline_is_an_error_on_every_side_that_names_who_was_missing(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+    transport: Transport, clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), ALL_THREE, honest=HONEST) as session, await session.connect() as carol:
-        await carol.send([hello("carol")])
-        await next_request(carol)
+    async with open_with_carol(transport, ALL_THREE) as (session, carol):
         (abort,) = await messages_until_the_end(carol)
     session.assert_quorum_failed("weights", ("carol",))
     assert isinstance(abort, Abort)
@@ -124,20 +141,17 @@ async def test_a_roster_that_does_not_come_is_an_error_that_names_who_was_missin
 # A client that leaves.
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
+@pytest.mark.parametrize("rules", [TWO_OF_THREE, ALL_THREE], ids=["the vote goes on", "the session ends"])
 async def test_who_says_that_it_leaves_is_hung_up_on_at_once_and_keeps_nobody_waiting(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+    transport: Transport, rules: SessionRules, clock: trio.testing.MockClock
 ) -> None:
-    """Also where it does not hang up by itself, and where the session ends with it."""
-    for rules in (TWO_OF_THREE, ALL_THREE):
-        async with open_session(make_transport(), rules, honest=HONEST) as session, await session.connect() as carol:
-            await carol.send([hello("carol")])
-            await next_request(carol)
-            began = trio.current_time()
-            await carol.send([encode(Abort("not today"))])
-            assert await messages_until_the_end(carol) == []
-            assert trio.current_time() - began < 1
-        assert session.seconds < 1
+    """Also where it does not hang up by itself."""
+    async with open_with_carol(transport, rules) as (session, carol):
+        began = trio.current_time()
+        await carol.send([encode(Abort("not today"))])
+        assert await messages_until_the_end(carol) == []
+        assert trio.current_time() - began < 1
+    assert session.seconds < 1
 
 
 # A client that does not read.
@@ -219,41 +233,33 @@ async def test_who_sends_junk_while_a_record_is_kept_hears_of_its_report_and_why
     server.run_in_thread = disk.run_in_thread
     view = server.view
     assert view is not None
-    async with await TCPTransport().open_listener() as listening, trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listening)
-        async with contextlib.AsyncExitStack() as stack:
-            streams = [
-                await stack.enter_async_context(await trio.open_tcp_stream(*parse_address(listening.address)))
-                for _ in NAMES
-            ]
-            for name, stream in zip(NAMES, streams, strict=True):
-                await stream.send_all(encode_frames([hello(name)]))
-            while server.progress != ("weights", 0, 3):
-                await trio.testing.wait_all_tasks_blocked(0.005)
-            num_kept, disk.may_keep = disk.num_kept, trio.Event()
-            await streams[2].send_all(encode_frames([report(0, 1)]) + junk)
-            while not any(each.happening is Happening.FAULT for each in view.observations):
-                await trio.testing.wait_all_tasks_blocked(0.005)
-            assert disk.num_kept == num_kept
-            disk.may_keep.set()
-            decoder = FrameDecoder()
-            heard = [decode(payload) async for data in streams[2] for payload in decoder.feed(bytes(data))]
-        nursery.cancel_scope.cancel()
-    assert [type(message) for message in heard] == [Welcome, Request, Acknowledgement, Abort]
+    async with serving(server, TCPTransport()) as address, contextlib.AsyncExitStack() as stack:
+        streams = [await stack.enter_async_context(await trio.open_tcp_stream(*parse_address(address))) for _ in NAMES]
+        for name, stream in zip(NAMES, streams, strict=True):
+            await stream.send_all(encode_frames([hello(name)]))
+        while server.progress != ("weights", 0, 3):
+            await trio.testing.wait_all_tasks_blocked(0.005)
+        num_kept, disk.may_keep = disk.num_kept, trio.Event()
+        await streams[2].send_all(encode_frames([report(0, 1)]) + junk)
+        while not any(each.happening is Happening.FAULT for each in view.observations):
+            await trio.testing.wait_all_tasks_blocked(0.005)
+        assert disk.num_kept == num_kept
+        disk.may_keep.set()
+        decoder = FrameDecoder()
+        answers = [decode(payload) async for data in streams[2] for payload in decoder.feed(bytes(data))]
+    assert [type(message) for message in answers] == [Welcome, Request, Acknowledgement, Abort]
 
 
 async def test_a_party_has_one_connection_however_often_it_comes() -> None:
     """By its certificate: each takes the place of the one before, which is closed."""
     transport, roster = CertifiedTransport(), Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()))
     server = CloudServer(VOTE, roster, simulation(), rules=TWO_OF_THREE, sitting=Disk())
-    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listening)
+    async with serving(server, transport) as address:
         for _ in range(5):
-            carol = await transport.connect(listening.address, fingerprint=OWN["carol"])
+            carol = await transport.connect(address, fingerprint=OWN["carol"])
             await carol.send([hello("carol")])
             await trio.testing.wait_all_tasks_blocked()
         connections = server.session_status.connections
-        nursery.cancel_scope.cancel()
     assert connections is not None
     assert connections.num_open == 1
 
@@ -271,12 +277,10 @@ async def test_a_connection_carries_as_many_channels_as_its_certificate_has_seat
 async def test_two_parties_of_one_certificate_share_one_connection() -> None:
     transport = CertifiedTransport()
     server = CloudServer(VOTE, Roster(NAMES, INPUTS.public, fingerprints=("a1", "a1", "c3")), simulation())
-    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listening)
-        alice = await transport.connect(listening.address, fingerprint="a1")
+    async with serving(server, transport) as address:
+        alice = await transport.connect(address, fingerprint="a1")
         await alice.send([hello("alice")])
         (abort,) = map(decode, await alice.receive())
-        nursery.cancel_scope.cancel()
     assert isinstance(abort, Abort)
     assert abort.reason.startswith("2 parties have this certificate")
 
@@ -297,18 +301,17 @@ async def test_who_is_lost_before_the_release_comes_back_to_hear_it() -> None:
     transport, disk = MemoryTransport(), Disk()
     server = CloudServer(VOTE, Roster(NAMES, INPUTS.public), simulation(), sitting=disk)
     server.run_in_thread = disk.run_in_thread
-    async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
-        nursery.start_soon(server.serve, listening)
-        channels = [await transport.connect(listening.address) for _ in NAMES]
+    async with serving(server, transport) as address:
+        channels = [await transport.connect(address) for _ in NAMES]
         for name, channel in zip(NAMES, channels, strict=True):
             await channel.send([hello(name)])
-        for said in (report(0, 1), report(1, 0, 1)):
+        for payload in (report(0, 1), report(1, 0, 1)):
             for channel in channels:
                 await next_request(channel)
             for channel in channels:
-                await channel.send([said])
+                await channel.send([payload])
                 await trio.testing.wait_all_tasks_blocked()
-                if said == report(1, 0, 1) and channel is channels[0]:
+                if payload == report(1, 0, 1) and channel is channels[0]:
                     await channel.aclose()
                     await trio.testing.wait_all_tasks_blocked()
         for channel in channels[1:]:
@@ -316,11 +319,10 @@ async def test_who_is_lost_before_the_release_comes_back_to_hear_it() -> None:
             await channel.send([encode(Acknowledgement(2))])
             await channel.aclose()
         await trio.testing.wait_all_tasks_blocked()
-        alice = await transport.connect(listening.address)
+        alice = await transport.connect(address)
         await alice.send([encode(msgspec.structs.replace(decode(hello("alice")), num_reports=2))])
-        heard = [type(message) for message in await messages_until_release(alice)]
-        nursery.cancel_scope.cancel()
-    assert heard == [Welcome, Acknowledgement, Release]
+        answers = [type(message) for message in await messages_until_release(alice)]
+    assert answers == [Welcome, Acknowledgement, Release]
 
 
 async def messages_until_release(channel: Channel) -> list[Message]:
@@ -334,25 +336,17 @@ async def messages_until_release(channel: Channel) -> list[Message]:
 
 
 @pytest.mark.bad_input("a partner that vanishes")
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_client_that_vanishes_in_a_phase_is_not_waited_for(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+    transport: Transport, clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
-        await carol.send([hello("carol")])
-        await next_request(carol)
+    async with open_with_carol(transport) as (session, carol):
         await carol.aclose()
     session.assert_two_have_decided(2, 2)
     assert session.seconds < DEADLINE
 
 
 async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.testing.MockClock) -> None:
-    async with (
-        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
-        await session.connect() as carol,
-    ):
-        await carol.send([hello("carol")])
-        await next_request(carol)
+    async with open_with_carol(MemoryTransport()) as (session, carol):
         await carol.send([report(0, 1)])
         await carol.aclose()
     session.assert_two_have_decided(3, 2)
@@ -363,7 +357,6 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
 
 
 @pytest.mark.bad_input("oversized, truncated or garbage frames", "a report in the wrong phase")
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payload", "error"),
     [
@@ -377,18 +370,10 @@ async def test_what_a_client_reported_before_it_vanished_stands(clock: trio.test
     ],
 )
 async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
-    make_transport: Callable[[], Transport],
-    payload: bytes,
-    error: type[RemoteProtocolError],
-    clock: trio.testing.MockClock,
+    transport: Transport, payload: bytes, error: type[RemoteProtocolError], clock: trio.testing.MockClock
 ) -> None:
     with structlog.testing.capture_logs() as events:
-        async with (
-            open_session(make_transport(), TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session,
-            await session.connect() as carol,
-        ):
-            await carol.send([hello("carol")])
-            await next_request(carol)
+        async with open_with_carol(transport, log=structlog.get_logger()) as (session, carol):
             await carol.send([payload])
             (abort,) = await messages_until_the_end(carol)
     session.assert_two_have_decided(2, 2)
@@ -400,7 +385,6 @@ async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
 
 
 @pytest.mark.bad_input("oversized, truncated or garbage frames")
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payload", "reason", "kind"),
     [
@@ -426,11 +410,11 @@ async def test_a_fault_after_hello_is_said_logged_and_ends_that_client_alone(
     ],
 )
 async def test_a_stranger_is_told_one_sentence_whatever_it_says_and_a_party_is_told_why(
-    make_transport: Callable[[], Transport], payload: bytes, reason: str, kind: str, clock: trio.testing.MockClock
+    transport: Transport, payload: bytes, reason: str, kind: str, clock: trio.testing.MockClock
 ) -> None:
     with structlog.testing.capture_logs() as events:
         async with (
-            open_session(make_transport(), TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session,
+            open_session(transport, TWO_OF_THREE, honest=HONEST, log=structlog.get_logger()) as session,
             await session.connect() as stranger,
         ):
             await stranger.send([payload])
@@ -471,28 +455,16 @@ async def test_a_stranger_that_does_not_wait_for_its_refusal_does_not_stop_the_v
 async def test_a_client_that_sends_monstrous_messages_does_not_stop_the_vote(
     payload: bytes, clock: trio.testing.MockClock
 ) -> None:
-    async with (
-        open_session(MemoryTransport(), TWO_OF_THREE, honest=HONEST) as session,
-        await session.connect() as carol,
-    ):
-        await carol.send([hello("carol")])
-        await next_request(carol)
+    async with open_with_carol(MemoryTransport()) as (session, carol):
         await carol.send([payload])
         await messages_until_the_end(carol)
     session.assert_two_have_decided(2, 2)
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_second_connection_with_a_taken_name_is_refused_and_the_first_goes_on(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+    transport: Transport, clock: trio.testing.MockClock
 ) -> None:
-    async with (
-        open_session(make_transport(), ALL_THREE, honest=HONEST) as session,
-        await session.connect() as carol,
-        await session.connect() as thief,
-    ):
-        await carol.send([hello("carol")])
-        await next_request(carol)
+    async with open_with_carol(transport, ALL_THREE) as (session, carol), await session.connect() as thief:
         await thief.send([hello("carol"), report(0, 0)])
         (abort,) = await messages_until_the_end(thief)
         assert isinstance(abort, Abort)
@@ -500,33 +472,21 @@ async def test_a_second_connection_with_a_taken_name_is_refused_and_the_first_go
         await carol.send([report(0, 1)])
         assert (await next_request(carol)).step == 1
         await carol.send([report(1, 0, 1)])
-        assert [type(message) for message in await messages_until_the_end_or_release(carol)] == [Release]
+        assert [type(message) for message in await messages_until_release(carol)] == [Release]
     session.assert_two_have_decided(3, 3)
     assert session.seconds < DEADLINE
-
-
-async def messages_until_the_end_or_release(channel: Channel) -> list[Message]:
-    """Return what arrives up to the release, and hang up as a client does."""
-    messages: list[Message] = []
-    while not any(isinstance(message, (Release, Abort)) for message in messages):
-        messages += [decode(payload) for payload in await channel.receive()]
-    await channel.aclose()
-    return messages
 
 
 # A connection that says nothing.
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_connection_that_says_nothing_does_not_hold_up_the_end(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
+    transport: Transport, clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), SessionRules(deadline_seconds=DEADLINE, quorum=2)) as session:
-        silent = await session.connect()
+    async with open_session(transport, TWO_OF_THREE) as session, await session.connect() as silent:
         for name in NAMES:
             session.nursery.start_soon(session.take_part, name, make_client(name, simulation()))
         assert not await messages_until_the_end(silent)
-        await silent.aclose()
     assert session.result is not None
     assert session.result.num_received == (3, 3)
     assert session.seconds < 1.0
@@ -544,12 +504,13 @@ async def test_a_connection_that_says_nothing_for_long_is_closed(clock: trio.tes
 
 
 async def test_half_a_hello_does_not_hold_up_the_end(clock: trio.testing.MockClock) -> None:
-    async with open_session(TCPTransport(), TWO_OF_THREE, honest=HONEST) as session:
-        host, port = session.listener.address.rsplit(":", 1)
-        async with await trio.open_tcp_stream(host, int(port)) as stream:
-            await stream.send_all(b"\x00\x00\x00\x10half")
-            with contextlib.suppress(trio.BrokenResourceError):
-                assert not await stream.receive_some()
+    async with (
+        open_session(TCPTransport(), TWO_OF_THREE, honest=HONEST) as session,
+        await trio.open_tcp_stream(*parse_address(session.listener.address)) as stream,
+    ):
+        await stream.send_all(b"\x00\x00\x00\x10half")
+        with contextlib.suppress(trio.BrokenResourceError):
+            assert not await stream.receive_some()
     session.assert_two_have_decided(2, 2)
     assert session.seconds <= DEADLINE + 1.0  # which carol was waited for
 
@@ -558,26 +519,28 @@ async def test_half_a_hello_does_not_hold_up_the_end(clock: trio.testing.MockClo
 
 
 async def take_part_with(
-    transport: Transport, play: Callable[[Channel], Awaitable[None]]
-) -> tuple[Exception | None, list[Message]]:
-    """Let a client meet a server that is played by hand; return how it ended and what it said last."""
-    client = make_client("alice", simulation())
-    ending: Exception | None = None
+    transport: Transport, play: Callable[[Channel], Awaitable[object]], client: Partner | None = None
+) -> tuple[object, list[Message]]:
+    """Let a client meet a server that is played by hand; return its outcome or error, and what it said last."""
+    client = client or make_client("alice", simulation())
+    ending: object = None
+    messages: list[Message] = []
 
     async def take_part() -> None:
         nonlocal ending
         try:
-            await client.take_part(await transport.connect(listener.address))
-        except PsephosError as error:
+            ending = await client.take_part(await transport.connect(listener.address))
+        except (PsephosError, OSError) as error:
             ending = error
 
-    with trio.fail_after(100):
+    with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 100):
         async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
             nursery.start_soon(take_part)
             async with await listener.accept() as channel:
                 await channel.receive()
                 await play(channel)
-                messages = await messages_until_the_end(channel)
+                with contextlib.suppress(trio.ClosedResourceError):
+                    messages += await messages_until_the_end(channel)
     return ending, messages
 
 
@@ -589,7 +552,6 @@ HUGE = msgspec.Raw(msgspec.msgpack.encode({"quota": "\0" * 900_000}))
 OUTCOME = msgspec.Raw(msgspec.msgpack.encode(run_population(VOTE, INPUTS, noise=simulation().noise).outcome))
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payloads", "error"),
     [
@@ -628,36 +590,21 @@ OUTCOME = msgspec.Raw(msgspec.msgpack.encode(run_population(VOTE, INPUTS, noise=
     ],
 )
 async def test_a_server_that_breaks_the_rules_is_told_and_left(
-    make_transport: Callable[[], Transport], payloads: list[bytes], error: type[RemoteProtocolError]
+    transport: Transport, payloads: list[bytes], error: type[RemoteProtocolError]
 ) -> None:
-    async def play(channel: Channel) -> None:
-        await channel.send(payloads)
-
-    ending, messages = await take_part_with(make_transport(), play)
+    ending, messages = await take_part_with(transport, lambda channel: channel.send(payloads))
     assert type(ending) is error
     assert messages[-1] == Abort(reason=str(ending))
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_a_server_that_hangs_up_ends_the_client(make_transport: Callable[[], Transport]) -> None:
+async def test_a_server_that_hangs_up_ends_the_client(transport: Transport) -> None:
     async def play(channel: Channel) -> None:
         await channel.send([WELCOME])
         await channel.aclose()
-        with contextlib.suppress(trio.ClosedResourceError):
-            await channel.receive()
 
-    transport = make_transport()
-    client = make_client("alice", simulation())
-
-    async def serve(listener: Listener) -> None:
-        async with await listener.accept() as channel:
-            await channel.receive()
-            await play(channel)
-
-    async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-        nursery.start_soon(serve, listener)
-        with pytest.raises(SessionAborted, match="lost"):
-            await client.take_part(await transport.connect(listener.address))
+    ending, _ = await take_part_with(transport, play)
+    assert isinstance(ending, SessionAborted)
+    assert "lost" in str(ending)
 
 
 async def test_a_server_that_does_not_read_cannot_keep_a_client_that_has_ended(
@@ -682,57 +629,32 @@ async def test_a_server_that_does_not_read_cannot_keep_a_client_that_has_ended(
 # A server that falls silent.
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 @pytest.mark.parametrize(
     ("payloads", "patience", "seconds"),
     [([], 3600.0, 30.0), ([], 5.0, 5.0), ([WELCOME], 3600.0, 3600.0), ([WELCOME, REQUEST], 100.0, 100.0)],
     ids=["at once", "at once, of less patience", "after its welcome", "after a request"],
 )
 async def test_a_client_leaves_a_server_that_falls_silent(
-    make_transport: Callable[[], Transport],
-    payloads: list[bytes],
-    patience: float,
-    seconds: float,
-    clock: trio.testing.MockClock,
+    transport: Transport, payloads: list[bytes], patience: float, seconds: float, clock: trio.testing.MockClock
 ) -> None:
+    start = trio.current_time()
     client = make_client("alice", simulation(), patience_seconds=patience)
-    said: list[Message] = []
-    transport = make_transport()
-    with trio.fail_after(10_000):
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-
-            async def serve() -> None:
-                async with await listener.accept() as channel:
-                    await channel.receive()
-                    if payloads:
-                        await channel.send(payloads)
-                    said.extend(await messages_until_the_end(channel))
-
-            nursery.start_soon(serve)
-            start = trio.current_time()
-            with pytest.raises(RemoteProtocolError) as caught:
-                await client.take_part(await transport.connect(listener.address))
-            assert trio.current_time() - start == pytest.approx(seconds, abs=1.0)
-    assert str(caught.value) == f"server has said nothing for {seconds:g} seconds"
-    assert said[-1] == Abort(str(caught.value))
+    ending, messages = await take_part_with(transport, lambda channel: channel.send(payloads), client)
+    assert trio.current_time() - start == pytest.approx(seconds, abs=1.0)
+    assert isinstance(ending, RemoteProtocolError)
+    assert str(ending) == f"server has said nothing for {seconds:g} seconds"
+    assert messages[-1] == Abort(str(ending))
 
 
 async def test_patience_begins_anew_with_every_message(clock: trio.testing.MockClock) -> None:
+    async def play(channel: Channel) -> None:
+        for payload in (WELCOME, REQUEST, NEXT_REQUEST, encode(Release(OUTCOME))):
+            await channel.send([payload])
+            await trio.sleep(29.0)
+
     client = make_client("alice", simulation(), patience_seconds=40.0)
-    transport = MemoryTransport()
-    with trio.fail_after(10_000):
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-
-            async def serve() -> None:
-                async with await listener.accept() as channel:
-                    await channel.receive()
-                    for payload in (WELCOME, REQUEST, NEXT_REQUEST, encode(Release(OUTCOME))):
-                        await channel.send([payload])
-                        await trio.sleep(29.0)
-
-            nursery.start_soon(serve)
-            await client.take_part(await transport.connect(listener.address))
-            nursery.cancel_scope.cancel()
+    ending, _ = await take_part_with(MemoryTransport(), play, client)
+    assert not isinstance(ending, Exception)
     assert client.late_phase is None
 
 
@@ -772,21 +694,10 @@ async def test_a_log_that_cannot_be_written_does_not_end_the_vote(clock: trio.te
 
 async def test_a_loss_that_cannot_be_logged_stops_the_report() -> None:
     client = make_client("alice", simulation(), log=FailingLog())
-    heard: list[Message] = []
-    with trio.fail_after(240):
-        transport = MemoryTransport()
-        async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
-
-            async def serve() -> None:
-                async with await listener.accept() as channel:
-                    await channel.receive()
-                    await channel.send([WELCOME, REQUEST])
-                    heard.extend(await messages_until_the_end(channel))
-
-            nursery.start_soon(serve)
-            with pytest.raises(OSError, match="No space left on device"):
-                await client.take_part(await transport.connect(listener.address))
-    assert heard == []
+    ending, messages = await take_part_with(MemoryTransport(), lambda channel: channel.send([WELCOME, REQUEST]), client)
+    assert isinstance(ending, OSError)
+    assert ending.errno == errno.ENOSPC
+    assert messages == []
     assert [entry.phase for entry in client.ledger.entries] == ["weights"]  # charged, and never too little
 
 
@@ -832,9 +743,8 @@ class Raising(Deviation):
         raise self._error
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_hello_that_cannot_be_looked_at_fails_alone(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+    transport: Transport, clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     admit = ServerMachine.admit
 
@@ -844,7 +754,7 @@ async def test_a_hello_that_cannot_be_looked_at_fails_alone(
         admit(machine, hello, fingerprint=fingerprint)
 
     monkeypatch.setattr(ServerMachine, "admit", admit_all_but_carol)
-    async with open_session(make_transport(), TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
+    async with open_session(transport, TWO_OF_THREE, honest=HONEST) as session, await session.connect() as carol:
         await carol.send([hello("carol")])
         assert await messages_until_the_end(carol) == []
     session.assert_two_have_decided(2, 2)

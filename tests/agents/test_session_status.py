@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import structlog.testing
 import trio
 import trio.testing
-from peers import INPUTS, NAMES, TRANSPORTS, VOTE, hello, make_client, simulation
+from peers import INPUTS, NAMES, VOTE, hello, make_client, simulation
 from psephos.agents import CloudServer
 from psephos.agents.driver import Observers
 from psephos.agents.session_status import Connections, SessionStatus
@@ -29,12 +28,9 @@ def test_before_it_serves_nothing_is_open() -> None:
     assert (session_status.deadlines, session_status.seconds_left) == ({}, float("inf"))
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_whoever_is_there_is_counted_and_named(
-    make_transport: Callable[[], Transport], clock: trio.testing.MockClock
-) -> None:
+async def test_whoever_is_there_is_counted_and_named(transport: Transport, clock: trio.testing.MockClock) -> None:
     del clock
-    server, transport = make_server(), make_transport()
+    server = make_server()
 
     async def come_to(expected: tuple[int, int]) -> SessionStatus:
         while True:

@@ -1,6 +1,6 @@
 """Whole sessions of agents, over memory and over sockets: what they release, log, charge and record."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -8,7 +8,7 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
-from peers import INPUTS, NAMES, TRANSPORTS, VOTE, run
+from peers import INPUTS, NAMES, VOTE, run
 from psephos.agents import Client, CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, Voter
 from psephos.agents.driver import Observers
 from psephos.agents.events import Log
@@ -86,9 +86,8 @@ def make_clients(
     }
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_session_of_many_parties_and_phases_waits_for_no_deadline(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
     mock_clock: trio.testing.MockClock,  # noqa: ARG001  it stands still: a wait for a deadline would never end
 ) -> None:
     number = 40
@@ -101,7 +100,7 @@ async def test_a_session_of_many_parties_and_phases_waits_for_no_deadline(
     clients: dict[str, Client] = {
         name: Voter(protocol, Party(name, place, rows[place]), mode) for place, name in enumerate(names)
     }
-    ending = await run(server, clients, make_transport())
+    ending = await run(server, clients, transport)
     assert ending.result is not None
     assert ending.result.num_received == (number,) * 6
     assert len(ending.outcomes) == number
@@ -161,16 +160,15 @@ async def test_peers_of_different_parameters_refuse_before_anything_is_charged()
     assert not clients["bob"].ledger.entries
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_a_party_whose_budget_is_too_small_leaves_and_the_quorum_decides(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
 ) -> None:
     mode = simulation(record_views=True)
     for quorum in (2, 3):
         clients = make_clients(mode)
         clients["bob"] = make_clients(mode, ledger=Ledger("bob", budget=Budget(epsilon=2.9)))["bob"]  # 3 are needed
         server = make_server(mode, rules=SessionRules(quorum=quorum))
-        ending = await run(server, clients, make_transport(), last="bob")
+        ending = await run(server, clients, transport, last="bob")
         bobs = ending.endings["bob"]
         assert isinstance(bobs, BudgetExceededError)
         assert bobs.requested == pytest.approx(3.0)
@@ -251,11 +249,10 @@ async def test_no_private_value_report_or_seed_is_in_any_event() -> None:
     assert {key for event in events for key in event} <= PRIVACY_LOSS_KEYS | told
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_views_hold_what_each_party_saw_in_order(make_transport: Callable[[], Transport]) -> None:
+async def test_views_hold_what_each_party_saw_in_order(transport: Transport) -> None:
     mode = simulation(record_views=True)
     server, clients = make_server(mode), make_clients(mode)
-    await run(server, clients, make_transport())
+    await run(server, clients, transport)
     assert server.view is not None
     for place, name in enumerate(NAMES):
         view = clients[name].view
@@ -335,12 +332,10 @@ async def test_sessions_on_one_ledger_add_up_until_the_budget_is_spent() -> None
     assert ledger.spent == pytest.approx(6.0)
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
-async def test_cancelling_the_server_ends_every_client(make_transport: Callable[[], Transport]) -> None:
+async def test_cancelling_the_server_ends_every_client(transport: Transport) -> None:
     mode = simulation()
     server, clients = make_server(mode), make_clients(mode)
     del clients["carol"]  # so that the others have to wait
-    transport = make_transport()
     errors: list[PsephosError] = []
 
     async def take_part(client: Client, address: str) -> None:
@@ -361,13 +356,11 @@ async def test_cancelling_the_server_ends_every_client(make_transport: Callable[
     assert {client.ledger.spent for client in clients.values()} == {0.0}
 
 
-@pytest.mark.parametrize("make_transport", TRANSPORTS)
 async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays_charged(
-    make_transport: Callable[[], Transport],
+    transport: Transport,
 ) -> None:
     mode = simulation()
     client = make_clients(mode)["alice"]
-    transport = make_transport()
     async with await transport.open_listener() as listener:
         near, far = await transport.connect(listener.address), await listener.accept()
         async with far:
