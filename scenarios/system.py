@@ -43,7 +43,8 @@ class System:
         file_form: a `verdicts.FileForm`, where files have outcomes otherwise than messages.
         presenters: by the types of what they show, each a `presentation.Presenter`.
         attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
-        poisoning: a subclass of `attacks.poisoning.Poisoning`; without it `attacks.extreme_reports` searches.
+        estimates: where an outcome's fields are none, makes estimates by name, of which `poisoner` pushes one, of a
+            protocol and the tallies that are released.
         asking: what asking again is said to cost: a context → sentences.
         forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
         variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
@@ -69,7 +70,7 @@ class System:
     file_form: str = ""
     presenters: str = ""
     attack: str = ""
-    poisoning: str = ""
+    estimates: str = ""
     asking: str = ""
     forecasts: str = ""
     variants: str = ""

@@ -7,17 +7,14 @@ prevented).
 """
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple
 
-import numpy as np
 import trio
 
 from ...agents.adversaries import SERVER, Attempt, Deviation
 from ...agents.modes import Simulation
 from ...agents.server import Server
-from ...protocol.arrays import IntArray
 from ...protocol.errors import refuse, require
 from ...protocol.messages import Abort, Hello, SessionDescriptor, Welcome, decode, encode
 from ...protocol.roster import Roster
@@ -25,12 +22,10 @@ from ...transports.abc import Channel, Transport
 from ...transports.keys import make_identity
 from ...transports.memory import MemoryTransport
 from ...transports.tls import TLSTransport
-from ..verdicts import at_most
-from .pushing import Pushed, PushingRole
+from .pushing import PushingRole
 from .role import AttackContext, AttackReport, Row, SessionTrace, check_between
 
 _MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
-_VOTES: Final = 30  # votes over which the shift of false values is averaged
 
 
 class Rehearsal(NamedTuple):
@@ -45,8 +40,7 @@ class Rehearsal(NamedTuple):
 class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
-    Members are the names on the roster that this person holds by right; all of them report what it wishes, honestly
-    randomized.
+    Members are the names on the roster that this person holds by right; all of them report what pushes most.
     """
 
     outsiders: int = 0  # how many names that are not on the roster it tries
@@ -68,11 +62,11 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         allowed = "names of the roster, unless outsiders or impersonated are given"
         require(self.members or self.outsiders or self.impersonated, "members", "nobody", allowed)
         if self.members:
-            self.pushed(context)
+            self.extremes(context)
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return for each registered name the reports of what the person wishes, honestly randomized."""
-        return self.deviations_by(context, "input") if self.members else {}
+        """Return for each registered name the reports that push most."""
+        return self.pushing(context) if self.members else {}
 
     def strangers(self, context: AttackContext) -> Sequence[Hello]:
         """Return a Hello for each name that is not the person's."""
@@ -100,12 +94,20 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
                     "the server says": rehearsal.reason,
                 }
             )
-        return self.attack_report(
-            who=self._who(),
-            trust=_TRUST,
-            sentences=(*_say_refused(rows, rehearsals), *self._say_weight(context, trace)),
-            rows=rows,
-        )
+        sentences = [*_say_refused(rows, rehearsals)]
+        if self.members:
+            share = len(self.members) / len(context.names)
+            sentences += [
+                f"The {len(self.members):,} names that the person holds by right are {share:.1%} of the roster.",
+                *self.shifts(context, trace)[1],
+                (
+                    "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the "
+                    "roster decides how many names a person has."
+                ),
+            ]
+        elif trace.failure is not None:
+            sentences.append(f"The session came to no end: {trace.failure}")
+        return self.attack_report(self._who(), _TRUST, sentences, rows)
 
     def _who(self) -> str:
         held = f"{len(self.members):,} names on the roster" if self.members else ""
@@ -117,27 +119,6 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         """Return as many names that are not on the roster."""
         names = (f"sybil-{number}" for number in itertools.count(1))
         return list(itertools.islice((name for name in names if name not in context.names), self.outsiders))
-
-    def _say_weight(self, context: AttackContext, trace: SessionTrace) -> Iterator[str]:
-        if trace.failure is not None:
-            yield f"The session came to no end: {trace.failure}"
-        if not self.members:
-            return
-        pushed = self.pushed(context)
-        poisoning, places, error = pushed.poisoning, pushed.places, pushed.honest_error
-        own, whole = pushed.truthful_range(places), pushed.truthful_range(np.arange(len(context.names)))
-        shift, spread = _mean_shift(pushed, places)
-        yield (
-            f"The {len(places):,} names that the person holds by right are {own / whole:.1%} of all that "
-            f"{poisoning.pushed} can be moved by with values. Reporting one wish under all of them moves it by "
-            f"{shift:.4g} ± {spread:.2g} {poisoning.unit} on average, {abs(shift) / error:.2f} standard errors, "
-            f"and by {at_most(own, 4)} at most (proven, in expectation). With chosen reports it could be "
-            f"{at_most(pushed.bound(places), 4)}."
-        )
-        yield (
-            "No protocol sees that: each name reports once, and its noise is its own. Whoever makes up the roster "
-            "decides how many names a person has."
-        )
 
 
 _TRUST: Final = (
@@ -182,16 +163,6 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
             f"{first[rehearsals[False].impostor_is_welcome]}. So a roster needs certificates wherever strangers can "
             "reach the server, as every deployment's has."
         )
-
-
-def _mean_shift(pushed: Pushed, places: IntArray) -> tuple[float, float]:
-    """Return by how much false values under these names move the estimate on average, and the standard error."""
-    shifts = [
-        pushed.estimate(pushed.reports(places, "input", rerun=rerun))
-        - pushed.estimate(pushed.honest_reports(rerun=rerun))
-        for rerun in range(1, _VOTES + 1)
-    ]
-    return math.fsum(shifts) / _VOTES, float(np.std(shifts, ddof=1)) / math.sqrt(_VOTES)
 
 
 def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Rehearsal:

@@ -1,16 +1,23 @@
 """Extreme reports: which reports of some parties move an estimate of any protocol most, by its own tally and outcome.
 
-Of a protocol whose system says nothing of poisoning no contribution of a report is known, so that reports are tried:
-from what a poisoner has drawn, from the least and from the greatest report of the range, number by number, each number
-that there is where these are few and else the two ends; what pushes further is kept, until nothing does. Reports that
-the server refuses, or of which the protocol computes no outcome, are not sent. So what is found is a shift that can be
-reached, and no bound: another report may move the estimate more where it is not monotone in each number.
+Reports are searched. A search begins at what a poisoner has drawn, at the least, at the greatest and at the zero
+report, and changes one number after another, or exchanges two, as long as that pushes further. It tries each number
+where these are few, else the ends of the range and the values that the party may hold. Reports that the server refuses,
+or of which the protocol computes no outcome, are not sent.
+
+What is found can be reached. Where each report adds to the estimate by itself, as in sums and means of reports, nothing
+moves it further; of other outcomes the search proves no bound.
+
+Source: Cao, Jia and Gong (2021), Data poisoning attacks to local differential privacy protocols, section 4 (maximal
+gain). Cheu, Smith and Ullman (2021), Manipulation attacks in local differential privacy: every locally private protocol
+has such harm, and more of it the smaller its ε is.
 """
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -24,15 +31,19 @@ from ...protocol.population import draw_for_release, released_tally
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ..outcomes import estimates_in
+from ..system import part_of
 from .coalition_view import draw_all
 
-Chosen: TypeAlias = Mapping[tuple[int, int], int]
+_Place: TypeAlias = tuple[int, int]
+Chosen: TypeAlias = Mapping[_Place, int]
 """By phase and column of a report the number that is put there; the others stay as they were drawn."""
 
 NOT_COMPUTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 """What a protocol's own outcome raises for reports that it did not foresee."""
-_MOST_NUMBERS: Final = 16  # of a report's number of which all are tried
+_MOST_NUMBERS: Final = 16  # of one of a report's numbers, of which all are tried
+_MOST_CODES: Final = 5_040  # the same of a report of one number: the rankings of seven
 _MOST_TRIED: Final = 20_000  # reports, for each kind of public row
+_MOST_SHOWN: Final = 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,10 +64,10 @@ class ExtremeReports:
     def __post_init__(self) -> None:
         with blaming(self.protocol, "outcome"):
             names = list(self.estimates())
-        allowed = "one whose outcome has estimates (psephos.protocol.estimators.Estimate), or whose system pushes it"
+        allowed = "one whose outcome has estimates (psephos.protocol.estimators.Estimate)"
         require(names, "protocol", self.protocol.name, allowed)
         if self.aim not in {"", *names}:
-            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")  # noqa: PLR2004  as many as are shown
+            shown = ", ".join(names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
             raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown}")
 
     @functools.cached_property
@@ -71,11 +82,21 @@ class ExtremeReports:
 
     def reports(self, places: IntArray) -> list[IntArray]:
         """Return everybody's reports where these parties send the extreme ones."""
-        reports = [own.copy() for own in self._drawn]
-        for kind, own in self._kinds(places):
-            for (phase, column), number in self._chosen_by(kind, own).items():
-                reports[phase][own, column] = number
+        kinds: dict[tuple[int, ...], list[int]] = {}
+        for place in places.tolist():
+            kinds.setdefault(tuple(self.inputs.public[place].tolist()), []).append(place)
+        reports = [drawn.copy() for drawn in self._drawn]
+        for public, parties in kinds.items():
+            if public not in self._known:
+                self._known[public] = self._best(public, np.array(parties, dtype=np.int64))
+            for (phase, column), number in self._known[public].items():
+                reports[phase][parties, column] = number
         return reports
+
+    @functools.cached_property
+    def _known(self) -> dict[tuple[int, ...], Chosen]:
+        """By public row what its parties report, found once: for all who poison the first time."""
+        return {}
 
     def value_with(self, places: IntArray) -> float:
         """Return the estimate where these parties send the extreme reports; nan where no outcome is computed."""
@@ -90,114 +111,91 @@ class ExtremeReports:
 
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
         """Return what is released to which these reports come; honest ones unless given."""
-        reports = self._drawn if reports is None else reports
-        return self._released(self._tallies(reports, self.inputs.public))
-
-    def _kinds(self, places: IntArray) -> list[tuple[tuple[int, ...], IntArray]]:
-        """Return these parties by their public rows."""
-        kinds: dict[tuple[int, ...], list[int]] = {}
-        for place in places.tolist():
-            kinds.setdefault(tuple(self.inputs.public[place].tolist()), []).append(place)
-        return [(kind, np.array(own, dtype=np.int64)) for kind, own in kinds.items()]
-
-    def _chosen_by(self, public: tuple[int, ...], places: IntArray) -> Chosen:
-        """Return what parties with this public row report, found once: the first time for all of these."""
-        if (known := self._known.get(public)) is None:
-            known = self._known[public] = _Search(self, public, places).best()
-        return known
-
-    @functools.cached_property
-    def _known(self) -> dict[tuple[int, ...], Chosen]:
-        return {}
+        return self._released(self._tallies(self._drawn if reports is None else reports, self.inputs.public))
 
     def _tallies(self, reports: Sequence[IntArray], public: IntArray) -> list[Tally]:
         """Return the tallies of some parties' reports, as they come."""
         told, phases = self.protocol.retained_reports(reports), self.protocol.phases
         return [phase.tally(reports[at], earlier=told[:at], public=public) for at, phase in enumerate(phases)]
 
-    def _released(self, tallies: Sequence[Tally]) -> dict[str, Estimate]:
+    def _released(self, tallies: Sequence[Tally], aim: str = "") -> dict[str, Estimate]:
+        """Return all estimates that are released of tallies; of a system that makes its own that of an aim will do."""
         released = [
             released_tally(phase, tally, draw_for_release(self.noise, protocol=self.protocol.name, phase=phase))
             for phase, tally in zip(self.protocol.phases, tallies, strict=True)
         ]
+        of_system: Callable[..., dict[str, Estimate]] | None = part_of(type(self.protocol), "estimates", Callable)
+        if of_system is not None:
+            return of_system(self.protocol, released, aim)
         return estimates_in(self.protocol.outcome(released))
 
-    def drawn_by(self, places: IntArray) -> tuple[list[IntArray], list[Tally]]:
-        """Return what some parties have drawn, and the tallies of everybody else's reports, if there are others."""
+    def _best(self, public: tuple[int, ...], places: IntArray) -> Chosen:
+        """Return the best report that a search reaches for parties with one public row; of equals the first."""
+        phases = self.protocol.phases
+        drawn = [reports[places] for reports in self._drawn]
         others = np.setdiff1d(np.arange(len(self.inputs)), places)
-        if not len(others):
-            return self._drawn, []
-        rest = self._tallies([reports[others] for reports in self._drawn], self.inputs.public[others])
-        return [reports[places] for reports in self._drawn], rest
+        rest = self._tallies([own[others] for own in self._drawn], self.inputs.public[others]) if len(others) else []
+        rows = np.tile(np.array(public, dtype=np.int64), (len(places), 1))
+        tried = itertools.count(1)
 
-    def pushed_by(self, reports: Sequence[IntArray], public: IntArray, rest: Sequence[Tally]) -> float:
-        """Return how far what some parties report pushes the estimate, with the sign of the direction.
+        def push(chosen: Chosen) -> float:
+            """Return how far the aim is pushed; −∞ where a report is refused, or no outcome is computed."""
+            reports = [own.copy() for own in drawn]
+            for (phase, column), number in chosen.items():
+                reports[phase][:, column] = number
+            try:
+                for phase, own in zip(phases, reports, strict=True):
+                    for report in own.tolist():
+                        phase.check_report(report, public)
+            except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
+                return -math.inf
+            tallies = self._tallies(reports, rows)
+            try:
+                merged = [one.merge(own) for one, own in zip(rest, tallies, strict=True)] if rest else tallies
+                value = self.sign * self._released(merged, self.aimed)[self.aimed].value
+            except NOT_COMPUTED:
+                return -math.inf
+            return -math.inf if math.isnan(value) else value
 
-        `rest` are the tallies of everybody else's reports, if there are others. It is −∞ where no outcome is computed.
-        """
-        tallies = self._tallies(reports, public)
-        if rest:
-            tallies = [one.merge(own) for one, own in zip(rest, tallies, strict=True)]
-        try:
-            value = self.sign * self._released(tallies)[self.aimed].value
-        except NOT_COMPUTED:
-            return -math.inf
-        return -math.inf if math.isnan(value) else value
-
-
-class _Search:
-    """Tries reports of parties with one public row, everybody else being honest."""
-
-    def __init__(self, session: ExtremeReports, public: tuple[int, ...], places: IntArray) -> None:
-        self._session = session
-        self._public = public
-        self._drawn, self._rest = session.drawn_by(places)
-        self._tried = 0
-
-    def best(self) -> Chosen:
-        """Return the best that is reached from any of the three beginnings; of equals the first."""
-        numbers = self._numbers()
-        found = [
-            self._climb(start, numbers)
-            for start in ({}, *({at: own[end] for at, own in numbers.items()} for end in (0, -1)))
+        numbers = self._numbers(public)
+        moves: list[tuple[_Place, int | _Place]] = [(at, number) for at, some in numbers.items() for number in some]
+        moves += [
+            (at, to)
+            for at, to in itertools.combinations(numbers, 2)
+            if at[0] == to[0] and phases[at[0]].model.trusts_server  # which may be shown rankings
         ]
+        ends = ({at: some[end] for at, some in numbers.items()} for end in (0, -1))
+        own = {(phase, column): int(drawn[phase][0, column]) for phase, column in numbers}
+        found: list[tuple[float, Chosen]] = []
+        for start in ({}, *ends, dict.fromkeys(numbers, 0), own):
+            best, pushed, is_better = dict(start), push(start), True
+            while is_better:
+                is_better = False
+                for at, to in moves:
+                    if isinstance(to, int):
+                        other = {**best, at: to}
+                    elif at in best and to in best and best[at] != best[to]:
+                        other = {**best, at: best[to], to: best[at]}
+                    else:
+                        continue
+                    if next(tried) > _MOST_TRIED:
+                        break
+                    if (reached := push(other)) > pushed:
+                        best, pushed, is_better = other, reached, True
+            found.append((pushed, best))
         return max(found, key=lambda each: each[0])[1]
 
-    def _numbers(self) -> dict[tuple[int, int], Sequence[int]]:
-        """Return what is tried at each place of the reports."""
-        numbers: dict[tuple[int, int], Sequence[int]] = {}
-        for number, phase in enumerate(self._session.protocol.phases):
-            low, high = phase.mechanism_of(self._public).report_range
+    def _numbers(self, public: Sequence[int]) -> dict[_Place, Sequence[int]]:
+        """Return the numbers that are tried in each place of the reports of parties with one public row."""
+        numbers: dict[_Place, Sequence[int]] = {}
+        for number, phase in enumerate(self.protocol.phases):
+            values = phase.values_of(public)
+            low, high = phase.mechanism_of(public).report_range
             if phase.model.is_masked:  # of all parties' reports a sum does not wrap around
-                low, high = low // 2 // len(self._session.inputs), high // 2 // len(self._session.inputs)
-            tried = range(low, high + 1) if high - low < _MOST_NUMBERS else (low, high)
-            numbers |= {(number, column): tried for column in range(phase.num_reported)}
+                low, high = low // 2 // len(self.inputs), high // 2 // len(self.inputs)
+            is_whole = high - low < (_MOST_CODES if phase.num_reported == 1 else _MOST_NUMBERS)
+            for column in range(phase.num_reported):
+                held = values[column] if phase.num_reported == len(values) and not phase.model.is_masked else ()
+                some = range(low, high + 1) if is_whole else sorted({low, high, *held[:_MOST_NUMBERS]})
+                numbers[number, column] = some
         return numbers
-
-    def _climb(self, start: Chosen, numbers: Mapping[tuple[int, int], Sequence[int]]) -> tuple[float, Chosen]:
-        """Change one number after another for the better, until none is."""
-        best, pushed, is_better = dict(start), self._push(start), True
-        while is_better:
-            is_better = False
-            for at, number in ((at, number) for at, tried in numbers.items() for number in tried):
-                if self._tried >= _MOST_TRIED:
-                    return pushed, best
-                other = {**best, at: number}
-                if (reached := self._push(other)) > pushed:
-                    best, pushed, is_better = other, reached, True
-        return pushed, best
-
-    def _push(self, chosen: Chosen) -> float:
-        """Return how far the estimate is pushed; −∞ where the server refuses a report."""
-        self._tried += 1
-        reports = [own.copy() for own in self._drawn]
-        for (phase, column), number in chosen.items():
-            reports[phase][:, column] = number
-        try:
-            for phase, own in zip(self._session.protocol.phases, reports, strict=True):
-                for report in own.tolist():
-                    phase.check_report(report, self._public)
-        except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
-            return -math.inf
-        public = np.tile(np.array(self._public, dtype=np.int64), (len(self._drawn[0]), 1))
-        return self._session.pushed_by(reports, public, self._rest)

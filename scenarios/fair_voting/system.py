@@ -16,7 +16,6 @@ SYSTEM: Final = System(
     file_form=f"{_HERE}.files:FILE_FORM",
     presenters=f"{_HERE}.presentation:PRESENTERS",
     attack=f"{_HERE}.attack.inference:FairVotingAttack",
-    poisoning=f"{_HERE}.attack.poisoning:PoisonedRankings",
     mechanism_cases=f"{_HERE}.audit.mechanisms:mechanism_cases",
     session_cases=f"{_HERE}.audit.sessions:fair_voting_cases",
     sweeps=f"{_HERE}.audit.sessions:fair_voting_climbs",

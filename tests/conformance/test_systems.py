@@ -13,7 +13,6 @@ import pytest
 from psephos.protocol.phases import PhasedProtocol
 from psephos.scenarios.adversaries.averaging_attacker import AskedAnew
 from psephos.scenarios.attacks import Attack
-from psephos.scenarios.attacks.poisoning import Poisoning
 from psephos.scenarios.audit.case import Case
 from psephos.scenarios.datasets import DataSet
 from psephos.scenarios.deployment.own_entries import OwnEntries
@@ -36,11 +35,12 @@ KINDS: Final[Mapping[str, Any]] = {
     "beginning": ScenarioTemplate,
     "presenters": Mapping,
     "asking": AskedAnew,
+    "sweeps": Callable,
     "mechanism_cases": Callable,
     "session_cases": Callable,
-    "sweeps": Callable,
     "claims": Callable,
     "details": Callable,
+    "estimates": Callable,
     "file_form": FileForm,
     "forecasts": Callable,
     "reproduction": Paper,
@@ -48,7 +48,6 @@ KINDS: Final[Mapping[str, Any]] = {
 CLASSES: Final[Mapping[str, type]] = {
     "attack": Attack,
     "measures": Measures,
-    "poisoning": Poisoning,
     "plan": VariantTable,
     "variants": VariantTable,
 }

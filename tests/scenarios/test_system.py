@@ -11,8 +11,8 @@ from bad_input import refuses
 from distributions import installed
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.scenarios.attacks import Attack, find_attack
-from psephos.scenarios.attacks.poisoning import find_poisoning
 from psephos.scenarios.cli import group
+from psephos.scenarios.experiments.measures import Measures
 from psephos.scenarios.reading.sources import PartySources
 from psephos.scenarios.system import System, find_protocol, load_each, part_of, protocol_names, systems
 from runs import read_json
@@ -83,7 +83,7 @@ SYSTEM = System(
     presenters="house_elsewhere:PRESENTERS",
     commands={"coins": "house_elsewhere:coins"},
 )
-BROKEN = System(protocol="house_elsewhere:Tally", attack="house_elsewhere:Nothing", poisoning="house_elsewhere:Choice")
+BROKEN = System(protocol="house_elsewhere:Tally", attack="house_elsewhere:Nothing", measures="house_elsewhere:Choice")
 '''
 SCENARIO = "protocol = 'tally'\ntransport = 'array'\nseed = 4\nsynthetic = true\n"
 
@@ -163,7 +163,7 @@ def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:
     ("entry", "part", "allowed"),
     [
         ("house_elsewhere:BROKEN", "attack", "registered as something that can be imported: house_elsewhere:Nothing"),
-        ("house_elsewhere:BROKEN", "poisoning", "registered as a Poisoning"),
+        ("house_elsewhere:BROKEN", "measures", "registered as a Measures"),
         ("house_elsewhere:read", "system", "registered as a System"),
         ("nowhere_at_all:SYSTEM", "system", "can be imported: nowhere_at_all:SYSTEM cannot"),
     ],
@@ -171,9 +171,11 @@ def test_a_subclass_has_the_parts_of_what_it_inherits_from() -> None:
 def test_a_part_that_is_none_is_refused_by_name(house: Path, entry: str, part: str, allowed: str) -> None:
     house.write_text(f"[psephos.systems]\ntally = {entry}\n", encoding="utf-8")
     importlib.invalidate_caches()
-    looks: Callable[[Any], object] = find_poisoning if part == "poisoning" else find_attack
-    with refuses(part, allowed=allowed):
-        looks(find_protocol("tally")(find_protocol("tally").parameters_type()))
+    with refuses(part.removesuffix("s"), allowed=allowed):
+        if part == "measures":
+            part_of(find_protocol("tally"), part, Measures, is_class=True)
+        else:
+            find_attack(find_protocol("tally")(find_protocol("tally").parameters_type()))
 
 
 def test_a_system_names_its_parts_by_text_alone() -> None:

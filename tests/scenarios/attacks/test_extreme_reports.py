@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError, SimulatedNoise, Tally
 from psephos.protocol.arrays import IntArray
-from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.phases import Phase
 from psephos.protocol.population import draw_reports
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
 from psephos.scenarios.adversaries import SessionTrace
-from psephos.scenarios.adversaries.poisoner import extreme_rows, say_extremes
+from psephos.scenarios.adversaries.poisoner import PoisonerRole
+from psephos.scenarios.adversaries.role import AttackContext
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
-from psephos.scenarios.attacks.poisoning import find_poisoning, reports_of
 from psephos.scenarios.outcomes import estimates_in
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Candidate, Elected, Sums, register
 
@@ -135,12 +134,12 @@ def test_of_several_kinds_whose_reports_break_the_outcome_together_the_lesson_sa
     limit = int(drawn.sum()) + 2
     inputs = session_of(vote).inputs
     public = np.arange(NUMBER, dtype=np.int64)[:, None]
-    session = ExtremeReports(vote, type(inputs)(inputs.private, public), NOISE)
-    places = np.array(zeros, dtype=np.int64)
-    assert len(extreme_rows(session, places[:1])) == 1
-    rows = extreme_rows(session, places)
+    names = [f"v{place}" for place in range(NUMBER)]
+    context = AttackContext(vote, names, type(inputs)(inputs.private, public), session="tea", seed=5)
+    rows, _ = PoisonerRole(members=(names[zeros[0]],)).shifts(context, SessionTrace())
+    assert len(rows) == 1
+    rows, (said,) = PoisonerRole(members=tuple(names[place] for place in zeros)).shifts(context, SessionTrace())
     assert rows == []
-    (said,) = say_extremes(session, places, rows, SessionTrace(), direction="up")
     assert said == "Of their reports together the protocol computes no outcome: they end the session."
 
 
@@ -198,12 +197,7 @@ def test_agents_release_what_the_lesson_says(tmp_path: Path, tea: Path, transpor
     ("table", "error"),
     [
         ("{role='poisoner', members=['v0'], aim='milk'}", "adversary 1: aim must be one of tea, coffee, got 'milk'"),
-        (
-            "{role='poisoner', members=['v0'], strategy='input'}",
-            "adversary 1: strategy must be 'greatest': of protocol",
-        ),
-        ("{role='poisoner', members=['v0'], most_share=0.0}", "adversary 1: most_share must be in (0, 1]"),
-        ("{role='sybils', members=['v0']}", "adversary 1: protocol must be one whose poisoning is known"),
+        ("{role='sybils', members=['v0'], aim='milk'}", "adversary 1: aim must be one of tea, coffee, got 'milk'"),
     ],
 )
 def test_what_the_role_cannot_do_is_refused_in_a_line(
@@ -240,17 +234,3 @@ def test_each_kind_of_public_row_has_its_own_reports() -> None:
     session = ExtremeReports(vote, type(inputs)(inputs.private, signs), NOISE)
     (chosen,) = session.reports(np.arange(4))
     assert chosen[:, 0].tolist() == [1, 0, 1, 0]
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_of_a_system_with_its_own_poisoning_the_same_reports_are_found(sign: int) -> None:
-    parameters = Parameters(candidates=("A", "B"), weights=(1.0, 2.0, 3.0), public_weights=True, epsilon=1.0)
-    vote = DPWeVote(parameters)
-    inputs = vote.encode({"weight": [1, 2, 3] * 4, "A": [0, 1, 0] * 4, "B": [0, 1] * 6})
-    poisoning = find_poisoning(vote, "B", sign=sign)
-    expected = reports_of(poisoning, inputs, noise=NOISE, poisoners=MEMBERS)
-    session = ExtremeReports(vote, inputs, NOISE, "B (margin)", sign)
-    for own, other in zip(session.reports(MEMBERS), expected, strict=True):
-        assert np.array_equal(own, other)
-    extremes = [poisoning.extremes(inputs.public[place].tolist(), num_parties=12) for place in MEMBERS.tolist()]
-    assert session.spread(MEMBERS) == pytest.approx(sum(most - least for least, most in extremes))

@@ -10,15 +10,15 @@ from calibration.dpwevote import CALIBRATION
 from calibration.engine import hold
 from makers import as_usual, vote_of
 from psephos.protocol import SimulatedNoise, run_population
-from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters, make_central_offer, make_offers
+from psephos.protocol.dpwevote import DPWeVote, Parameters, make_central_offer, make_offers
 from psephos.protocol.dpwevote.choice import error_of
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.attacks.coalition_view import Coalition, CoalitionView
+from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
-from psephos.scenarios.dpwevote.attack.poisoning import PoisonedVote
 from psephos.scenarios.dpwevote.power import simulated_power
 from psephos.scenarios.dpwevote.variants import VoteVariants
 from psephos.scenarios.running.config import load_scenario
@@ -133,17 +133,10 @@ def test_a_poisoner_can_but_lie_about_its_weight_and_its_opinion(*, public: bool
     """The server refuses all else: the greatest shift is the weight that it claims, by both ends."""
     vote = make_vote(public_weights=public)
     inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
-    poisoning = PoisonedVote(vote, "a", sign=1)
-    own = inputs.public[1].tolist()
-    choices = poisoning.choices(own)
-    shown = np.tile(inputs.public[1], (len(choices.reports[0]), 1))
-    for report in choices.reports[0].tolist():
-        vote.phases[0].check_report(report, own)
-    added = poisoning.contributions(choices.reports, shown, num_parties=3)
-    assert (added.max(), added.min()) == (1.5, -1.5)
+    session = ExtremeReports(vote, inputs, SimulatedNoise(3, session="s"), "a")
+    assert session.spread(np.array([1])) == pytest.approx(3.0)
     outcome = run_population(vote, inputs, noise=SimulatedNoise(3, session="s")).outcome
-    assert isinstance(outcome, Outcome)
-    assert poisoning.error_of_release(outcome) == outcome.candidates[0].margin.standard_error
+    assert session.estimates()["a"] == outcome.candidates[0].margin
 
 
 STATEMENTS = {statement.name: statement for statement in CALIBRATION.statements()}

@@ -17,8 +17,8 @@ from psephos.scenarios.attacks import Coalition, seen_by_arrays
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.truth_discovery.attack.counted_inference import counted_log_likelihoods
+from psephos.scenarios.truth_discovery.attack.estimates import estimates_of
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
-from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
 from thoroughness import draws
 
@@ -129,16 +129,19 @@ def test_of_a_task_that_somebody_skipped_counts_are_left_aside() -> None:
     assert attack.posteriors([seen], np.array([1]), secret=ANSWERS).probabilities.tolist() == [[0.5, 0.5]]
 
 
-def test_a_poisoner_moves_a_count_by_its_own_answer() -> None:
-    survey = make_survey(TWO, THREE)
+@pytest.mark.parametrize("mechanism", ["central", "one_layer", "two_layer"])
+def test_what_poisoners_push_are_the_supports_of_the_outcome(mechanism: str) -> None:
+    survey = make_survey(TWO, THREE, mechanism=mechanism)
     inputs = inputs_of(survey, ["yes", "b"], ["no", "c"])
-    told = PoisonedTruths(survey, "t1=b").contributions([inputs.private], inputs.public, num_parties=2)
-    assert told.tolist() == [1.0, 0.0]
-    outcome = run_population(survey, inputs, noise=SimulatedNoise(5, session="s")).outcome
-    alone, local = PoisonedTruths(survey, "t1=b"), PoisonedTruths(make_survey(TWO, mechanism="one_layer"), "yes")
-    assert isinstance(survey.phase, CountedAnswers)
-    assert alone.error_of_release(outcome) == math.sqrt(survey.phase.noise.noise_variance)
-    assert local.error_of_release(outcome) == 0
+    run = run_population(survey, inputs, noise=SimulatedNoise(5, session="s"))
+    found = estimates_of(survey, run.tallies, "")
+    assert list(found) == ["no", "yes", "a", "b", "c", "t0=no", "t0=yes", "t1=a", "t1=b", "t1=c"]
+    for task, supports in zip(survey.parameters.tasks, run.outcome.supports, strict=True):
+        for label, support in (supports or {}).items():
+            assert found[f"{task}={label}"].value == pytest.approx(support.value)
+            assert found[f"{task}={label}"].standard_error == pytest.approx(support.standard_error)
+            assert found[label] == estimates_of(survey, run.tallies, label)[label]
+    assert found["b"].value == found["t1=b"].value
 
 
 @pytest.mark.parametrize("name", ["limits of supports", "standard error of a support"])

@@ -13,7 +13,6 @@ from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, seen_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
-from psephos.scenarios.truth_discovery.attack.poisoning import PoisonedTruths
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
 
 SERVER = Coalition((), has_server=True)
@@ -323,9 +322,7 @@ def test_what_is_no_attack_is_refused() -> None:
         TruthDiscoveryAttack(mixed).candidates("row")
 
 
-def test_poisoning_and_variants_are_of_one_epsilon_of_all() -> None:
-    with pytest.raises(ConfigurationError, match="poisoning is known where all workers have one epsilon"):
-        PoisonedTruths(crowd(4, 2, epsilons=(0.5, 3.0)).protocol, "a", sign=1)
+def test_variants_are_of_one_epsilon_of_all() -> None:
     resolved = resolve(load_scenario("crowd", ["epsilons=[0.5, 3]", "workers.tasks=4", "workers.answers_per_task=2"]))
     with pytest.raises(ConfigurationError, match="variants are compared at one ε of all"):
         CrowdVariants(resolved, trials=2)

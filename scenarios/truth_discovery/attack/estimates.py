@@ -1,0 +1,44 @@
+"""What poisoners push of a survey: how many workers gave a label, at each task and in all."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....protocol.estimators import Estimate
+from ....protocol.tally import Tally
+from ....protocol.truth_discovery import TruthDiscovery
+
+
+def estimates_of(protocol: TruthDiscovery, tallies: Sequence[Tally], aim: str) -> dict[str, Estimate]:
+    """Return the number of answers "LABEL" at all tasks, and "TASK=LABEL" at each; of these an aim alone, if given.
+
+    A report of it adds (1 − μ)/λ, any other −μ/λ, where an answer is reported as itself with probability λ + μ, and as
+    each other label with μ.
+    """
+    (tally,), parameters, sizes = tallies, protocol.parameters, protocol.codes.size_of_task[:, None]
+    counts, _ = protocol.counts_of(tally)
+    values, variances = np.zeros(counts.shape), np.zeros(counts.shape)
+    if (added := protocol.noise.of_counts(tally.num_reports)) is not None:
+        values += counts / [[added.parts_of(size)] for (size,) in sizes.tolist()]
+        variances += [[added.error_of(size) ** 2] for (size,) in sizes.tolist()]
+    else:
+        of_levels = tally.totals.reshape(len(protocol.noises), *counts.shape)
+        for own, noise in zip(of_levels, protocol.noises, strict=True):
+            flips = np.array(noise.flip_probabilities)[protocol.codes.set_of_task][:, None]
+            lies, answers = flips / (sizes - 1), own.sum(axis=-1, keepdims=True)
+            kept = 1 - flips - lies
+            found = (own - lies * answers) / kept
+            of_own, of_others = flips * (1 - flips), lies * (1 - lies)
+            spread = np.maximum(found * of_own + (answers - found) * of_others, answers * np.minimum(of_own, of_others))
+            values, variances = values + found, variances + spread / kept**2
+    cells: dict[str, list[tuple[int, int]]] = {}
+    for task, (name, kind) in enumerate(zip(parameters.tasks, parameters.set_of_task, strict=True)):
+        for column, label in enumerate(parameters.answer_sets[kind]):
+            for called in (label, f"{name}={label}"):
+                if aim in {"", called}:
+                    cells.setdefault(called, []).append((task, column))
+    return {
+        called: Estimate(values[*places].sum(), np.sqrt(variances[*places].sum()))
+        for called, own in sorted(cells.items(), key=lambda each: "=" in each[0])
+        for places in [np.transpose(own)]
+    }
