@@ -65,7 +65,14 @@ class Lines:
 
 
 def tables_of(outcome: msgspec.Struct) -> list[Lines]:
-    """Return an outcome's tables, its own fields first where it has any in one cell."""
+    """Return an outcome's tables, its own fields first where it has any in one cell.
+
+    Examples:
+        >>> import msgspec
+        >>> poll = msgspec.defstruct("Poll", [("mean", Estimate), ("people", int)])
+        >>> [table.columns for table in tables_of(poll(Estimate(0.5, 0.1), 9))]
+        [['mean', 'people']]
+    """
     found: dict[tuple[str, ...], list[Line]] = {}
     _gather(outcome, (), (), found)
     return [Lines(" ".join(filter(None, path)), lines) for path, lines in found.items()]
@@ -89,6 +96,12 @@ def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
 
     These are the names by which a truth may tell it (`truth_of`), with the table's before it where two tables have one,
     or else a number behind it.
+
+    Examples:
+        >>> import msgspec
+        >>> poll = msgspec.defstruct("Poll", [("mean", Estimate), ("people", int)])
+        >>> estimates_in(poll(Estimate(0.5, 0.1), 9))
+        {'mean': Estimate(value=0.5, standard_error=0.1)}
     """
     found = [
         (truth_of(table, line, column)[-1], table.name, cell)
@@ -104,14 +117,24 @@ def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
 
 
 def number_of(field: Field) -> float | None:
-    """Return what is a number as one, an estimate's value too; None for anything else."""
+    """Return what is a number as one, an estimate's value too; None for anything else.
+
+    Examples:
+        >>> number_of(Estimate(0.5, 0.1)), number_of("tea")
+        (0.5, None)
+    """
     if isinstance(field, Estimate):
         return field.value
     return field if isinstance(field, int | float) and not isinstance(field, bool) else None
 
 
 def plain(field: Field) -> str:
-    """Return what is no estimate as text."""
+    """Return what is no estimate as text.
+
+    Examples:
+        >>> plain(True), plain(1_200), plain(["a", "b"])
+        ('yes', '1,200', 'a, b')
+    """
     if field is None:
         return ""
     if isinstance(field, bool):

@@ -30,12 +30,21 @@ ROLES: Final = "psephos.roles"  # entry points: name → subclass of `Client` or
 
 
 def names_in(group: str) -> tuple[str, ...]:
-    """Return the names that are registered in an entry point group, sorted."""
+    """Return the names that are registered in an entry point group, sorted.
+
+    Examples:
+        >>> names_in(TRANSPORTS)
+        ('memory', 'tcp', 'tls')
+    """
     return tuple(sorted(_entry_points(group, tuple(sys.path)).names))
 
 
 def check_transport(name: str) -> None:
-    """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays."""
+    """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays.
+
+    Examples:
+        >>> check_transport("array")
+    """
     known = (ARRAY, *names_in(TRANSPORTS))
     if name not in known:
         raise _refusal("transport", name, _one_of(known, name))
@@ -46,7 +55,12 @@ def check_transport(name: str) -> None:
 
 
 def make_transport(name: str) -> "Transport":
-    """Return a new transport of the kind registered as `name`."""
+    """Return a new transport of the kind registered as `name`.
+
+    Examples:
+        >>> type(make_transport("memory")).__name__
+        'MemoryTransport'
+    """
     from ..transports.abc import Transport
 
     kind = find(TRANSPORTS, name, Transport, field="transport", is_class=True)
@@ -62,7 +76,12 @@ def make_transport(name: str) -> "Transport":
 
 
 def find_client_role(name: str) -> type["Client"]:
-    """Return the client role registered as `name`."""
+    """Return the client role registered as `name`.
+
+    Examples:
+        >>> find_client_role("voter").role
+        'voter'
+    """
     from ..agents.client import Client
 
     return find(ROLES, name, Client, field="client role", is_class=True)

@@ -59,6 +59,10 @@ class System:
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
+
+    Examples:
+        >>> System(protocol="my.votes:Vote").place
+        100
     """
 
     protocol: str
@@ -90,18 +94,32 @@ def systems() -> dict[str, System]:
 
     Raises:
         ConfigurationError: one cannot be imported, or is none.
+
+    Examples:
+        >>> list(systems())
+        ['dpwevote', 'truth-discovery', 'moral-preferences', 'fair-voting']
     """
     found = {name: find(SYSTEMS, name, System, field="system") for name in names_in(SYSTEMS)}
     return dict(sorted(found.items(), key=lambda each: each[1].place))
 
 
 def protocol_names() -> tuple[str, ...]:
-    """Return the names of all protocols, with a system or alone, sorted."""
+    """Return the names of all protocols, with a system or alone, sorted.
+
+    Examples:
+        >>> "fair-voting" in protocol_names()
+        True
+    """
     return tuple(sorted({*names_in(SYSTEMS), *names_in(PROTOCOLS)}))
 
 
 def names_with(part: str) -> tuple[str, ...]:
-    """Return the names of the systems that have a part, sorted."""
+    """Return the names of the systems that have a part, sorted.
+
+    Examples:
+        >>> names_with("data_sets")
+        ('dpwevote', 'fair-voting', 'moral-preferences', 'truth-discovery')
+    """
     return tuple(sorted(name for name, system in systems().items() if getattr(system, part)))
 
 
@@ -110,6 +128,10 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
 
     Raises:
         ConfigurationError: there is none, it cannot be imported, or it is no protocol.
+
+    Examples:
+        >>> find_protocol("dpwevote").__name__
+        'DPWeVote'
     """
     from ..protocol.phases import PhasedProtocol
     from ..protocol.plugin_checks import check_declared
@@ -133,6 +155,11 @@ def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *,
 
     Raises:
         ConfigurationError: it cannot be imported, or is something else.
+
+    Examples:
+        >>> from psephos.scenarios.attacks import Attack
+        >>> part_of(find_protocol("dpwevote"), "attack", Attack, is_class=True).__name__
+        'DPWeVoteAttack'
     """
     registered = names_in(SYSTEMS)
     for each in protocol.__mro__:

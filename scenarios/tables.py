@@ -27,7 +27,12 @@ _LARGE = 999_999.5, 1e15  # what six digits round to a million, and where number
 
 
 def six_digits(value: float, *, signed: bool = False) -> str:
-    """Return a number with six digits at most, or with all before its point: half a billion of votes is no 5e+08."""
+    """Return a number with six digits at most, or with all before its point: half a billion of votes is no 5e+08.
+
+    Examples:
+        >>> six_digits(0.123456789), six_digits(512_345_678.0)
+        ('0.123457', '512,345,678')
+    """
     form = ",.0f" if _LARGE[0] <= abs(value) < _LARGE[1] else ",.6g"
     return f"{value:{'+' if signed else ''}{form}}"
 
@@ -64,6 +69,10 @@ class Cell:
         tone: how good it is.
         leads_to: the anchor of a part of the page; empty for none.
         is_part: whether the words say more than the number: it stands beside its error, or for a range.
+
+    Examples:
+        >>> Cell.of(0.5), Cell.of(True).words
+        (Cell(words='0.5', number=0.5, tone='', leads_to='', is_part=False), 'yes')
     """
 
     words: str
@@ -110,6 +119,10 @@ class Table:
         note: what its reader needs to know.
         name: of its file, without the end.
         full: the same for programs: what a file has instead of the cells.
+
+    Examples:
+        >>> Table(columns=("Variant", "ε"), rows=[("joint", Cell.of(1.0))]).is_number
+        [False, True]
     """
 
     columns: Sequence[str]
@@ -141,7 +154,12 @@ class Table:
 
 
 def cell_of(entry: Entry) -> Cell:
-    """Return an entry as a cell: words alone have no number and no tone."""
+    """Return an entry as a cell: words alone have no number and no tone.
+
+    Examples:
+        >>> cell_of("joint").words
+        'joint'
+    """
     return entry if isinstance(entry, Cell) else Cell(str(entry))
 
 
@@ -155,21 +173,41 @@ def listed(
     name: str = "",
     full: Sequence[Mapping[str, object]] = (),
 ) -> Table:
-    """Return a table with a line for each item, and in each column, behind its header, what makes an item's entry."""
+    """Return a table with a line for each item, and in each column, behind its header, what makes an item's entry.
+
+    Examples:
+        >>> listed([1, 2], [("n", str), ("square", lambda n: str(n * n))]).rows
+        [['1', '1'], ['2', '4']]
+    """
     headers = [header for header, _ in columns]
     rows = [[entry(item) for _, entry in columns] for item in items]
     return Table(columns=headers, rows=rows, labels=labels, caption=caption, note=note, name=name, full=full)
 
 
 def csv_of(lines: Iterable[Iterable[object]]) -> str:
-    """Return lines, the header first, as CSV, in which no cell is a formula."""
+    """Return lines, the header first, as CSV, in which no cell is a formula.
+
+    Examples:
+        >>> print(csv_of([("name", "ε"), ("ann", 1.5)]), end="")
+        name,ε
+        ann,1.5
+    """
     text = io.StringIO(newline="")
     csv.writer(text).writerows(map(inert_cell, line) for line in lines)
     return text.getvalue()
 
 
 def markdown_of(table: Table) -> str:
-    """Return a table in Markdown: its caption in bold, numbers to the right, the note below."""
+    """Return a table in Markdown: its caption in bold, numbers to the right, the note below.
+
+    Examples:
+        >>> print(markdown_of(Table(columns=("Variant", "ε"), rows=[("joint", "1")], caption="At a price")))
+        **At a price**
+        <BLANKLINE>
+        | Variant | ε |
+        | :--- | :--- |
+        | joint | 1 |
+    """
     rules = [":---" if place < table.labels else "---:" for place in range(len(table.columns))]
     lines = [f"**{table.caption}**", "", _line(table.columns), _line(rules)]
     lines += [_line(cell.words.replace("|", "\\|") for cell in row) for row in table.cells]

@@ -20,7 +20,12 @@ UNDECIDED: Final = "undecided"
 
 
 class Verdict(enum.StrEnum):
-    """A verdict: each member has its words, which are its value, and its tone."""
+    """A verdict: each member has its words, which are its value, and its tone.
+
+    Examples:
+        >>> Judgement.HOLDS.value, Judgement.HOLDS.tone
+        ('holds', 'good')
+    """
 
     tone: Tone
 
@@ -38,7 +43,12 @@ class Verdict(enum.StrEnum):
 
 
 class AuditVerdict(Verdict):
-    """What an audit says of a loss."""
+    """What an audit says of a loss.
+
+    Examples:
+        >>> AuditVerdict.CLAIM_REFUTED.cell.words
+        'claim refuted'
+    """
 
     CONSISTENT = "consistent"
     """Nothing was found that is more than claimed or proven; which is no proof."""
@@ -51,7 +61,12 @@ class AuditVerdict(Verdict):
 
 
 class Judgement(Verdict):
-    """What becomes of a claim."""
+    """What becomes of a claim.
+
+    Examples:
+        >>> Judgement("cannot tell") is Judgement.OPEN
+        True
+    """
 
     HOLDS = "holds", "good"
     """It is as claimed."""
@@ -112,7 +127,12 @@ def _forms_of(kind: type[msgspec.Struct]) -> list[FileForm]:
 
 
 def cell_of_decision(decision: object) -> Cell:
-    """Return what a file has of a decision, for people; anything else has no tone."""
+    """Return what a file has of a decision, for people; anything else has no tone.
+
+    Examples:
+        >>> cell_of_decision("passes").tone
+        'good'
+    """
     words = "–" if decision is None else str(decision)
     return Cell(words, tone=_DECISIONS.get(words, ""))
 
@@ -122,6 +142,10 @@ def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> f
 
     What people read of a number that something is at most, such as a proven ε, goes through it; of a lower bound
     through `round_down`.
+
+    Examples:
+        >>> round_up(1.23401), round_up(0.7311, decimals=2)
+        (1.24, 0.74)
     """
     if not bound or not math.isfinite(bound):
         return bound
@@ -132,10 +156,20 @@ def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> f
 
 
 def at_most(bound: float, digits: int = 6) -> str:
-    """Return an upper bound with so many digits at most, as people read it: see `round_up`."""
+    """Return an upper bound with so many digits at most, as people read it: see `round_up`.
+
+    Examples:
+        >>> at_most(2 / 3, 4)
+        '0.6667'
+    """
     return f"{round_up(bound, digits):g}"
 
 
 def round_down(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
-    """Return the greatest number with so many digits, or decimals, that is not more."""
+    """Return the greatest number with so many digits, or decimals, that is not more.
+
+    Examples:
+        >>> round_down(1.23499)
+        1.23
+    """
     return -round_up(-bound, digits, decimals=decimals)

@@ -21,12 +21,22 @@ _SHAPES: Final = {"<super>": "^", "<sub>": "_"}
 
 
 def say_number(one: str, many: str, number: int, /, **places: object) -> str:
-    """Return what agrees with a number, which stands at {number} or {number:,}."""
+    """Return what agrees with a number, which stands at {number} or {number:,}.
+
+    Examples:
+        >>> say_number("{number} vote", "{number:,} votes", 1_200)
+        '1,200 votes'
+    """
     return (one if number == 1 else many).format(number=number, **places)
 
 
 def shown_in(encoding: str, text: str) -> str:
-    """Return a text in the signs of an encoding: Greek letters by their names, and what has no words by its number."""
+    """Return a text in the signs of an encoding: Greek letters by their names, and what has no words by its number.
+
+    Examples:
+        >>> shown_in("ascii", "ε ≥ 1")
+        'epsilon >= 1'
+    """
     if text.isascii() or encoding.startswith("utf"):
         return text
     return text.encode(encoding, _ERRORS).decode(encoding)

@@ -56,6 +56,10 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         target: whose secret it wants; empty for everybody's.
         budget: what each party allows over all sessions (ε, at the scenario's δ); by default the scenario's, and no
             limit without one.
+
+    Examples:
+        >>> AveragingAttackerRole(times=3, votes=10).members
+        ('server',)
     """
 
     members: tuple[str, ...] = (SERVER,)
@@ -188,7 +192,12 @@ _TRUST: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class AnswerCount:
-    """What clients made of repeated requests: how many came, how many reports left, and how many of these differ."""
+    """What clients made of repeated requests: how many came, how many reports left, and how many of these differ.
+
+    Examples:
+        >>> AnswerCount(requests=10, reports=10, distinct=2).distinct
+        2
+    """
 
     requests: int
     reports: int
@@ -196,7 +205,12 @@ class AnswerCount:
 
 
 def count_answers(views: Sequence[View]) -> AnswerCount:
-    """Return what clients did, by their views of a session; the server's is not looked at."""
+    """Return what clients did, by their views of a session; the server's is not looked at.
+
+    Examples:
+        >>> count_answers([])
+        AnswerCount(requests=0, reports=0, distinct=0)
+    """
     requests = reports = 0
     payloads: set[tuple[str, int, bytes]] = set()
     for view in views:
@@ -224,6 +238,12 @@ def votes_answered(
         budget: over all sessions; None for no limit.
         votes: how many are asked for.
         again: what each later session costs; by default the same.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), public_weights=True, epsilon=1.0))
+        >>> votes_answered(vote.losses, budget=Budget(epsilon=3.5), votes=10)
+        3
     """
     ledger = Ledger("a party", budget=budget)
     for vote in range(votes):

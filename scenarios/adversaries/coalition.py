@@ -44,7 +44,12 @@ _NONE_OF_THESE: Final = "none of these"
 
 
 class CoalitionRole(InferringRole, frozen=True, kw_only=True):
-    """Semi-honest parties that pool their views."""
+    """Semi-honest parties that pool their views.
+
+    Examples:
+        >>> CoalitionRole(members=("server", "ann"), target="bob").votes
+        1
+    """
 
     target: str = ""  # whose secret is inferred; empty for every party that is no member
     # A probability for each of the secret's labels, by label or in order; uniform unless given.

@@ -25,7 +25,12 @@ _LEAST_ERROR: Final = 0.0005  # smaller ones are not seen in three decimals
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A session whose coalitions are compared."""
+    """A session whose coalitions are compared.
+
+    Examples:
+        >>> CollusionCase(scenario="consortium", settings=("count=9",)).title
+        ''
+    """
 
     scenario: str = ""  # a shipped scenario's name, or a path; empty for the one that this adversary stands in
     settings: tuple[str, ...] = ()  # "key=value" each, as on the command line
@@ -34,7 +39,12 @@ class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CollusionSweepRole(Role, frozen=True, kw_only=True):
-    """Coalitions of every size against the first party."""
+    """Coalitions of every size against the first party.
+
+    Examples:
+        >>> CollusionSweepRole(epsilons=(0.5, 1.0)).trials
+        300
+    """
 
     cases: tuple[CollusionCase, ...] = ()  # what is compared; by default the scenario itself
     epsilons: tuple[float, ...] = ()  # the ε of each line; by default each case's own

@@ -10,7 +10,12 @@ from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class DropOutRole(Role, frozen=True, kw_only=True):
-    """Parties that leave before they report in a phase."""
+    """Parties that leave before they report in a phase.
+
+    Examples:
+        >>> DropOutRole(members=("ann",), phase="opinions").needs_agents
+        True
+    """
 
     phase: str = ""  # the phase in which they do not report; by default the last
     # A number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.

@@ -14,7 +14,12 @@ from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class EquivocatorRole(Role, frozen=True, kw_only=True):
-    """A server that releases the opposite of every yes and no, and another winner, to some parties."""
+    """A server that releases the opposite of every yes and no, and another winner, to some parties.
+
+    Examples:
+        >>> EquivocatorRole(misled=("ann",)).name
+        'equivocator'
+    """
 
     misled: tuple[str, ...]  # the parties that are told otherwise
 

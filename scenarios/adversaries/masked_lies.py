@@ -37,7 +37,12 @@ Lie: TypeAlias = Literal["box", "degree", "share"]
 
 
 class UnmaskerRole(Role, frozen=True, kw_only=True):
-    """A server that says of parties whose rows came that they left."""
+    """A server that says of parties whose rows came that they left.
+
+    Examples:
+        >>> UnmaskerRole(dropped=("ann",)).name
+        'unmasker'
+    """
 
     dropped: tuple[str, ...]  # who is said to have left
     misled: tuple[str, ...] = ()  # who is told so, the others are not; by default all are: invented drop-outs
@@ -88,7 +93,12 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
 
 class WrongSharesRole(Role, frozen=True, kw_only=True):
-    """Parties that sign wrong shares."""
+    """Parties that sign wrong shares.
+
+    Examples:
+        >>> WrongSharesRole(members=("ann",)).name
+        'wrong-shares'
+    """
 
     step: Literal["shares", "unmask"] = "unmask"  # boxes that do not open, or shares that are not those of their boxes
 

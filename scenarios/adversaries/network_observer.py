@@ -31,7 +31,12 @@ _MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
-    """Somebody on the network between all parties and the server."""
+    """Somebody on the network between all parties and the server.
+
+    Examples:
+        >>> NetworkObserverRole().watches_traffic
+        True
+    """
 
     name: ClassVar[str] = "network-observer"
     refused_if_masked: ClassVar[str] = "masked rows are uniform and of one size, as `psephos audit` tests"

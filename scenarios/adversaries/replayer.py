@@ -8,7 +8,12 @@ from .role import AttackContext, AttackReport, Role, Row, SessionTrace, check_be
 
 
 class ReplayerRole(Role, frozen=True, kw_only=True):
-    """Parties that want their reports to count more than once."""
+    """Parties that want their reports to count more than once.
+
+    Examples:
+        >>> ReplayerRole(members=("ann",)).times
+        3
+    """
 
     times: int = 3  # how often each report is sent again, the same byte for byte
     altered: bool = False  # whether another report follows, with the least number that the phase allows in every place

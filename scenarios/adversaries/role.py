@@ -50,6 +50,14 @@ class AttackContext:
         seed: of the simulated noise.
         budget: the most that each party may lose; None for no limit.
         may_show_truth: whether a lesson may hold what a single party's value is, because nobody real stands behind it.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), public_weights=True, epsilon=1.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> context = AttackContext(vote, ["ann", "bob", "eve"], inputs, session="vote", seed=7)
+        >>> context.place_of("bob", field="target"), context.coalition(["server", "eve"]).members
+        (1, (2,))
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -126,6 +134,10 @@ class SessionTrace:
         failure: why the session came to no end; None where it did.
         attempts: what came of the connections that `Role.strangers` asked for.
         on_step: told by a role that takes long how many of how many steps it has made.
+
+    Examples:
+        >>> SessionTrace().outcome is None
+        True
     """
 
     views: Sequence[View] = ()
@@ -179,12 +191,20 @@ class Voted:
 
 
 def check_at_least(field: str, value: float, least: float) -> None:
-    """Raise ConfigurationError where a number that a table gives is less."""
+    """Raise ConfigurationError where a number that a table gives is less.
+
+    Examples:
+        >>> check_at_least("votes", 2, 1)
+    """
     require(value >= least, field, value, f"at least {least}")
 
 
 def check_between(field: str, value: float, least: float, most: float) -> None:
-    """Raise ConfigurationError where a number that a table gives is out of range."""
+    """Raise ConfigurationError where a number that a table gives is out of range.
+
+    Examples:
+        >>> check_between("votes", 2, 1, 50)
+    """
     require(least <= value <= most, field, value, f"in [{least}, {most}]")
 
 
@@ -205,6 +225,11 @@ class AttackReport(Shown, msgspec.Struct, frozen=True, kw_only=True):
         sentences: what came of it.
         rows: a table; empty for none.
         refutes_ledger: whether its evidence passes a bound that is said to be proven, and it does not approximate.
+
+    Examples:
+        >>> found = AttackReport(role="coalition", who="ann", trust="semi-honest", sentences=("It learns nothing.",))
+        >>> found.refutes_ledger
+        False
     """
 
     role: str
@@ -220,6 +245,12 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Args:
         members: the parties that it controls or watches through; "server" is the server.
+
+    Examples:
+        >>> class Watcher(Role, frozen=True, kw_only=True):
+        ...     name = "watcher"
+        >>> Watcher(members=("ann",)).needs_agents
+        False
     """
 
     members: tuple[str, ...] = ()
@@ -298,6 +329,10 @@ class InferringRole(Role, frozen=True, kw_only=True):
 
     Args:
         secret: what it infers; by default the first that the protocol's attack knows.
+
+    Examples:
+        >>> InferringRole(secret="weight").takes_part({"bob"})
+        True
     """
 
     secret: str = ""

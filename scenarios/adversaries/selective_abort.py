@@ -20,6 +20,10 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     """A server that serves one party and the coalition's members, and drops everybody else.
 
     Members are parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
+
+    Examples:
+        >>> SelectiveAbortRole(target="ann").hangs_up
+        True
     """
 
     target: str  # who is isolated

@@ -41,6 +41,10 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
     Members are the names on the roster that this person holds by right; all of them report what pushes most.
+
+    Examples:
+        >>> SybilsRole(outsiders=3).aim
+        ''
     """
 
     outsiders: int = 0  # how many names that are not on the roster it tries

@@ -13,7 +13,12 @@ from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
 
 class TamperingServerRole(Role, frozen=True, kw_only=True):
-    """A server that names false parameters."""
+    """A server that names false parameters.
+
+    Examples:
+        >>> TamperingServerRole(parameters={"epsilon": 9.0}).name
+        'tampering-server'
+    """
 
     parameters: dict[str, Any]  # what it names in the place of its own, by name
 

@@ -33,6 +33,11 @@ class Candidates:
         rows: int64, shape (c, private columns).
         places: int64, shape (c,): the label of each row; rows of one label are equally likely before.
         labels: what the secret may be.
+
+    Examples:
+        >>> rows = np.array([[0], [1]])
+        >>> Candidates(rows, np.array([0, 1]), ("no", "yes")).drawn(None, np.array([0.2, 0.9])).tolist()
+        [0, 1]
     """
 
     rows: IntArray
@@ -55,6 +60,12 @@ class Attack(abc.ABC):
 
     Args:
         protocol: with its public parameters.
+
+    Examples:
+        >>> from psephos.scenarios.attacks import find_attack
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> find_attack(DPWeVote(Parameters(candidates=("tea",), weights=(1, 2)))).secrets
+        ('weight and opinions', 'weight', 'opinions')
     """
 
     secrets: ClassVar[tuple[str, ...]]
@@ -250,6 +261,16 @@ def report_log_likelihoods(seen: CoalitionView, targets: IntArray, rows: IntArra
     """Return ln P[a target's reports | its row], shape (targets, c), for rows: int64, shape (c, private columns).
 
     A phase in which a target's report was not seen tells nothing. By its public row each has its own mechanism.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> from psephos.protocol import SimulatedNoise
+        >>> from psephos.scenarios.attacks import seen_by_server
+        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> report_log_likelihoods(seen, np.array([0]), np.array([[0, 0], [1, 1]])).shape
+        (1, 2)
     """
     total = np.zeros((len(targets), len(rows)))
     for phase, reports, told in zip(seen.protocol.phases, seen.reports, seen.told, strict=True):

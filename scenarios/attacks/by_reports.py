@@ -26,6 +26,12 @@ class ReportAttack(Attack):
     """Infers which of its possible rows a target has.
 
     Of the inputs' private rows it is asked alone whether each is possible, and how right a guess was.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1.0,), public_weights=True))
+        >>> ReportAttack(vote).candidates("row").labels
+        ('0', '1')
     """
 
     secrets: ClassVar[tuple[str, ...]] = ("row",)
@@ -102,7 +108,13 @@ class ReportAttack(Attack):
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
-    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any."""
+    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> type(find_attack(DPWeVote(Parameters(candidates=("tea",), weights=(1, 2))))).__name__
+        'DPWeVoteAttack'
+    """
     kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
     found = (ReportAttack if kind is None else kind)(protocol)
     masked = protocol.masked_phase

@@ -22,6 +22,12 @@ def session_channel(
 
     Returns:
         Shape (c, outputs); rows sum to 1. None where outputs are too many or a law is not known.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1.0,), public_weights=True, epsilon=1.0))
+        >>> session_channel(vote, np.array([[0], [1]]), public=[0, 0]).round(3).tolist()
+        [[0.731, 0.269], [0.269, 0.731]]
     """
     channel = np.ones((len(rows), 1))
     repeated = [phase for phase in protocol.phases if phase.kept is None] * (votes - 1)

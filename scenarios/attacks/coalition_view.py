@@ -30,7 +30,12 @@ _PLAIN = msgspec.msgpack.Decoder(Any)
 
 @dataclasses.dataclass(frozen=True)
 class Coalition:
-    """Parties that pool their views: places of clients in the roster, increasing, and whether the server is in."""
+    """Parties that pool their views: places of clients in the roster, increasing, and whether the server is in.
+
+    Examples:
+        >>> Coalition((0, 2), has_server=True).members
+        (0, 2)
+    """
 
     members: tuple[int, ...]
     has_server: bool
@@ -53,6 +58,10 @@ class Ending(NamedTuple):
     Args:
         outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
         release: what was released at the end; None where the coalition heard no release.
+
+    Examples:
+        >>> Ending().outcomes, Ending().release
+        ((), None)
     """
 
     outcomes: Sequence[Any] = ()
@@ -73,6 +82,14 @@ class CoalitionView:
         totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
         background: of a masked sum.
         find_ending: returns what was published, which takes time: of many sessions most attacks ask for totals alone.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> seen.num_parties, seen.coalition.has_server
+        (3, True)
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -130,6 +147,15 @@ def seen_by_arrays(
 
     Returns:
         What was seen, of a session of the counted parties alone: places are theirs among these.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> noise = SimulatedNoise(7, session="vote")
+        >>> seen = seen_by_arrays(vote, inputs, noise=noise, coalition=Coalition((0,), has_server=False))
+        >>> seen.told[0].tolist(), seen.rows.tolist()
+        ([True, False, False], [[0, 1, 0]])
     """
     protocol.check_inputs(inputs)
     counted = range(len(inputs)) if counted is None else counted
@@ -177,7 +203,16 @@ def seen_by_server(
     noise: SimulatedNoise,
     earlier: dict[str, IntArray] | None = None,
 ) -> CoalitionView:
-    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets."""
+    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> [reports.shape for reports in seen.reports]
+        [(3, 1), (3, 1)]
+    """
     reports = tuple(draw_all(protocol, inputs, noise=noise, earlier=earlier))
     return CoalitionView(
         protocol=protocol,
@@ -197,7 +232,15 @@ def draw_all(
     noise: SimulatedNoise,
     earlier: dict[str, IntArray] | None = None,
 ) -> list[IntArray]:
-    """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`."""
+    """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> [reports.shape for reports in draw_all(vote, inputs, noise=SimulatedNoise(7, session="vote"))]
+        [(3, 1), (3, 1)]
+    """
     drawn: list[IntArray] = []
     for phase in protocol.phases:
         reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)

@@ -53,6 +53,14 @@ class ExtremeReports:
     Raises:
         ConfigurationError: nothing that is released is an estimate, or none has this name.
         PluginError: the protocol's own code raises where nobody poisons.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), public_weights=True, epsilon=1.0))
+        >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
+        >>> session = ExtremeReports(vote, inputs, SimulatedNoise(7, session="vote"), "tea")
+        >>> [round(session.spread(np.array([party])), 2) for party in range(3)]
+        [2.16, 4.33, 2.16]
     """
 
     protocol: PhasedProtocol[Any, Any]  # what is run

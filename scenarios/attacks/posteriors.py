@@ -32,6 +32,11 @@ class Posteriors:
         probabilities: shape (targets, L): what is believed now; each row sums to 1.
         log_odds_ratios: shape (targets,): ln of the factor by which the evidence moved the odds of two labels at most,
             which a proven ε bounds; ∞: one is ruled out.
+
+    Examples:
+        >>> found = infer(np.log([[0.75, 0.25]]), places=np.array([0, 1]), labels=("yes", "no"))
+        >>> found.labels[found.guesses[0]], found.probabilities.round(2).tolist()
+        ('yes', [[0.75, 0.25]])
     """
 
     labels: tuple[str, ...]
@@ -57,6 +62,11 @@ class Evaluation:
         greatest_log_odds_ratio: ln of the greatest factor by which evidence moved the odds of two labels; ∞ where it
             rules one out.
         num_targets: on which it was tried; 0 where exact.
+
+    Examples:
+        >>> found = [0.75, 0.0, 0.5, 0.2, 1.1]  # success, its error, baseline, bits, log-odds ratio
+        >>> Evaluation(*found).advantage
+        0.5
     """
 
     success: float
@@ -73,7 +83,12 @@ class Evaluation:
 
 
 def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
-    """Return a prior as an array; ConfigurationError unless these are as many probabilities that sum to one."""
+    """Return a prior as an array; ConfigurationError unless these are as many probabilities that sum to one.
+
+    Examples:
+        >>> check_prior([0.25, 0.75], num_labels=2).tolist()
+        [0.25, 0.75]
+    """
     probabilities = np.array(prior, dtype=np.float64)
     allowed = f"{num_labels} probabilities"
     refuse(probabilities.shape != (num_labels,), "prior", f"{probabilities.size} numbers", allowed)
@@ -97,6 +112,11 @@ def infer(
 
     Raises:
         ValueError: a target's evidence is impossible under every candidate that the prior allows.
+
+    Examples:
+        >>> law = np.log([[0.75, 0.25], [0.25, 0.75]])  # of two reports: ln P[report | yes], ln P[report | no]
+        >>> infer(law, places=np.array([0, 1]), labels=("yes", "no")).probabilities.round(2).tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
     """
     num_labels = len(labels)
     before = np.full(num_labels, 1 / num_labels) if prior is None else prior
@@ -119,7 +139,13 @@ def infer(
 
 
 def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
-    """Compare an attack's guesses with the places of the true labels: int64, shape (targets,)."""
+    """Compare an attack's guesses with the places of the true labels: int64, shape (targets,).
+
+    Examples:
+        >>> found = infer(np.log([[0.75, 0.25], [0.25, 0.75]]), places=np.array([0, 1]), labels=("yes", "no"))
+        >>> evaluate(found, np.array([0, 0])).success
+        0.5
+    """
     number = len(truths)
     success = float(np.count_nonzero(np.equal(posteriors.guesses, truths))) / number
     return _evaluation(posteriors, success, math.sqrt(success * (1 - success) / number))
@@ -131,6 +157,11 @@ def evaluate_expected(posteriors: Posteriors) -> Evaluation:
     Its guess is then right with the probability that it says itself, whose mean varies less than the share of guesses
     that happened to be right. Where secrets, or whatever else a likelihood takes for granted, are drawn otherwise, this
     says nothing: use `evaluate`.
+
+    Examples:
+        >>> found = infer(np.log([[0.75, 0.25], [0.25, 0.75]]), places=np.array([0, 1]), labels=("yes", "no"))
+        >>> round(evaluate_expected(found).success, 2)
+        0.75
     """
     chances = posteriors.probabilities.max(axis=1)
     return _evaluation(posteriors, float(chances.mean()), float(chances.std() / math.sqrt(len(chances))))
@@ -153,6 +184,12 @@ def pool(parts: Sequence[Evaluation]) -> Evaluation:
     """Return the evaluation of several tries together, none of them exact, each weighted by its number of targets.
 
     Tries are independent of each other; targets of one try may share their evidence, and then say no more than one.
+
+    Examples:
+        >>> one = Evaluation(1.0, 0.0, 0.5, 1.0, 2.0, num_targets=1)
+        >>> other = Evaluation(0.5, 0.0, 0.5, 0.0, 1.0, num_targets=3)
+        >>> pool([one, other]).success
+        0.625
     """
     number = sum(part.num_targets for part in parts)
 
@@ -177,6 +214,12 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
         channel: shape (candidates, outputs): P[output | candidate], rows sum to 1.
         places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
         prior: of labels, shape (L,); uniform unless given.
+
+    Examples:
+        >>> answers = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response at ε = ln 3
+        >>> found = evaluate_channel(answers, places=np.array([0, 1]))
+        >>> found.success, round(found.information, 3)
+        (0.75, 0.189)
     """
     num_labels = int(places.max()) + 1 if prior is None else len(prior)
     before = np.full(num_labels, 1 / num_labels) if prior is None else prior
@@ -216,6 +259,10 @@ def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
 
     Evidence multiplies the odds of a label against any other by e^ε at most, so its posterior is at most
     π·e^ε/(π·e^ε + 1 − π), and so is the success of naming the likeliest, at the greatest π.
+
+    Examples:
+        >>> round(success_bound(math.log(3), [0.5, 0.5]), 6)
+        0.75
     """
     greatest = float(np.max(prior))
     return greatest / (greatest + (1 - greatest) * math.exp(-epsilon))
@@ -226,6 +273,10 @@ def information_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> fl
 
     Its entropy; ε, since the evidence's law is within a factor of e^ε of each candidate's; and ε·tanh(ε/2), since the
     relative entropy of two laws that are ε apart is at most that, and mutual information is at most the greatest.
+
+    Examples:
+        >>> round(information_bound(1.0, [0.5, 0.5]), 3)
+        0.667
     """
     probabilities = np.asarray(prior, dtype=np.float64)
     entropy = float(np.sum(special.entr(probabilities)))

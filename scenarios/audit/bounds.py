@@ -35,6 +35,10 @@ def lower_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
     """Return p so that an event of a smaller probability has had so many hits with probability `risk` at most.
 
     Hits are of so many outputs, ≥ 1; the risk, in (0, 1), is of each limit.
+
+    Examples:
+        >>> lower_limits(np.array([90]), 100, 0.05).round(3).tolist()
+        [0.836]
     """
     limits = np.asarray(betaincinv(np.maximum(hits, 1), number - hits + 1, risk), dtype=np.float64)
     return np.where(hits > 0, limits * (1 - _ROUNDING), 0.0)
@@ -44,6 +48,10 @@ def upper_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
     """Return p so that an event of a greater probability has had so few hits with probability `risk` at most.
 
     See `lower_limits`.
+
+    Examples:
+        >>> upper_limits(np.array([0]), 100, 0.05).round(3).tolist()
+        [0.03]
     """
     # The complement's inverse, since 1 − risk would drop the digits of a small risk.
     limits = np.asarray(betainccinv(hits + 1, np.maximum(number - hits, 1), risk), dtype=np.float64)
@@ -61,6 +69,10 @@ def epsilon_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: floa
 
     Returns:
         In nats; at most 0 where nothing was told apart, −∞ where nothing was hit.
+
+    Examples:
+        >>> epsilon_bounds(np.array([900]), np.array([100]), 1_000, 0.01).round(3).tolist()
+        [1.929]
     """
     low, high = lower_limits(likely, number, risk / 2), upper_limits(unlikely, number, risk / 2)
     return _log_of(low) - _log_of(high)
@@ -85,6 +97,10 @@ def samples_needed(epsilon: float, risk: float) -> int | None:
 
     No ε-DP mechanism is told apart sooner than binary randomized response, whose expected hits are taken; any other
     needs more. At ε = ∞ it is the least number with which there is any statement at all.
+
+    Examples:
+        >>> samples_needed(1.0, 0.01), samples_needed(0.1, 0.01)
+        (39, 2763)
     """
     share = 1 / (1 + exp(-epsilon)) if math.isfinite(epsilon) else 1.0
 
@@ -106,7 +122,12 @@ def samples_needed(epsilon: float, risk: float) -> int | None:
 
 
 def exact_epsilon(laws: FloatArray) -> float:
-    """Return ε of two laws, shape (2, outputs): the greatest |ln P/Q|; ∞ where only one is 0."""
+    """Return ε of two laws, shape (2, outputs): the greatest |ln P/Q|; ∞ where only one is 0.
+
+    Examples:
+        >>> round(exact_epsilon(np.array([[0.75, 0.25], [0.25, 0.75]])), 4)
+        1.0986
+    """
     first, second = _possible(laws)
     if not len(first) or np.any((first > 0) != (second > 0)):
         return math.inf if len(first) else 0.0
@@ -114,7 +135,12 @@ def exact_epsilon(laws: FloatArray) -> float:
 
 
 def exact_delta(laws: FloatArray, epsilon: float) -> float:
-    """Return δ(ε) of two laws: the greater of Σ max(0, P − e^ε·Q) and the same with P and Q exchanged."""
+    """Return δ(ε) of two laws: the greater of Σ max(0, P − e^ε·Q) and the same with P and Q exchanged.
+
+    Examples:
+        >>> exact_delta(np.array([[0.75, 0.25], [0.25, 0.75]]), 0.0)
+        0.5
+    """
     growth = _growth(epsilon)
     if math.isinf(growth):
         return max(float(one[other == 0].sum()) for one, other in (laws, laws[::-1]))
@@ -126,6 +152,10 @@ def exact_trade_off(laws: FloatArray) -> FloatArray:
 
     The laws are of the alternative and of the null hypothesis, shape (2, outputs); the corners, shape (corners, 2), go
     from (0, ·) to (1, 0). Between corners the curve is straight.
+
+    Examples:
+        >>> exact_trade_off(np.array([[0.75, 0.25], [0.25, 0.75]])).tolist()
+        [[0.0, 1.0], [0.25, 0.25], [1.0, 0.0]]
     """
     first, second = _possible(laws)
     # P/(P + Q), which is finite where P/Q is not.
@@ -141,6 +171,10 @@ def exact_mu(laws: FloatArray) -> float:
 
     It is enough to look at the curve's corners, since the Gaussian curve is convex. Corners that are within 1e-9 of
     either end are left out: rounding could say anything of them, and what is left is a lower bound.
+
+    Examples:
+        >>> round(exact_mu(np.array([[0.75, 0.25], [0.25, 0.75]])), 3)
+        1.349
     """
     if math.isinf(exact_epsilon(laws)) and exact_delta(laws, math.inf) > _LEAST_ERROR:
         return math.inf

@@ -44,6 +44,10 @@ class Pair:
             there are laws, an output that is drawn is the number of their column, shape (number, 1), or `NO_PLACE`.
         score: what to tell drawn outputs apart by; None to let the audit learn it.
         secure: as `draws`, with the noise of deployments; None where that takes too long, or there is no such noise.
+
+    Examples:
+        >>> Pair("yes and no", laws=np.array([[0.75, 0.25], [0.25, 0.75]])).laws.shape
+        (2, 2)
     """
 
     name: str
@@ -68,6 +72,11 @@ class View:
         law: probabilities of finitely many outcomes, in an order whose two ends are the law's tails, shape (outcomes,).
         places: outputs, shape (number, width) → the outcome of each, or `NO_PLACE`; shape (number·each,).
         each: independent outcomes of one output.
+
+    Examples:
+        >>> heads = View("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
+        >>> heads.places(np.array([[0], [1]])).tolist()
+        [0, 1]
     """
 
     name: str
@@ -90,6 +99,11 @@ class LawCheck:
         secure: as `draw`, with the noise of deployments.
         mechanism: whose outputs they are; None where they are not those of a single randomizer.
         least: outputs that are drawn of it, whatever the case's share is.
+
+    Examples:
+        >>> heads = View("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
+        >>> LawCheck("a fair coin", [heads]).least
+        100
     """
 
     name: str
@@ -119,6 +133,13 @@ class Case:
         secure_share: the same of outputs with the noise of deployments.
         law_checks: makes the inputs that are held against their laws; as many outputs as of one neighbor, or somewhat
             fewer, are shared by all of them.
+
+    Examples:
+        >>> answers = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response at ε = ln 3
+        >>> pair = Pair("yes and no", laws=answers)
+        >>> case = Case(name="coin", group="mine", unit="answer", claimed=1.0, proven=1.1, pairs=lambda: [pair])
+        >>> case.model.value, case.relation.value
+        ('local', 'replace-one')
     """
 
     name: str

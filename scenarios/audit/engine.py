@@ -49,7 +49,11 @@ _Draws = tuple[OutputSampler, OutputSampler]
 
 
 def check_confidence(confidence: float) -> None:
-    """Raise ConfigurationError unless a confidence is in (0, 1)."""
+    """Raise ConfigurationError unless a confidence is in (0, 1).
+
+    Examples:
+        >>> check_confidence(0.99)
+    """
     require(0 < confidence < 1, "confidence", confidence, "in (0, 1), both excluded")
 
 
@@ -91,6 +95,15 @@ def audit(
 
     Privacy:
         A lower bound on ε of the case's unit and relation, against whoever sees the outputs.
+
+    Examples:
+        >>> from psephos.scenarios.audit import Pair
+        >>> answers = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response at ε = ln 3
+        >>> pair = Pair("yes and no", laws=answers)
+        >>> case = Case(name="coin", group="mine", unit="answer", claimed=1.0, proven=1.1, pairs=lambda: [pair])
+        >>> found = audit(case, samples=1_000, confidence=0.99)
+        >>> round(found.epsilon, 3), found.verdict.value
+        (1.099, 'claim refuted')
     """
     check_confidence(confidence)
     check_samples(samples, confidence)

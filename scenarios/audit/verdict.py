@@ -46,6 +46,14 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
         samples: outputs that were drawn of each of those neighbors.
         needed: outputs of each neighbor below which no statement is to be had; None where no number is enough.
         confidence: with which all this holds at once.
+
+    Examples:
+        >>> from psephos.scenarios.audit import Case, Pair, audit
+        >>> pair = Pair("yes and no", laws=np.array([[0.75, 0.25], [0.25, 0.75]]))
+        >>> case = Case(name="coin", group="mine", unit="answer", claimed=2.0, proven=2.0, pairs=lambda: [pair])
+        >>> found = audit(case, samples=1_000, confidence=0.99)
+        >>> found.is_exact, found.source, found.pair
+        (True, 'law', 'yes and no')
     """
 
     group: str

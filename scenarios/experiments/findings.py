@@ -40,6 +40,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         judgement: the verdict; where trials decide it, by intervals (`judging`).
         numbers: a sentence or two that give the numbers behind it.
         on_stand_in: whether it was judged on data of our own making, in place of the paper's: it counts neither way.
+
+    Examples:
+        >>> held = Finding(claim="It is exact.", source="Section 3", judgement=Judgement.HOLDS, numbers="1 of 1.")
+        >>> held.judgement.tone
+        'good'
     """
 
     claim: str
@@ -55,6 +60,11 @@ def by_heading(
     """Return what was found of a paper's claims, and beside them, by headings.
 
     Those on a stand-in have their own, and so have all of a paper's claims where they were judged on own data.
+
+    Examples:
+        >>> held = Finding(claim="It is exact.", source="Section 3", judgement=Judgement.HOLDS, numbers="1 of 1.")
+        >>> list(by_heading([held], []))
+        ['What the paper says']
     """
     given = tuple(on_paper)
     told = (

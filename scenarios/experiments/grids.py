@@ -25,6 +25,10 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
     Raises:
         ConfigurationError: one has another form, a key or a value stands there twice, a key is the seed, or there are
             too many cells.
+
+    Examples:
+        >>> read_axes(["epsilon=0.5,1"])
+        [[(('epsilon', '0.5'),), (('epsilon', '1'),)]]
     """
     axes: list[list[Settings]] = []
     known: set[str] = set()
@@ -54,6 +58,10 @@ def load_cells(
     """Return the cells of a grid, the last axis's values changing first; without a grid the scenario alone.
 
     Data and seed stand in place of the scenario's.
+
+    Examples:
+        >>> [settings for settings, _ in load_cells("consortium", [], grid=["epsilon=0.5,1"])]
+        [(('epsilon', '0.5'),), (('epsilon', '1'),)]
     """
     cells: list[tuple[Settings, Scenario]] = []
     for values in itertools.product(*read_axes(grid)):

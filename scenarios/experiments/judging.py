@@ -30,22 +30,42 @@ _LIMIT: Final = 100  # trials from which on squares of deviations have nearly th
 
 
 def errors_of(number: int, trials: int) -> float:
-    """Return by how many standard errors one of so many means may be off, so that all of a claim's hold at once."""
+    """Return by how many standard errors one of so many means may be off, so that all of a claim's hold at once.
+
+    Examples:
+        >>> round(errors_of(1, 100), 2)
+        4.24
+    """
     return float(stdtrit(trials - 1, 1 - RISK / MOST_CLAIMS / (2 * number)))
 
 
 def judged(*, holds: bool) -> Judgement:
-    """Return the verdict where numbers have no error: by a law, or by data that are there whole."""
+    """Return the verdict where numbers have no error: by a law, or by data that are there whole.
+
+    Examples:
+        >>> judged(holds=True).value
+        'holds'
+    """
     return Judgement.HOLDS if holds else Judgement.REFUTED
 
 
 def unless_contradicted(drawn: Judgement, *, holds: bool) -> Judgement:
-    """Return the verdict of a law, which trials beside it can only contradict."""
+    """Return the verdict of a law, which trials beside it can only contradict.
+
+    Examples:
+        >>> unless_contradicted(Judgement.OPEN, holds=True).value
+        'holds'
+    """
     return judged(holds=holds) if drawn in {Judgement.HOLDS, Judgement.OPEN} else drawn
 
 
 def average(numbers: Iterable[Measurement]) -> Measurement:
-    """Return the mean of independent numbers, or trial by trial of samples, whose draws are the same."""
+    """Return the mean of independent numbers, or trial by trial of samples, whose draws are the same.
+
+    Examples:
+        >>> average([Measurement(1.0, 0.3), Measurement(3.0, 0.4)])
+        Measurement(value=2.0, standard_error=0.25)
+    """
     given = list(numbers)
     if samples := _paired(*given):
         return _alike(given, np.mean(samples, axis=0))
@@ -54,7 +74,12 @@ def average(numbers: Iterable[Measurement]) -> Measurement:
 
 
 def difference(one: Measurement, other: Measurement) -> Measurement:
-    """Return by how much the first of two means is larger: independent ones, or samples, trial by trial."""
+    """Return by how much the first of two means is larger: independent ones, or samples, trial by trial.
+
+    Examples:
+        >>> difference(Measurement(1.0, 0.3), Measurement(0.5, 0.4))
+        Measurement(value=0.5, standard_error=0.5)
+    """
     if samples := _paired(one, other):
         return _alike([one, other], np.subtract(samples[0], samples[1]))
     error = math.sqrt(square(one.standard_error) + square(other.standard_error))
@@ -77,6 +102,10 @@ def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> M
 
     Their errors are those of Wilson's intervals: a share of which all trials agree has an error, too. Source: Wilson
     (1927), and Newcombe (1998), method 10.
+
+    Examples:
+        >>> f"{difference_of_shares(Share(0.9, 0.03, 100), Share(0.5, 0.05, 100), 100):.2f}"
+        '0.40 ± 0.06'
     """
     return difference(*(_share(each, each.number if isinstance(each, Share) else trials) for each in (one, other)))
 
@@ -94,6 +123,10 @@ def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
     """Judge that each of some differences is above 0.
 
     It holds where each interval is above 0. Where one is below, it does not, or in part: where another is above.
+
+    Examples:
+        >>> all_above([Measurement(1.0, 0.1), Measurement(2.0, 0.1)], trials=100).value
+        'holds'
     """
     given = list(differences)
     above, below = apart(given, errors_of(len(given), trials))
@@ -106,6 +139,10 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
     """Judge that some differences are above 0, and none below.
 
     It holds where an interval is above 0 and none below: a difference may be below 0 by what the intervals leave open.
+
+    Examples:
+        >>> ahead_somewhere([Measurement(1.0, 0.1), Measurement(0.0, 0.1)], trials=100).value
+        'holds'
     """
     given = list(differences)
     judgement = all_above(given, trials=trials)
@@ -123,6 +160,10 @@ def on_average(means: Iterable[Measurement], least: float, number: int, *, trial
         least: the least of all differences, each in its own standard errors.
         number: of them.
         trials: of each.
+
+    Examples:
+        >>> on_average([Measurement(1.0, 0.1)], -1.0, 4, trials=100).value
+        'holds'
     """
     judgement = all_above(means, trials=trials)
     is_contradicted = judgement is Judgement.HOLDS and least < -errors_of(number, trials)
@@ -133,6 +174,10 @@ def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: 
     """Judge that each of some numbers is between two limits.
 
     It holds where each interval is; it does not where one interval is outside.
+
+    Examples:
+        >>> between([Measurement(0.5, 0.01)], 0.0, 1.0, trials=100).value
+        'holds'
     """
     given = list(numbers)
 
@@ -157,6 +202,10 @@ def agree(deviations: Sequence[float], mean: Measurement, margin: float, *, tria
         deviations: ours less the others, in joint standard errors.
         margin: what is no difference, in the numbers' unit.
         trials: of each of ours.
+
+    Examples:
+        >>> agree([0.5, -1.0], Measurement(0.0, 0.01), 0.1, trials=100).value
+        'holds'
     """
     count = len(deviations)
     is_far = max(map(abs, deviations)) > errors_of(count, trials)

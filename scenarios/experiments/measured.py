@@ -32,6 +32,10 @@ class Trial(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What one trial gave: its measures by name, how much all parties said, and what is known of measures beside.
 
     `expected` and `controls` are those of `Measures`.
+
+    Examples:
+        >>> Trial({"accuracy": 1.0}).measures
+        {'accuracy': 1.0}
     """
 
     measures: dict[str, float]
@@ -55,7 +59,12 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of a grid that cannot be tried, and the reason in a sentence."""
+    """A cell of a grid that cannot be tried, and the reason in a sentence.
+
+    Examples:
+        >>> RefusedCell(settings=(("epsilon", "0.01"),), reason="too small").reason
+        'too small'
+    """
 
     settings: Settings
     reason: str
@@ -73,7 +82,15 @@ class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredCell:
-    """A cell and what its trials gave, in their order; `losses` are what one session costs one party."""
+    """A cell and what its trials gave, in their order; `losses` are what one session costs one party.
+
+    Examples:
+        >>> from psephos.scenarios.experiments.measures import Measure
+        >>> accuracy = Measure(name="accuracy", about="", is_share=True)
+        >>> trials = tuple(Trial({"accuracy": number}) for number in (1.0, 0.0, 1.0, 1.0))
+        >>> MeasuredCell(settings=(), measures=(accuracy,), num_parties=9, trials=trials).summaries["accuracy"].mean
+        0.75
+    """
 
     settings: Settings
     measures: tuple[Measure, ...]
@@ -179,6 +196,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         measure: whose.
         error: by how much either end of its interval (95 %) may be away from it, above 0.
+
+    Examples:
+        >>> Wanted(measure="accuracy", error=0.01).measure
+        'accuracy'
     """
 
     measure: str

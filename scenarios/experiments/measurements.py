@@ -15,7 +15,12 @@ _RISK: Final = 0.05  # that something is said to differ by chance alone
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread."""
+    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread.
+
+    Examples:
+        >>> f"{Measurement(0.73, 0.02)}", f"{Measurement(0.73, 0.02):%}"
+        ('0.73 ± 0.02', '73.0 ± 2.0')
+    """
 
     value: float
     standard_error: float
@@ -32,7 +37,12 @@ class Measurement(msgspec.Struct, frozen=True):
 
 
 class Share(Measurement, frozen=True):
-    """A share of independent trials, with its binomial standard error."""
+    """A share of independent trials, with its binomial standard error.
+
+    Examples:
+        >>> Share(0.5, 0.05, 100).number
+        100
+    """
 
     number: int  # of the trials
 
@@ -43,6 +53,10 @@ class Sample(Measurement, frozen=True):
     Args:
         numbers: one for each trial.
         is_share: whether they are shares, whose differences are told in points.
+
+    Examples:
+        >>> sample_of([1.0, 2.0, 3.0]).numbers
+        (1.0, 2.0, 3.0)
     """
 
     numbers: tuple[float, ...]
@@ -50,22 +64,42 @@ class Sample(Measurement, frozen=True):
 
 
 def share_of(successes: NDArray[np.bool_]) -> Share:
-    """Return the share of successes, one for each independent trial, with its binomial standard error."""
+    """Return the share of successes, one for each independent trial, with its binomial standard error.
+
+    Examples:
+        >>> share_of(np.array([True, False, True, True])).value
+        0.75
+    """
     return share_in(int(np.count_nonzero(successes)) / len(successes), len(successes))
 
 
 def share_in(share: float, number: int) -> Share:
-    """Return a share of so many independent trials, with its binomial standard error."""
+    """Return a share of so many independent trials, with its binomial standard error.
+
+    Examples:
+        >>> share_in(0.5, 100).standard_error
+        0.05
+    """
     return Share(share, math.sqrt(share * (1 - share) / number), number)
 
 
 def as_published(value: float, ours: Measurement, *, trials: int, runs: int) -> Measurement:
-    """Return a published mean of so many runs, which spread as our own trials do."""
+    """Return a published mean of so many runs, which spread as our own trials do.
+
+    Examples:
+        >>> as_published(0.7, Measurement(0.72, 0.01), trials=400, runs=100).standard_error
+        0.02
+    """
     return Measurement(value, ours.standard_error * math.sqrt(trials / runs))
 
 
 def mean_of(numbers: ArrayLike) -> Measurement:
-    """Return the mean of at least two independent trials, with its standard error."""
+    """Return the mean of at least two independent trials, with its standard error.
+
+    Examples:
+        >>> f"{mean_of([1.0, 2.0, 3.0]):.2f}"
+        '2.00 ± 0.58'
+    """
     given = np.asarray(numbers, dtype=np.float64)
     count = len(given)
     mean = math.fsum(given.tolist()) / count
@@ -74,7 +108,12 @@ def mean_of(numbers: ArrayLike) -> Measurement:
 
 
 def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
-    """Return the mean of at least two independent trials, with its standard error and the trials themselves."""
+    """Return the mean of at least two independent trials, with its standard error and the trials themselves.
+
+    Examples:
+        >>> sample_of([1.0, 2.0, 3.0]).value
+        2.0
+    """
     mean, given = mean_of(numbers), np.asarray(numbers, dtype=np.float64).tolist()
     return Sample(mean.value, mean.standard_error, tuple(given), is_share)
 
@@ -82,7 +121,12 @@ def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
 def in_blocks(
     run: Callable[[int, int], Mapping[str, NDArray[Any]]], *, trials: int, at_a_time: int
 ) -> Mapping[str, NDArray[Any]]:
-    """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another."""
+    """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another.
+
+    Examples:
+        >>> in_blocks(lambda start, stop: {"n": np.arange(start, stop)}, trials=5, at_a_time=2)["n"].tolist()
+        [0, 1, 2, 3, 4]
+    """
     parts = [run(start, min(start + at_a_time, trials)) for start in range(0, trials, at_a_time)]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -91,6 +135,10 @@ def deviation(ours: Measurement, other: Measurement) -> float:
     """Return by how many joint standard errors ours exceeds the other, the two being independent.
 
     Where neither has an error, it is 0 or infinite.
+
+    Examples:
+        >>> deviation(Measurement(1.0, 0.3), Measurement(0.0, 0.4))
+        2.0
     """
     error = math.sqrt(square(ours.standard_error) + square(other.standard_error))
     difference = ours.value - other.value
@@ -100,28 +148,53 @@ def deviation(ours: Measurement, other: Measurement) -> float:
 
 
 def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
-    """Return how many differences are above 0, and how many below, by more than so many of their standard errors."""
+    """Return how many differences are above 0, and how many below, by more than so many of their standard errors.
+
+    Examples:
+        >>> apart([Measurement(1.0, 0.1), Measurement(-0.1, 0.1)], 2.0)
+        (1, 0)
+    """
     found = [(each.value, errors * each.standard_error) for each in differences]
     return sum(value > most for value, most in found), sum(value < -most for value, most in found)
 
 
 def apart_by(number: int) -> float:
-    """Return by how many joint standard errors two of so many equal numbers are apart in 1 of 20 cases at most."""
+    """Return by how many joint standard errors two of so many equal numbers are apart in 1 of 20 cases at most.
+
+    Examples:
+        >>> round(apart_by(2), 3)
+        1.96
+    """
     pairs = number * (number - 1) / 2
     return float(ndtri(1 - _RISK / (2 * pairs))) if pairs else math.inf
 
 
 def unseen(trials: int) -> float:
-    """Return the standard error that a share is given of which all trials agree: half of what may be otherwise."""
+    """Return the standard error that a share is given of which all trials agree: half of what may be otherwise.
+
+    Examples:
+        >>> round(unseen(100), 4)
+        0.0181
+    """
     return (1 - (_RISK / 2) ** (1 / trials)) / 2
 
 
 def normal_probability(x: float) -> float:
-    """Return Φ(x), the chance that a standard normal number is at most `x`."""
+    """Return Φ(x), the chance that a standard normal number is at most `x`.
+
+    Examples:
+        >>> normal_probability(0.0)
+        0.5
+    """
     return 0.5 * erfc(-x / math.sqrt(2))
 
 
 def mean_square(numbers: Iterable[float]) -> float:
-    """Return the mean of the squares."""
+    """Return the mean of the squares.
+
+    Examples:
+        >>> mean_square([3.0, 4.0])
+        12.5
+    """
     squares = [number * number for number in numbers]
     return math.fsum(squares) / len(squares)

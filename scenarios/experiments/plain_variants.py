@@ -94,6 +94,10 @@ def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
 
     Raises:
         ConfigurationError: there is no such protocol, or it has no such part.
+
+    Examples:
+        >>> variants_of("dpwevote").__name__
+        'VoteVariants'
     """
     own = find_protocol(protocol)
     for each in dict.fromkeys((part, "variants")):

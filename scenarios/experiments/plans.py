@@ -70,6 +70,10 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         standard_error: of the error, where it is found by trials.
         curve: what it offers at other prices to those who are there, the least price first.
         do: what to do for it, as an imperative, where the plan is too dear, or brings too little.
+
+    Examples:
+        >>> Planned(name="joint", model=TrustModel.LOCAL, offered=None, people=None).is_met
+        False
     """
 
     name: str

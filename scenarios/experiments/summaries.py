@@ -40,7 +40,12 @@ _RISK: Final = 0.05  # of each interval: the probability that what it is of lies
 
 
 class Quantile(msgspec.Struct, frozen=True, kw_only=True):
-    """A number that a share of trials, the level, do not exceed, with the least and the most that it may be."""
+    """A number that a share of trials, the level, do not exceed, with the least and the most that it may be.
+
+    Examples:
+        >>> Quantile(level=0.5, value=2.0, low=1.0, high=3.0).value
+        2.0
+    """
 
     level: float
     value: float
@@ -59,6 +64,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         draws: of the parties, where these are drawn anew: it is they that are independent, and not their trials.
         between: the variance from one draw to another, where each has several trials (`redrawing`).
         within: the variance of the trials of one draw.
+
+    Examples:
+        >>> summary_of("accuracy", np.array([1.0, 0.0, 1.0, 1.0])).num_independent
+        4
     """
 
     measure: str
@@ -96,7 +105,13 @@ class Refined(Summary, frozen=True, kw_only=True):
 
 
 def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool) -> Refined:
-    """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same."""
+    """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same.
+
+    Examples:
+        >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
+        >>> refined_by_law(plain, [1.9], limits=(0.0, math.inf), are_same=True).is_exact
+        True
+    """
     if are_same:
         return _refined(plain, "law", Measurement(means[0], 0.0), (means[0], means[0]))
     own = summary_of(plain.measure, np.array(means), limits=limits)
@@ -106,7 +121,13 @@ def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[floa
 def refined_by_control(
     plain: Summary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
 ) -> Refined | None:
-    """Return a summary refined by a control, one of each independent number; None where it explains too little."""
+    """Return a summary refined by a control, one of each independent number; None where it explains too little.
+
+    Examples:
+        >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
+        >>> refined_by_control(plain, [1.0, 2.0, 3.0], [0.1, 0.0, -0.1], limits=(0.0, 9.0)) is None  # too few trials
+        True
+    """
     count, given, control = len(numbers), np.array(numbers), np.array(controls)
     mean, middle = mean_of(given).value, mean_of(control).value
     given, off = given - mean, control - middle
@@ -141,7 +162,13 @@ def _refined(plain: Summary, by: str, mean: Measurement, ends: tuple[float, floa
 
 
 def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
-    """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits."""
+    """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits.
+
+    Examples:
+        >>> found = summary_of("accuracy", np.array([1.0, 0.0, 1.0, 1.0]), limits=(0, 1))
+        >>> found.mean, round(found.low, 3), round(found.high, 3)
+        (0.75, 0.194, 0.994)
+    """
     count = len(numbers)
     is_event = bool(np.all((numbers == 0) | (numbers == 1)))
     mean = mean_of(numbers)
@@ -177,6 +204,11 @@ def summary_of_draws(
 
     The interval of the mean is that of the draws' means, and of events one of shares. Quantiles are of the first trial
     of each draw: these are independent, and have any trial's law.
+
+    Examples:
+        >>> found = summary_of_draws("error", [[1.0, 2.0], [3.0, 4.0], [2.0, 6.0]])
+        >>> found.mean, found.draws, found.trials
+        (3.0, 3, 6)
     """
     size = len(draws[0])
     means = np.array([math.fsum(draw) / size for draw in draws])

@@ -81,13 +81,22 @@ class _Found:
 
 
 def usual_trials(redraw: int, *, is_known: bool) -> int:
-    """Return how many trials there are, or at most where nobody knows how many it takes: whole draws."""
+    """Return how many trials there are, or at most where nobody knows how many it takes: whole draws.
+
+    Examples:
+        >>> usual_trials(0, is_known=True), usual_trials(3, is_known=True)
+        (500, 498)
+    """
     size = redraw or 1
     return max((DEFAULT_TRIALS if is_known else MOST_TRIALS) // size, LEAST_DRAWS) * size
 
 
 def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
-    """Raise ConfigurationError unless so many trials, of so many for each draw, can be run by so many processes."""
+    """Raise ConfigurationError unless so many trials, of so many for each draw, can be run by so many processes.
+
+    Examples:
+        >>> check_trials(500, 0)
+    """
     allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
     require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
     if redraw:

@@ -66,6 +66,11 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
         settings: the parameters that make a session this variant; None for such as are left out then.
         cells: what stands in the table's columns, by header.
         at_most: the upper confidence limit of an error that trials found; None of an exact one.
+
+    Examples:
+        >>> from psephos.scenarios.experiments.measurements import Measurement
+        >>> Offered(name="joint", epsilon=1.0, error=Measurement(0.05, 0.0)).quoted
+        0.05
     """
 
     name: str
@@ -90,6 +95,11 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         noun: what is counted; empty where the error is a share and nothing else.
         sign: stands before an error that is on either side: one standard error.
         explained: what the reader has to know of it, as sentences.
+
+    Examples:
+        >>> votes = Unit(of="of all votes", whole=200, noun="votes")
+        >>> votes.long(0.05), votes.share_in(10)
+        ('± 5 % of all votes (10 votes)', 0.05)
     """
 
     of: str
@@ -481,7 +491,13 @@ class SimulatedVariants(VariantTable):
 
 
 def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
-    """Return the proven loss of one party, of all that it says in a session."""
+    """Return the proven loss of one party, of all that it says in a session.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> price_of(DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), public_weights=True, epsilon=1.5)))
+        1.5
+    """
     return total_of(protocol.losses).proven
 
 
@@ -515,6 +531,10 @@ def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, hi
     """Return the greatest parameter, from `low` to `high`, at which a session costs no more than a price, or None.
 
     By `proven`, which never falls, a parameter's proven loss.
+
+    Examples:
+        >>> epsilon_at(2.0, lambda epsilon: 3 * epsilon, low=0.01, high=10.0).__round__(4)
+        0.6667
     """
     if proven(high) <= price * _NEAR:
         return high

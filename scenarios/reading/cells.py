@@ -32,6 +32,10 @@ def inert_cell(value: object) -> object:
     """Return a cell as spreadsheets shall take it: before text that begins as a formula does stands an apostrophe.
 
     Numbers stay what they are, negative ones too, also where they are text.
+
+    Examples:
+        >>> inert_cell("=1+1"), inert_cell("-5"), inert_cell(3)
+        ("'=1+1", '-5', 3)
     """
     if not isinstance(value, str) or not _FORMULA.match(value):
         return value
@@ -43,12 +47,22 @@ def inert_cell(value: object) -> object:
 
 
 def plain_cell(text: str) -> str:
-    """Return what `inert_cell` was given."""
+    """Return what `inert_cell` was given.
+
+    Examples:
+        >>> plain_cell("'=1+1")
+        '=1+1'
+    """
     return text[1:] if _INERT.match(text) else text
 
 
 def text_of(cell: object) -> str:
-    """Return a cell of a workbook or a frame as a CSV file has it: numbers without needless zeros."""
+    """Return a cell of a workbook or a frame as a CSV file has it: numbers without needless zeros.
+
+    Examples:
+        >>> text_of(2.0), text_of(0.5), text_of(True)
+        ('2', '0.5', 'true')
+    """
     match cell:
         case np.generic():
             return text_of(cast("Any", cell).item())
@@ -63,7 +77,12 @@ def text_of(cell: object) -> str:
 
 
 def number_in(entry: str) -> float:
-    """Return an entry as a number; nan where it is none."""
+    """Return an entry as a number; nan where it is none.
+
+    Examples:
+        >>> number_in("1e3"), number_in("ten")
+        (1000.0, nan)
+    """
     try:
         return math.nan if "_" in entry else float(entry)
     except ValueError:
@@ -74,6 +93,10 @@ def number_of(entry: str, decimal: str = ".") -> float:
     """Return an entry as a number whose decimals stand behind this sign, and the other one between groups of three.
 
     It is nan where it is none, or its groups are no such.
+
+    Examples:
+        >>> number_of("1.200,5", decimal=","), number_of("1,2")
+        (1200.5, nan)
     """
     other = "," if decimal == "." else "."
     whole, point, rest = entry.strip().partition(decimal)

@@ -30,6 +30,10 @@ def convert(value: object, kind: type[Any], field: str) -> Any:
     Raises:
         ConfigurationError: it is none, or a value in it is not allowed; `field`, empty for a whole scenario, and the
             place in it are named.
+
+    Examples:
+        >>> convert(["a", "b"], tuple[str, ...], "candidates")
+        ('a', 'b')
     """
     try:
         return msgspec.convert(value, kind)

@@ -88,12 +88,22 @@ class Frame(str):
 
 
 def is_frame(value: object) -> TypeGuard[AnyFrame]:
-    """Return whether something is a frame, in memory or not; it is not looked into."""
+    """Return whether something is a frame, in memory or not; it is not looked into.
+
+    Examples:
+        >>> is_frame([1, 2])
+        False
+    """
     return hasattr(type(value), "columns")  # of a frame that is not in memory to look for its own may cost much
 
 
 def path_of(file: str | Path) -> Path:
-    """Return where a file is that a scenario names: on a disk, or in memory where it is a frame."""
+    """Return where a file is that a scenario names: on a disk, or in memory where it is a frame.
+
+    Examples:
+        >>> path_of("votes.csv").name
+        'votes.csv'
+    """
     if not isinstance(file, Frame):
         return file if isinstance(file, Path) else Path(file)
     path = HeldFile(file)

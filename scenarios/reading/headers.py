@@ -40,6 +40,10 @@ class TableOptions(msgspec.Struct, frozen=True, kw_only=True):
         header_lines: how many lines it takes: names are put together from them.
         only: which rows count, by the words of a column, as they stand there; all others are left out.
         leave_out_empty: columns whose empty entries leave a row out.
+
+    Examples:
+        >>> TableOptions(header=3, only={"status": ("member",)}).header
+        3
     """
 
     sheet: str = ""
@@ -61,6 +65,10 @@ def picks_in(text: str, header: Sequence[str]) -> list[tuple[str, str]]:
     """Return the column and the word that COLUMN=WORD may mean; where these hold a `=`, of this header's columns.
 
     Where none is one of these, of the last sign.
+
+    Examples:
+        >>> picks_in("status=member", ["name", "status"])
+        [('status', 'member')]
     """
     splits = [(text[:place].strip(), text[place + 1 :].strip()) for place, sign in enumerate(text) if sign == "="]
     return [own for own in splits if own[0] in header] or splits[-1:]
@@ -188,7 +196,11 @@ class Table:
 
 
 def check_column_names(header: Sequence[str], where: str, allowed: str = "") -> None:
-    """Raise ConfigurationError, of the first name that is wrong, unless a header's are distinct and not empty."""
+    """Raise ConfigurationError, of the first name that is wrong, unless a header's are distinct and not empty.
+
+    Examples:
+        >>> check_column_names(["name", "weight"], "votes.csv line 1")
+    """
     wrong = first_repeated(["", *header])
     require(wrong is None, where, wrong, allowed or "a header of distinct, non-empty names")
 

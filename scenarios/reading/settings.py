@@ -28,6 +28,10 @@ def read_toml(text: str) -> Tables:
     Raises:
         ValueError: it is none, or a key in it has more dots than any has.
         RecursionError: it is nested without end.
+
+    Examples:
+        >>> read_toml("epsilon = 0.5")
+        {'epsilon': 0.5}
     """
     keys = _QUOTED.sub(lambda quoted: "\n" * quoted[0].count("\n"), text)
     for number, line in enumerate(keys.split("\n"), start=1):
@@ -37,14 +41,24 @@ def read_toml(text: str) -> Tables:
 
 
 def read_settings(settings: Settings) -> list[tuple[str, Any]]:
-    """Return keys and values in order."""
+    """Return keys and values in order.
+
+    Examples:
+        >>> read_settings(["epsilon=2", "name=vote"])
+        [('epsilon', 2), ('name', 'vote')]
+    """
     if isinstance(settings, Mapping):
         return list(settings.items())
     return [read_setting(setting) for setting in settings]
 
 
 def read_setting(text: str) -> tuple[str, Any]:
-    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text."""
+    """Return key and value of "key=value"; the value is read as TOML where that is possible, else as text.
+
+    Examples:
+        >>> read_setting("weights=[1, 2]")
+        ('weights', [1, 2])
+    """
     key, equals, value = text.partition("=")
     refuse(not equals or not key, "--set", text, "of the form key=value")
     try:
@@ -69,6 +83,12 @@ def set_value(
 
     Raises:
         ConfigurationError: the key stands nowhere, or below something that is no table.
+
+    Examples:
+        >>> tables = {"parameters": {"epsilon": 1.0}}
+        >>> set_value(tables, "epsilon", 2.0, own=("seed",), parameters=("epsilon",), parties="voters")
+        >>> tables
+        {'parameters': {'epsilon': 2.0}}
     """
     *path, name = (
         key.split(".") if "." in key else _path_of(tables, key, own=own, parameters=parameters, parties=parties)

@@ -13,7 +13,12 @@ _SECONDS: Final = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 
 
 def read_period(value: object, *, field: str) -> float:
-    """Return a number and a unit, minutes, hours, days or weeks, in seconds. Months differ in length, and are none."""
+    """Return a number and a unit, minutes, hours, days or weeks, in seconds. Months differ in length, and are none.
+
+    Examples:
+        >>> read_period("7 days", field="window")
+        604800.0
+    """
     allowed = f"a number of {', '.join(f'{unit}s' for unit in _SECONDS)}, such as '7 days'"
     if not isinstance(value, str):
         raise ConfigurationError(field=field, value=value, allowed=allowed)
@@ -27,7 +32,12 @@ def read_period(value: object, *, field: str) -> float:
 
 
 def say_period(seconds: float) -> str:
-    """Return a length of time in words, in the largest unit of which it has a whole number where there is one."""
+    """Return a length of time in words, in the largest unit of which it has a whole number where there is one.
+
+    Examples:
+        >>> say_period(604_800.0), say_period(90.0)
+        ('7 days', '90 seconds')
+    """
     for unit in ("week", "day", "hour", "minute"):
         number = seconds / _SECONDS[unit]
         if number.is_integer() and not (unit == "week" and number == 1):  # "7 days" says what a window of a week is
@@ -36,7 +46,12 @@ def say_period(seconds: float) -> str:
 
 
 def read_time(value: object, *, field: str) -> dt.datetime:
-    """Return a moment, TOML's or text of ISO 8601; a date is its first moment, and what names no offset is UTC."""
+    """Return a moment, TOML's or text of ISO 8601; a date is its first moment, and what names no offset is UTC.
+
+    Examples:
+        >>> read_time("2026-01-05T18:00:00+01:00", field="at").isoformat()
+        '2026-01-05T18:00:00+01:00'
+    """
     moment = value
     if isinstance(value, str):
         try:
