@@ -205,7 +205,7 @@ def markdown_of(table: Table) -> str:
         **At a price**
         <BLANKLINE>
         | Variant | ε |
-        | :--- | :--- |
+        | :--- | ---: |
         | joint | 1 |
     """
     rules = [":---" if place < table.labels else "---:" for place in range(len(table.columns))]
