@@ -78,9 +78,8 @@ def roster(
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
 
-    value = "both given" if make_keys else "both left out"
-    allowed = "one of them: the parties' own keys, or keys that are made here for all of them"
-    require((enrolled is None) is make_keys, "--enrolled and --make-keys", value, allowed)
+    allowed = "given, one of them: for the parties' own keys, or for keys that are made here"
+    require((enrolled is None) is make_keys, "--enrolled or --make-keys", enrolled, allowed)
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))

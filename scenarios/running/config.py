@@ -434,10 +434,8 @@ def find_source(source: str) -> Path:
             kind = "a folder" if path.is_dir() else "neither a file nor a folder"
             allowed = f"a file of TOML or JSON: this is {kind}"
             raise ConfigurationError(field="scenario", value=source, allowed=allowed)
-    if hint := did_you_mean(source, shipped):
-        allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
-    else:
-        allowed = f"a file, or one of {', '.join(shipped)}"
+    hint = did_you_mean(source, shipped)
+    allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
 
 

@@ -47,9 +47,7 @@ def test_roster_invites_to_a_simulation_on_request(psephos: Psephos) -> None:
     assert find_invitation(Path("drawn/invitations"), party="ann").kind == "simulation"
 
 
-EITHER = (
-    "--enrolled and --make-keys must be one of them: the parties' own keys, or keys that are made here for all of them"
-)
+EITHER = "give --enrolled or --make-keys, one of them: for the parties' own keys, or for keys that are made here"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +55,11 @@ EITHER = (
     [
         (
             (),
-            f"{EITHER}, got 'both left out'",
+            EITHER,
         ),
         (
             ("--make-keys", "--enrolled", "."),
-            f"{EITHER}, got 'both given'",
+            EITHER,
         ),
         (
             ("--enrolled", "."),
