@@ -244,7 +244,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def scope(self) -> Scope | None:
         """Where weight reports are kept, with all that their law depends on; None outside of a game."""
-        if isinstance(self.game, msgspec.UnsetType):
+        if self.game is msgspec.UNSET:
             return None
         law = self.kind.law_of_weights if self.weight_matrix is msgspec.UNSET else f"the matrix {self.weight_matrix!r}"
         shown = {
@@ -290,7 +290,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         are_weights = are_some and LEAST_WEIGHT <= self.weights[0] <= self.weights[-1] <= GREATEST_WEIGHT
         allowed = f"1 to {MAX_WEIGHTS} numbers from {LEAST_WEIGHT:g} to {GREATEST_WEIGHT:g} in increasing order"
         require(are_weights, "weights", list(self.weights)[:10], allowed)
-        if not isinstance(self.weights_within, msgspec.UnsetType):
+        if self.weights_within is not msgspec.UNSET:
             allowed = f"a share of a weight, from {LEAST_ROUNDING:g} to {MOST_ROUNDING:g}"
             is_share = LEAST_ROUNDING <= self.weights_within <= MOST_ROUNDING
             require(is_share, "weights_within", self.weights_within, allowed)
@@ -326,9 +326,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_levels(self) -> None:
         """Refuse levels that reports have none of, and a loss beside them; set `epsilon` to the greatest level."""
-        if isinstance(self.epsilons, msgspec.UnsetType):
+        if self.epsilons is msgspec.UNSET:
             some = "given: the levels of ε among which partners have their own (chosen_by says who chooses)"
-            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            require(self.chosen_by is msgspec.UNSET, "epsilons", [], some)
             return
         names = " or ".join(repr(name) for name, kind in VARIANTS.items() if kind.takes_levels)
         allowed = f"left out in variant {self.variant!r}: an ε of a partner's own is for {names}"

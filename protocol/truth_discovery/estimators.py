@@ -102,7 +102,7 @@ class Estimator:
 _BY_EM: Final = ("max_iterations", "rounds")
 _CLAMPED: Final = ("max_iterations", "clamp")
 
-ESTIMATORS: Final[Mapping[EstimatorName, Estimator]] = {
+ESTIMATORS: Final[Mapping[str, Estimator]] = {
     "majority": Estimator(find=majority_vote, takes=()),
     "truth_discovery": Estimator(
         find=truth_discovery,

@@ -1,9 +1,8 @@
 """How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final, cast, overload
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -15,7 +14,6 @@ from ..estimators.truth_inference import (
     AnswerBlock,
     Answers,
     Inference,
-    InferenceBlock,
     KnownNoise,
     OwnNoise,
     Ties,
@@ -23,7 +21,7 @@ from ..estimators.truth_inference import (
 )
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
 from ..plugin_faults import blaming_function
-from .estimators import AUTO, ESTIMATORS, Estimator, EstimatorFunction
+from .estimators import AUTO, ESTIMATORS, EstimatorFunction
 from .noise import Noise
 from .parameters import Parameters
 
@@ -34,28 +32,6 @@ _NUM_VALUES: Final = 15
 _MOST: Final = 2.0**32
 
 
-@overload
-def find_truths(
-    answers: Answers,
-    *,
-    parameters: Parameters,
-    noise: Noise | OwnNoise | None,
-    weight_function: WeightFunction | None = None,
-    estimator: EstimatorFunction | None = None,
-) -> tuple[str, Inference]: ...
-
-
-@overload
-def find_truths(
-    answers: AnswerBlock,
-    *,
-    parameters: Parameters,
-    noise: Noise | OwnNoise | None,
-    weight_function: WeightFunction | None = None,
-    estimator: None = None,
-) -> tuple[str, InferenceBlock[Inference]]: ...
-
-
 def find_truths(
     answers: Answers | AnswerBlock,
     *,
@@ -63,8 +39,10 @@ def find_truths(
     noise: Noise | OwnNoise | None,
     weight_function: WeightFunction | None = None,
     estimator: EstimatorFunction | None = None,
-) -> tuple[str, Inference | InferenceBlock[Inference]]:
-    """Return which estimator the session has, and what it finds, of one crowd's answers or of many crowds'.
+) -> tuple[str, Any]:
+    """Return which estimator the session has, and what it finds.
+
+    That is an `Inference` of one crowd's answers, and an `InferenceBlock` of many crowds'.
 
     Args:
         answers: as they were reported; to somebody's own estimator those of one crowd.
@@ -83,25 +61,21 @@ def find_truths(
         >>> (name, found.truths.tolist())
         ('cautious', [1])
     """
-    told = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
+    known = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
     if estimator is not None and isinstance(answers, Answers):
         name, ties, rounds = parameters.estimator, parameters.ties, parameters.max_iterations
-        return name, infer_by(estimator, answers, told, name=name, ties=ties, max_iterations=rounds)
+        return name, infer_by(estimator, answers, known, name=name, ties=ties, max_iterations=rounds)
     name = AUTO if parameters.estimator == "auto" else parameters.estimator
-    of_any: Mapping[str, Estimator] = {**ESTIMATORS}
-    ours = of_any[name]
-    named, divisor = parameters.weight_function, parameters.normalization
-    own = "log_odds" if isinstance(named, msgspec.UnsetType) else named
-    given = {
+    ours = ESTIMATORS[name]
+    options = {
         "max_iterations": parameters.max_iterations,
-        "rounds": None if isinstance(parameters.rounds, msgspec.UnsetType) else parameters.rounds,
+        "rounds": parameters.rounds or None,
         "clamp": parameters.quality_clamp,
-        "weight_function": own if weight_function is None else weight_function,
-        "normalization": "answered" if isinstance(divisor, msgspec.UnsetType) else divisor,
+        "weight_function": weight_function or parameters.weight_function or "log_odds",
+        "normalization": parameters.normalization or "answered",
     }
-    known = (told,) if ours.knows_noise else ()
-    taken = {field: given[field] for field in ours.takes}
-    return name, ours.find(answers, *known, ties=parameters.ties, **taken)
+    arguments = (answers, known) if ours.knows_noise else (answers,)
+    return name, ours.find(*arguments, ties=parameters.ties, **{field: options[field] for field in ours.takes})
 
 
 def infer_by(

@@ -140,7 +140,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def _on_counts(self) -> CountNoise | None:
         """The noise on counts; None where answers were perturbed."""
-        if isinstance(self.noise_scale, msgspec.UnsetType):
+        if self.noise_scale is msgspec.UNSET:
             return None
         return CountNoise(self.noise_scale, self.planned or None, self.num_workers)
 
@@ -219,7 +219,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def _parts(self, task: int, label: int) -> list[LevelCounts]:
         """Return of each level of ε a label's reports, those of its task, and the flip probability."""
         number = self.set_of_task[task]
-        if isinstance(self.levels, msgspec.UnsetType):
+        if self.levels is msgspec.UNSET:
             flip = self.flip_probabilities[number]
             return [LevelCounts(self.reports[task][label], self.num_answers[task], flip)]
         return [

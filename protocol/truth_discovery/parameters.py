@@ -12,9 +12,7 @@ from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
 from ..own_levels import OwnLevels
 from ..phases import check_sizes
-from .estimators import AUTO, ESTIMATORS, Estimator, EstimatorName
-
-__all__ = ["PRICES", "ROUNDED", "SEPARATOR", "WEIGHTED", "EstimatorName", "MechanismName", "Parameters"]
+from .estimators import AUTO, ESTIMATORS
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "masked", "auto"]
 
@@ -128,14 +126,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         _check_names((self.estimator,), "estimator", forbidden=SEPARATOR)
         refuse(self.max_iterations < 1, "max_iterations", self.max_iterations, "at least 1")
         self.check_confusions("tasks", len(self.tasks))
-        if not isinstance(self.rounds, msgspec.UnsetType):
+        if self.rounds is not msgspec.UNSET:
             allowed = f"left out, except with the estimators {', '.join(sorted(ROUNDED))}"
             require(self.estimator in ROUNDED, "rounds", self.rounds, allowed)
             require(1 <= self.rounds <= MAX_ROUNDS, "rounds", self.rounds, f"in [1, {MAX_ROUNDS}]")
         for field, value in (("weight_function", self.weight_function), ("normalization", self.normalization)):
-            is_idle = not isinstance(value, msgspec.UnsetType) and self.estimator not in WEIGHTED
+            is_idle = value is not msgspec.UNSET and self.estimator not in WEIGHTED
             refuse(is_idle, field, value, "left out, except with truth_discovery")
-        if not isinstance(self.weight_function, msgspec.UnsetType):
+        if self.weight_function is not msgspec.UNSET:
             _check_names((self.weight_function,), "weight_function", forbidden=SEPARATOR)
         is_clamp = 0 < self.quality_clamp < 0.5  # noqa: PLR2004  half is no quality at all
         require(is_clamp, "quality_clamp", self.quality_clamp, "in (0, 0.5)")
@@ -176,8 +174,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         Args:
             flip_probabilities: of each answer set, of drawn ones the mean.
         """
-        ours: Mapping[str, Estimator] = {**ESTIMATORS, "auto": ESTIMATORS[AUTO]}
-        estimator = ours.get(self.estimator)
+        estimator = ESTIMATORS.get(AUTO if self.estimator == "auto" else self.estimator)
         if estimator is None:
             return False  # somebody's own
         if estimator.credit.average == 1:
@@ -219,9 +216,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def _check_levels(self) -> None:
         """Refuse levels where nothing is perturbed by them, and a price beside them; set `epsilon` to the greatest."""
-        if isinstance(self.epsilons, msgspec.UnsetType):
+        if self.epsilons is msgspec.UNSET:
             some = "given: the levels of ε among which workers have their own (chosen_by says who chooses)"
-            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            require(self.chosen_by is msgspec.UNSET, "epsilons", [], some)
             return
         allowed = f"left out in mechanism {self.mechanism!r}: {_WITHOUT_LEVELS.get(self.mechanism)}"
         refuse(self.mechanism in _WITHOUT_LEVELS, "epsilons", list(self.epsilons[:12]), allowed)

@@ -7,7 +7,7 @@ change at others.
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from calibration.engine import Statement, Wanted, cells_of, search
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.dpwevote import CandidateOutcome, DPWeVote
+from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from repeated_votes import make_vote, tallies_of_trials
 from runs import read_rows
@@ -33,7 +34,7 @@ WORKLOADS: dict[str, Callable[[int], tuple[IntArray, IntArray]]] = {
     "uniform": lambda n: (np.arange(n) % 3 + 1, np.arange(n) // 3 % 2),
     "skewed": lambda n: (np.where(np.arange(n) % 10 == 0, 1, 3), (np.arange(n) % 5 < 3).astype(np.int64)),
 }
-QUOTAS: dict[str, dict[str, Any]] = {"majority": {}, "two thirds": {"quota_fraction": 2 / 3}, "fixed": {"quota": 120.0}}
+QUOTAS: list[dict[str, Any]] = [{}, {"quota_fraction": 2 / 3}, {"quota": 120.0}]
 
 
 def sessions(
@@ -58,53 +59,43 @@ def expected_margin(vote: DPWeVote, weights: IntArray, opinions: IntArray, *, pr
     return float((counted * opinions)[:present].sum()) - quota
 
 
-def check_calibrated(outcomes: list[CandidateOutcome], expected: float) -> None:
+def check_calibrated(margins: Sequence[Estimate], expected: float) -> None:
     """Standardized margins have mean 0 and variance 1; tolerances of 4.5 standard deviations.
 
-    The variance's has √((κ − 1)/TRIALS), with kurtosis κ below 4 for every workload here.
+    The variance's has √((κ − 1)/n) of n sessions, with kurtosis κ below 4 for every workload here.
     """
-    standardized = np.array([(o.margin.value - expected) / o.margin.standard_error for o in outcomes])
-    assert abs(float(standardized.mean())) < 4.5 / math.sqrt(TRIALS)
-    assert float(standardized.var()) == pytest.approx(1, abs=4.5 * math.sqrt(3 / TRIALS))
+    standardized = np.array([(margin.value - expected) / margin.standard_error for margin in margins])
+    assert abs(float(standardized.mean())) < 4.5 / math.sqrt(len(margins))
+    assert float(standardized.var()) == pytest.approx(1, abs=4.5 * math.sqrt(3 / len(margins)))
 
 
+PLAIN = ("joint", "laplace")
 # Each variant with each quota, on both workloads in turn, so that any two of the three are tried together.
-CALIBRATED = [
-    (variant, list(WORKLOADS)[(row + column) % 2], quota)
-    for row, variant in enumerate(("joint", "printed", "laplace"))
-    for column, quota in enumerate(QUOTAS)
+CALIBRATED: list[tuple[dict[str, Any], str, int | None]] = [
+    *(
+        ({"variant": variant, "epsilon": 2.0, **quota}, list(WORKLOADS)[(row + column) % 2], None)
+        for row, variant in enumerate(("joint", "printed", "laplace"))
+        for column, quota in enumerate(QUOTAS)
+    ),
+    # A third reports a weight and no opinion.
+    *(({"variant": variant, "epsilon": 2.0}, "skewed", 60) for variant in ("joint", "printed", "laplace")),
+    *(({"variant": variant, "epsilon": 1.0, "public_weights": True}, "uniform", None) for variant in PLAIN),
 ]
 
 
-@pytest.mark.few(most=5)
-@pytest.mark.parametrize(("variant", "workload", "quota"), CALIBRATED)
-def test_standard_errors_are_calibrated(variant: str, workload: str, quota: str) -> None:
-    """At n = 90, ε = 2. False alarm: 7e-6 for each of two checks."""
-    vote = make_vote(variant=variant, epsilon=2.0, **QUOTAS[quota])
+@pytest.mark.few(most=10)
+@pytest.mark.parametrize(("given", "workload", "present"), CALIBRATED, ids=str)
+def test_standard_errors_are_calibrated(given: dict[str, Any], workload: str, present: int | None) -> None:
+    """At n = 90. False alarm: 7e-6 for each of two checks."""
+    vote = make_vote(**given)
     weights, opinions = WORKLOADS[workload](90)
-    outcomes = sessions(vote, weights, opinions, seed=11)
-    check_calibrated(outcomes, expected_margin(vote, weights, opinions))
-
-
-@pytest.mark.parametrize("variant", ["joint", "printed", "laplace"])
-def test_standard_errors_are_calibrated_where_partners_are_absent(variant: str) -> None:
-    """A third reports a weight and no opinion. False alarm: 7e-6 for each of two checks."""
-    vote = make_vote(variant=variant, epsilon=2.0)
-    weights, opinions = WORKLOADS["skewed"](90)
-    outcomes = sessions(vote, weights, opinions, seed=12, present=60)
-    check_calibrated(outcomes, expected_margin(vote, weights, opinions, present=60))
-
-
-@pytest.mark.parametrize("variant", ["joint", "laplace"])
-def test_standard_errors_are_calibrated_for_public_weights(variant: str) -> None:
-    """False alarm: 7e-6 for each of two checks."""
-    vote = make_vote(variant=variant, epsilon=1.0, public_weights=True)
-    weights, opinions = WORKLOADS["uniform"](90)
-    check_calibrated(sessions(vote, weights, opinions, seed=13), expected_margin(vote, weights, opinions))
+    outcomes = sessions(vote, weights, opinions, seed=11, present=present)
+    margins = [outcome.margin for outcome in outcomes]
+    check_calibrated(margins, expected_margin(vote, weights, opinions, present=present))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 8.0])
-@pytest.mark.parametrize("variant", ["joint", "laplace"])
+@pytest.mark.parametrize("variant", PLAIN)
 def test_the_mean_squared_standard_error_is_the_variance(variant: str, epsilon: float) -> None:
     """At little and at much noise. Relative standard deviation of a variance: √(3/TRIALS); false alarm 7e-6."""
     vote = make_vote(variant=variant, epsilon=epsilon)
@@ -128,7 +119,7 @@ def test_the_printed_bias_is_estimated_on_average() -> None:
     assert abs(float(biases.mean()) - expected) < 4.5 * float(biases.std()) / math.sqrt(TRIALS)
 
 
-@pytest.mark.parametrize("variant", ["joint", "laplace"])
+@pytest.mark.parametrize("variant", PLAIN)
 def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     """The same through `run_population` and its addressed noise: sessions of 60, one seed each.
 
@@ -137,14 +128,10 @@ def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     vote = make_vote(variant=variant, epsilon=3.0)
     weights, opinions = WORKLOADS["skewed"](60)
     inputs = vote.encode({"weight": weights, "a": opinions})
-    expected = expected_margin(vote, weights, opinions)
-    standardized: list[float] = []
-    for seed in range(WHOLE_SESSIONS):
-        result = run_population(vote, inputs, noise=SimulatedNoise(seed, session="calibration"))
-        margin = result.outcome.candidates[0].margin
-        standardized.append((margin.value - expected) / margin.standard_error)
-    assert abs(float(np.mean(standardized))) < 4.5 / math.sqrt(WHOLE_SESSIONS)
-    assert float(np.var(standardized)) == pytest.approx(1, abs=4.5 * math.sqrt(3 / WHOLE_SESSIONS))
+    noises = (SimulatedNoise(seed, session="calibration") for seed in range(WHOLE_SESSIONS))
+    outcomes = [run_population(vote, inputs, noise=noise).outcome for noise in noises]
+    margins = [outcome.candidates[0].margin for outcome in outcomes]
+    check_calibrated(margins, expected_margin(vote, weights, opinions))
 
 
 def drawn_by_the_source() -> int:

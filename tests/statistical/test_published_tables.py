@@ -50,23 +50,27 @@ def accuracy(vote: DPWeVote, tallies: Sequence[Sequence[Tally]], weights: IntArr
     return float(np.count_nonzero(np.array(released) == true)) / len(released)
 
 
-def beside_published(trials: int, deviations: float) -> float:
-    """Return so many standard deviations, for accuracies of a half, of their difference from one of 2000 trials."""
-    return deviations * math.sqrt((1 / trials + 1 / 2000) / 4)
-
-
 @pytest.mark.parametrize(
-    ("num_partners", "published"),
-    [(10, 0.56840), *(pytest.param(*found, marks=MORE) for found in ((50, 0.56265), (100, 0.56310)))],
+    ("variant", "num_partners", "published", "quick", "full"),
+    [
+        ("printed", 10, 0.56840, 300, 6000),  # reading W1
+        pytest.param("printed", 50, 0.56265, 300, 6000, marks=MORE),
+        pytest.param("printed", 100, 0.56310, 300, 6000, marks=MORE),
+        ("laplace", 10, 0.52695, 100, 5000),  # reading W3
+        ("laplace", 100, 0.52010, 100, 5000),
+    ],
 )
-def test_the_printed_rule_has_the_published_accuracy(num_partners: int, published: float) -> None:
-    """W1, Table 3 at ε = 1, beside 2000 published trials. False alarm at 3.9 standard deviations: 1e-4 each."""
-    trials = draws(300, full=6000)
-    generator = np.random.default_rng(num_partners)
-    vote = make_vote(variant="printed", epsilon=1.0)
+def test_accuracies_are_the_published_ones(
+    variant: str, num_partners: int, published: float, quick: int, full: int
+) -> None:
+    """Table 3 at ε = 1, beside 2000 published trials. False alarm at 3.9 standard deviations: 1e-4 each."""
+    trials = draws(quick, full=full)
+    generator = np.random.default_rng(num_partners + (3 if variant == "laplace" else 0))
+    vote = make_vote(variant=variant, epsilon=1.0)
     weights, opinions = uniform_table(trials, num_partners, generator)
     tallies = tallies_of_trials(vote, weights, opinions, generator)
-    assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=beside_published(trials, 3.9))
+    off = 3.9 * math.sqrt((1 / trials + 1 / 2000) / 4)  # of a difference of accuracies of a half
+    assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=off)
 
 
 @pytest.mark.full("seven seconds of votes")
@@ -129,17 +133,6 @@ def test_the_manuals_numbers_for_all_weights_three_and_three_fifths_yes() -> Non
         assert exact == pytest.approx(expected, abs=1e-3)
         tolerance = 4.5 * math.sqrt(exact * (1 - exact) / trials)
         assert accuracy(vote, tallies, weights, opinions) == pytest.approx(exact, abs=tolerance)
-
-
-@pytest.mark.parametrize(("num_partners", "published"), [(10, 0.52695), (100, 0.52010)])
-def test_the_baseline_has_the_published_accuracy(num_partners: int, published: float) -> None:
-    """W3, Table 3 at ε = 1, beside 2000 published trials. False alarm at 4 standard deviations: 6e-5."""
-    trials = draws(100, full=5000)
-    generator = np.random.default_rng(3 + num_partners)
-    vote = make_vote(variant="laplace", epsilon=1.0)
-    weights, opinions = uniform_table(trials, num_partners, generator)
-    tallies = tallies_of_trials(vote, weights, opinions, generator)
-    assert accuracy(vote, tallies, weights, opinions) == pytest.approx(published, abs=beside_published(trials, 4.0))
 
 
 def mean_inverse_square(num_partners: int) -> float:

@@ -7,7 +7,6 @@ least 1, so that its factorization cannot fail, however singular H is.
 Source: the probit likelihood is equation (3) of the paper on moral preferences; reading M10.
 """
 
-import abc
 import math
 from typing import Final, Protocol, TypeAlias
 
@@ -59,22 +58,16 @@ def probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
     return slopes, curvatures
 
 
-class _Probit(ConvexFunctions, abc.ABC):
+class _Probit(ConvexFunctions):
     """−Σ_j ln Φ(β·V_j), V of shape (n, d, lanes). Rows of zeros are records that do not exist, or say nothing."""
 
     def __init__(self, differences: FloatArray) -> None:
-        self._differences = differences
-        self._curvatures = np.empty((len(differences), differences.shape[-1]))
-        self._make_room()
+        self._hold(differences, np.empty((len(differences), differences.shape[-1])))
 
-    def _make_room(self) -> None:
-        self._terms = np.empty_like(self._differences)
-        self._scaled = np.empty_like(self._differences)
-        self._reserve()
-
-    @abc.abstractmethod
-    def _reserve(self) -> None:
-        """Make room for the systems of these differences."""
+    def _hold(self, differences: FloatArray, curvatures: FloatArray) -> None:
+        """Take these differences, and make room for their systems."""
+        self._differences, self._curvatures = differences, curvatures
+        self._terms, self._scaled = np.empty_like(differences), np.empty_like(differences)
 
     def descend(self, points: FloatArray) -> FloatArray:
         """Return −Σ_j h(β·V_j)·V_j with h = φ/Φ, and remember the curvature of each record's term."""
@@ -84,9 +77,7 @@ class _Probit(ConvexFunctions, abc.ABC):
         return -sum_over_records(self._terms)
 
     def keep(self, lanes: MaskArray) -> None:
-        self._differences = np.compress(lanes, self._differences, axis=-1)
-        self._curvatures = np.compress(lanes, self._curvatures, axis=-1)
-        self._make_room()
+        self._hold(np.compress(lanes, self._differences, axis=-1), np.compress(lanes, self._curvatures, axis=-1))
 
 
 class ProbitByRecords(_Probit):
@@ -95,8 +86,9 @@ class ProbitByRecords(_Probit):
     By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
     """
 
-    def _reserve(self) -> None:
-        num_records, _, lanes = self._differences.shape
+    def _hold(self, differences: FloatArray, curvatures: FloatArray) -> None:
+        super()._hold(differences, curvatures)
+        num_records, _, lanes = differences.shape
         self._factors = np.zeros((num_records, num_records, lanes))
 
     def factorize(self, inverse_diagonal: FloatArray) -> None:
@@ -152,8 +144,9 @@ class _FeatureSystem:
 class ProbitByFeatures(_Probit):
     """−Σ_j ln Φ(β·V_j) for functions of at least as many records as features: systems of the size of the features."""
 
-    def _reserve(self) -> None:
-        _, num_features, lanes = self._differences.shape
+    def _hold(self, differences: FloatArray, curvatures: FloatArray) -> None:
+        super()._hold(differences, curvatures)
+        _, num_features, lanes = differences.shape
         self._hessians = np.empty((num_features, num_features, lanes))
         self._system = _FeatureSystem(num_features, lanes)
 

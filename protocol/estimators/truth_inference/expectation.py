@@ -213,10 +213,14 @@ def iterate(model: Model[FitT], fitting: Fitting) -> tuple[Fitted[FitT], FloatAr
         rounds.stop(are_done, state)
         if (places := rounds.leave_behind()) is not None:
             model, fit, log_priors = model.some(places), rows_of(fit, places), log_priors[:, places]
-            votes = model.votes
-            if isinstance(class_prior, Mapping):
-                class_prior = {size: prior[places] for size, prior in class_prior.items()}
+            votes, class_prior = model.votes, _of_crowds(class_prior, places)
     return rounds.ended(), rounds.log_likelihoods
+
+
+def _of_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
+    if isinstance(class_prior, Mapping):
+        return {size: own[places] for size, own in class_prior.items()}
+    return class_prior
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Rounds of many crowds side by side, each of which stops by itself and then stays as it is."""
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
@@ -62,7 +63,7 @@ class Rounds(Generic[StateT]):
 
 def rows_of(state: StateT, places: Any) -> StateT:
     """Return the rows of some crowds of a dataclass of arrays."""
-    return _combine(lambda array: array[places], state)
+    return _combine(operator.itemgetter(places), state)
 
 
 def _combine(function: Callable[..., NDArray[Any]], *states: Any) -> Any:

@@ -82,20 +82,19 @@ def test_columns_say_who_may_know_them() -> None:
     assert public[0].description.endswith("11, 12, ...")
 
 
-@pytest.mark.parametrize(
-    ("given", "private", "public"),
-    [
-        ({}, [[2, 1, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]], [[]] * 4),
-        ({"groups": ((1.0,), (2.0, 3.0))}, [[1, 1, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]], [[]] * 4),
-        ({"public_weights": True}, [[1, 0], [0, 0], [1, 1], [0, 1]], [[2, 2], [0, 0], [1, 1], [1, 1]]),
-        (
-            {"variant": "laplace", "epsilon": 1.0},  # on the grid
-            [[4096, 4096, 0, 2], [0, 0, 0, 0], [2048, 4096, 4096, 1], [2048, 0, 4096, 1]],
-            [[]] * 4,
-        ),
-    ],
-    ids=str,
-)
+ROWS: list[tuple[dict[str, Any], list[list[int]], list[list[int]]]] = [
+    ({}, [[2, 1, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]], [[]] * 4),
+    ({"groups": ((1.0,), (2.0, 3.0))}, [[1, 1, 0, 2], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]], [[]] * 4),
+    ({"public_weights": True}, [[1, 0], [0, 0], [1, 1], [0, 1]], [[2, 2], [0, 0], [1, 1], [1, 1]]),
+    (
+        {"variant": "laplace", "epsilon": 1.0},  # on the grid
+        [[4096, 4096, 0, 2], [0, 0, 0, 0], [2048, 4096, 4096, 1], [2048, 0, 4096, 1]],
+        [[]] * 4,
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "private", "public"), ROWS, ids=str)
 def test_rows_hold_group_opinions_and_place(
     given: dict[str, Any], private: list[list[int]], public: list[list[int]]
 ) -> None:

@@ -5,7 +5,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from psephos.protocol.truth_discovery import CREDITS, average_confidences
-from psephos.protocol.truth_discovery.parameters import EstimatorName
+from psephos.protocol.truth_discovery.estimators import EstimatorName
 
 
 def test_every_estimator_has_a_credit_and_none_more_than_it_claims() -> None:

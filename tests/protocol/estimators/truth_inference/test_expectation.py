@@ -27,7 +27,11 @@ SILENT = KnownNoise.fixed({2: 0.0, 3: 0.0, 4: 0.0})
 
 def told(find: Callable[..., Inference]) -> Callable[..., Inference]:
     """Return an estimator that is told that nothing was perturbed."""
-    return lambda answers, **options: find(answers, SILENT, **options)
+
+    def find_told(answers: Answers, **options: Any) -> Inference:
+        return find(answers, SILENT, **options)
+
+    return find_told
 
 
 ESTIMATORS: dict[str, Callable[..., Inference]] = {
