@@ -2,8 +2,7 @@
 
 # ruff: noqa: ARG001  a clock acts by being asked for
 
-import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -11,6 +10,7 @@ import structlog.testing
 import trio
 import trio.testing
 from certified import CertifiedTransport
+from pairs import open_pair
 from peers import (
     INPUTS,
     NAMES,
@@ -129,17 +129,6 @@ async def test_a_stranger_of_another_version_hears_no_more(greeting: Message) ->
         session.nursery.cancel_scope.cancel()
 
 
-@contextlib.asynccontextmanager
-async def open_pair(transport: Transport) -> AsyncGenerator[tuple[Channel, Channel]]:
-    """Return both ends of a connection whose server is played by hand."""
-    with trio.fail_after(240):
-        async with await transport.open_listener() as listener:
-            near = await transport.connect(listener.address)
-            far = await listener.accept()
-            async with near, far:
-                yield near, far
-
-
 ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
     "terms of another version": (
         encode(msgspec.structs.replace(TERMS, version=PROTOCOL_VERSION + 1)),
@@ -194,7 +183,7 @@ async def test_frames_that_are_none_are_the_servers_fault() -> None:
 
 
 async def test_a_cancelled_inquiry_leaves_the_channel_open() -> None:
-    async with open_pair(MemoryTransport()) as (near, far):
+    async with open_pair() as (near, far):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_inquire_as_carol, near)
             await far.receive()

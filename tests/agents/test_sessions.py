@@ -8,6 +8,7 @@ import pytest
 import structlog.testing
 import trio
 import trio.testing
+from pairs import open_pair
 from peers import INPUTS, NAMES, VOTE, run
 from psephos.agents import Client, CloudServer, Deployment, Mode, Partner, SecureNoise, Simulation, Voter
 from psephos.agents.driver import Observers
@@ -314,8 +315,7 @@ async def test_a_client_and_a_server_take_part_once() -> None:
         await server.serve(listener)
     with pytest.raises(OSError, match="nobody"):
         await transport.connect(listener.address)
-    async with await transport.open_listener() as other:
-        near, far = await transport.connect(other.address), await other.accept()
+    async with open_pair() as (near, far):
         with pytest.raises(LocalProtocolError, match="once"):
             await clients["bob"].take_part(near)
         with pytest.raises(trio.EndOfChannel):
@@ -361,40 +361,30 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
 ) -> None:
     mode = simulation()
     client = make_clients(mode)["alice"]
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
-        async with far:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(client.take_part, near)
-                await far.receive()
-                await far.send(
-                    [
-                        encode(Welcome.of(VOTE, descriptor=mode.descriptor)),
-                        encode(Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))),
-                    ]
-                )
-                await far.receive()
-                nursery.cancel_scope.cancel()
-            with pytest.raises(trio.EndOfChannel):
-                await far.receive()
-            with pytest.raises(trio.ClosedResourceError):
-                await near.receive()
+    async with open_pair(transport) as (near, far):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.take_part, near)
+            await far.receive()
+            request = Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))
+            await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor)), encode(request)])
+            await far.receive()
+            nursery.cancel_scope.cancel()
+        with pytest.raises(trio.EndOfChannel):
+            await far.receive()
+        with pytest.raises(trio.ClosedResourceError):
+            await near.receive()
     assert client.ledger.spent == pytest.approx(1.0)
 
 
 async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> None:
     ledger = Ledger("alice", budget=Budget(epsilon=3.0))
     mode = simulation()
-    row = INPUTS.private[0].tolist()
-    client = Partner(VOTE, Party("alice", 0, row, ledger=ledger), mode)
-    transport = MemoryTransport()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
-        async with far, trio.open_nursery() as nursery:
-            nursery.start_soon(client.take_part, near)
-            await far.receive()
-            await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor))])
-            await trio.testing.wait_all_tasks_blocked()
-            assert ledger.remaining == 0.0
-            nursery.cancel_scope.cancel()
+    client = make_clients(mode, ledger=ledger)["alice"]
+    async with open_pair() as (near, far), trio.open_nursery() as nursery:
+        nursery.start_soon(client.take_part, near)
+        await far.receive()
+        await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor))])
+        await trio.testing.wait_all_tasks_blocked()
+        assert ledger.remaining == 0.0
+        nursery.cancel_scope.cancel()
     assert (ledger.spent, ledger.remaining) == (0.0, 3.0)

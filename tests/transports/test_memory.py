@@ -5,15 +5,14 @@ import errno
 import pytest
 import trio
 import trio.testing
+from pairs import open_pair
 from psephos.protocol.errors import MalformedMessageError
 from psephos.transports import Channel, MemoryTransport
 from psephos.transports.memory import MAX_QUEUED_PAYLOADS
 
 
 async def test_a_direction_holds_so_many_payloads_and_then_says_wouldblock() -> None:
-    transport = MemoryTransport()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    async with open_pair() as (near, far):
         for number in range(MAX_QUEUED_PAYLOADS):
             near.send_nowait(b"%d" % number)
         with pytest.raises(trio.WouldBlock):
@@ -24,18 +23,14 @@ async def test_a_direction_holds_so_many_payloads_and_then_says_wouldblock() -> 
 
 
 async def test_payloads_that_are_ready_arrive_together() -> None:
-    transport = MemoryTransport()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    async with open_pair() as (near, far):
         await near.send([b"a", b"b"])
         near.send_nowait(b"c")
         assert await far.receive() == [b"a", b"b", b"c"]
 
 
 async def test_a_cancelled_send_leaves_the_channel_such_that_it_can_be_closed() -> None:
-    transport = MemoryTransport()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    async with open_pair() as (near, far):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(near.send, [b"x"] * (MAX_QUEUED_PAYLOADS + 10))
             await trio.testing.wait_all_tasks_blocked()
@@ -108,9 +103,8 @@ async def test_two_accepts_may_wait_and_each_gets_a_channel() -> None:
 
 
 async def test_a_watched_channel_says_when_there_is_something_and_when_it_ends() -> None:
-    transport, noted = MemoryTransport(), list[Channel]()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    noted: list[Channel] = []
+    async with open_pair() as (near, far):
         near.send_nowait(b"before")
         assert far.watch(noted.append)
         assert noted == [far]
@@ -131,9 +125,8 @@ async def test_a_watched_channel_says_when_there_is_something_and_when_it_ends()
 
 
 async def test_a_watched_channel_says_that_something_is_left_above_its_limit() -> None:
-    transport, noted = MemoryTransport(), list[Channel]()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    noted: list[Channel] = []
+    async with open_pair() as (near, far):
         far.limit_payloads(3)
         assert far.watch(noted.append)
         await near.send([b"fit", b"does not"])
@@ -158,9 +151,8 @@ async def test_a_listener_has_without_waiting_what_has_come() -> None:
 
 
 async def test_who_receives_from_a_channel_watches_it_no_longer() -> None:
-    transport, noted = MemoryTransport(), list[Channel]()
-    async with await transport.open_listener() as listener:
-        near, far = await transport.connect(listener.address), await listener.accept()
+    noted: list[Channel] = []
+    async with open_pair() as (near, far):
         assert far.watch(noted.append)
         near.send_nowait(b"noted")
         assert await far.receive() == [b"noted"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import trio
+from pairs import open_pair
 from psephos.protocol import ConfigurationError
 from psephos.transports import MAX_FRAME_BYTES, Listener, MemoryTransport, TCPTransport, Transport
 from psephos.transports.tap import TappedTransport, Traffic
@@ -30,19 +31,15 @@ async def test_a_tapped_transport_keeps_the_contract(make_inner: Callable[[], Tr
 
 async def talk(transport: Transport, *up: bytes, down: bytes = b"") -> None:
     """Let one client say each of these, wait for the answer to the last, and hang up; then the server does."""
-    with trio.fail_after(240):
-        async with await transport.open_listener() as listener:
-            near = await transport.connect(listener.address)
-            far = await listener.accept()
-            for payload in up:
-                await near.send([payload])
-                assert await far.receive() == [payload]
-            await far.send([down])
-            assert await near.receive() == [down]
-            await near.aclose()
-            with pytest.raises(trio.EndOfChannel):
-                await far.receive()
-            await far.aclose()
+    async with open_pair(transport) as (near, far):
+        for payload in up:
+            await near.send([payload])
+            assert await far.receive() == [payload]
+        await far.send([down])
+        assert await near.receive() == [down]
+        await near.aclose()
+        with pytest.raises(trio.EndOfChannel):
+            await far.receive()
 
 
 @pytest.mark.parametrize("make_inner", TRANSPORTS)

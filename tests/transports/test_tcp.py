@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 import pytest
 import trio
 import trio.testing
+from pairs import open_pair
 from psephos.protocol.errors import MalformedMessageError
 from psephos.transports import MAX_FRAME_BYTES, Channel, TCPTransport, TLSTransport, Transport, encode_frames
 from psephos.transports.addresses import format_address, parse_address
@@ -236,12 +237,7 @@ async def test_a_connection_that_failed_before_it_was_accepted_ends_nothing(
 
 
 async def test_both_ends_notice_a_machine_that_vanished() -> None:
-    transport = TCPTransport()
-    async with (
-        await transport.open_listener() as listener,
-        await transport.connect(listener.address) as near,
-        await listener.accept() as far,
-    ):
+    async with open_pair(TCPTransport()) as (near, far):
         for channel in (near, far):
             stream: trio.SocketStream = getattr(channel, "_stream")  # noqa: B009  a test may look inside
             assert stream.getsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_KEEPALIVE)
@@ -252,13 +248,7 @@ async def test_both_ends_notice_a_machine_that_vanished() -> None:
 async def test_a_payload_that_was_begun_without_waiting_is_completed(
     make_transport: Callable[[], Transport], num_bytes: int
 ) -> None:
-    transport = make_transport()
-    async with (
-        await transport.open_listener() as listener,
-        await transport.connect(listener.address) as near,
-        await listener.accept() as far,
-        trio.open_nursery() as nursery,
-    ):
+    async with open_pair(make_transport()) as (near, far), trio.open_nursery() as nursery:
         stream: trio.SocketStream = getattr(near, "_stream")  # noqa: B009  a test may look inside
         stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, 1)
         await near.send([b"hands are shaken"])
@@ -279,12 +269,7 @@ async def test_a_payload_that_was_begun_without_waiting_is_completed(
 
 
 async def test_a_long_payload_is_left_to_a_call_that_may_wait() -> None:
-    transport = TCPTransport()
-    async with (
-        await transport.open_listener() as listener,
-        await transport.connect(listener.address) as near,
-        await listener.accept() as far,
-    ):
+    async with open_pair(TCPTransport()) as (near, far):
         near.send_nowait(b"s" * (1 << 14))
         with pytest.raises(trio.WouldBlock):
             near.send_nowait(b"l" * ((1 << 14) + 1))

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from openssl_calls import ask_for_new_keys, needs_openssl_calls
+from pairs import open_pair
 from psephos.protocol.errors import ConfigurationError, HandshakeError
 from psephos.transports import Channel, TCPTransport, TLSTransport, encode_frames
 from psephos.transports.addresses import parse_address
@@ -90,17 +91,6 @@ def issue(issuer: Identity | None, *, is_authority: bool, days: float = 1) -> Id
 
 
 @contextlib.asynccontextmanager
-async def pair(server: TLSTransport, client: TLSTransport | TCPTransport) -> AsyncGenerator[tuple[Channel, Channel]]:
-    with trio.fail_after(PATIENCE):
-        async with (
-            await server.open_listener() as listener,
-            await client.connect(listener.address) as near,
-            await listener.accept() as far,
-        ):
-            yield near, far
-
-
-@contextlib.asynccontextmanager
 async def called_by(keys: Keys, call: Callable[[str], object]) -> AsyncGenerator[Channel]:
     """Yield the server's end of a channel whose other end a thread plays, given the address."""
     async with await keys.serving(keys.ann).open_listener() as listener, trio.open_nursery() as nursery:
@@ -137,7 +127,7 @@ async def refusals(server: TLSTransport, client: TLSTransport) -> tuple[str, str
         with pytest.raises(trio.BrokenResourceError):
             await channel.send([b"nobody reads this"])
 
-    async with pair(server, client) as (near, far), trio.open_nursery() as nursery:
+    async with open_pair(server, client) as (near, far), trio.open_nursery() as nursery:
         nursery.start_soon(receive, "client", near)
         nursery.start_soon(receive, "server", far)
     return read["client"], read["server"]
@@ -145,7 +135,7 @@ async def refusals(server: TLSTransport, client: TLSTransport) -> tuple[str, str
 
 async def test_each_end_knows_the_other_by_its_certificate(keys: Keys) -> None:
     others = [make_identity() for _ in range(3)]
-    async with pair(keys.serving(*others, keys.ann), keys.joining(keys.ann)) as (near, far):
+    async with open_pair(keys.serving(*others, keys.ann), keys.joining(keys.ann)) as (near, far):
         await near.send([b"hello"])
         assert await far.receive() == [b"hello"]
         await far.send([b"hello, Ann"])
@@ -181,7 +171,7 @@ async def test_a_party_of_the_roster_cannot_sign_a_certificate_for_another(keys:
     chained = Identity(
         mallory.certificate, mallory.private_key + ssl.DER_cert_to_PEM_cert(mallory.certificate).encode()
     )
-    async with pair(server, keys.joining(chained)) as (_, far):
+    async with open_pair(server, keys.joining(chained)) as (_, far):
         with pytest.raises(HandshakeError, match="is not one of those that were agreed"):
             await far.receive()
         assert not far.peer_fingerprint
@@ -189,7 +179,7 @@ async def test_a_party_of_the_roster_cannot_sign_a_certificate_for_another(keys:
 
 async def test_a_certificate_that_an_authority_has_signed_can_be_agreed_by_itself(keys: Keys) -> None:
     ann = issue(issue(None, is_authority=True), is_authority=False)
-    async with pair(keys.serving(ann), keys.joining(ann)) as (near, far):
+    async with open_pair(keys.serving(ann), keys.joining(ann)) as (near, far):
         await near.send([b"hello"])
         assert await far.receive() == [b"hello"]
         assert far.peer_fingerprint == ann.fingerprint
@@ -282,7 +272,7 @@ async def test_a_stranger_that_has_gone_costs_no_memory(keys: Keys, call: Callab
 
 async def test_a_party_that_has_gone_costs_no_memory(keys: Keys) -> None:
     async def meet() -> None:
-        async with pair(keys.serving(keys.ann), keys.joining(keys.ann)) as (near, far):
+        async with open_pair(keys.serving(keys.ann), keys.joining(keys.ann)) as (near, far):
             await near.send([b"hello"])
             await far.receive()
             near.close()
@@ -294,11 +284,7 @@ async def test_a_party_that_has_gone_costs_no_memory(keys: Keys) -> None:
 
 
 async def test_a_client_that_meets_a_server_without_tls_says_so(keys: Keys) -> None:
-    async with (
-        await TCPTransport().open_listener() as listener,
-        await keys.joining(keys.ann).connect(listener.address) as near,
-        await listener.accept() as far,
-    ):
+    async with open_pair(TCPTransport(), keys.joining(keys.ann)) as (near, far):
         await far.send([b"what is this?"])
         with pytest.raises(HandshakeError, match=r"the other end does not speak TLS 1\.3"):
             await near.receive()
@@ -306,11 +292,7 @@ async def test_a_client_that_meets_a_server_without_tls_says_so(keys: Keys) -> N
 
 async def test_a_silent_end_is_given_up(keys: Keys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psephos.transports.tls.HANDSHAKE_SECONDS", 0.05)
-    async with (
-        await keys.serving(keys.ann).open_listener() as listener,
-        await TCPTransport().connect(listener.address),
-        await listener.accept() as far,
-    ):
+    async with open_pair(keys.serving(keys.ann), TCPTransport()) as (_, far):
         with pytest.raises(HandshakeError, match="no TLS handshake within"):
             await far.receive()
 
