@@ -130,7 +130,19 @@ def lesson_over(
         who=who,
         trust=trust,
         sentences=(f"{said}{again}",),
-        rows=tuple(_row_of_one(each, votes, prior) if len(last.names) == 1 else _row(each, prior) for each in beliefs),
+        rows=tuple(
+            _row_of_one(each, votes, prior)
+            if len(last.names) == 1
+            else {
+                "after vote": each.number,
+                "targets": len(each.names),
+                "epsilon": each.epsilon,
+                "named rightly": each.success,
+                "surest belief": each.surest,
+                "at most": success_bound(each.epsilon, prior),
+            }
+            for each in beliefs
+        ),
     )
 
 
@@ -144,17 +156,6 @@ def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
     )
     may_show_truth = all(voted.context.may_show_truth for voted in votes)
     return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
-
-
-def _row(belief: Belief, prior: FloatArray) -> Row:
-    return {
-        "after vote": belief.number,
-        "targets": len(belief.names),
-        "epsilon": belief.epsilon,
-        "named rightly": belief.success,
-        "surest belief": belief.surest,
-        "at most": success_bound(belief.epsilon, prior),
-    }
 
 
 def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Row:

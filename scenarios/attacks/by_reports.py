@@ -51,7 +51,9 @@ class ReportAttack(Attack):
             found = given_rows(self.protocol) or self._listed()
             self._known = Candidates(found.rows, np.arange(len(found.rows), dtype=np.int64), found.labels)
             if self.protocol.trusts_server and self._inputs is not None:
-                self._check_rows(self._inputs)
+                allowed = "among them each party's row, where a trusted server sees values as they are"
+                field = f"possible rows of protocol {self.protocol.name!r}"
+                refuse(NO_CANDIDATE in self.truths(self.secrets[0], self._inputs), field, "others", allowed)
         return self._known
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
@@ -99,12 +101,6 @@ class ReportAttack(Attack):
         field = f"possible rows of protocol {self.protocol.name!r}"
         refuse(not is_same or len(kinds) > _MOST_PUBLIC_ROWS, field, f"{len(kinds)} kinds of public rows", allowed)
         return first
-
-    def _check_rows(self, inputs: Inputs) -> None:
-        """Refuse candidates that leave out a row that the server sees as it is."""
-        allowed = "among them each party's row, where a trusted server sees values as they are"
-        field = f"possible rows of protocol {self.protocol.name!r}"
-        refuse(NO_CANDIDATE in self.truths(self.secrets[0], inputs), field, "others", allowed)
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:

@@ -26,7 +26,7 @@ from scipy.special import betainc, expm1
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.elementary import ln
-from .case import NO_PLACE, LawCheck, OutputSampler, Streams, View
+from .case import NO_PLACE, LawCheck, OutputSampler, Streams
 
 _NUM_KINDS: Final = 5  # bins, tails, outcomes, rests, holes
 _MOST_BINS: Final = 512
@@ -56,7 +56,10 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
     if len(law) < 2:  # noqa: PLR2004  a single outcome is drawn always
         return ""
     each = risk / _NUM_KINDS
-    hole = _greatest_hole(counts, law)
+    drawn = np.flatnonzero(counts)
+    before = np.concatenate([[0.0], np.cumsum(law)])
+    starts, ends = np.concatenate([[0], drawn + 1]), np.concatenate([drawn, [len(law)]])
+    hole = float((before[ends] - before[starts]).max()) * (1 - _ROUNDING)
     if hole > greatest_unnoticed(len(law), number, risk):
         return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
     for events in _events(counts, law, number, each):
@@ -80,14 +83,6 @@ def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
 
 def _told(expected: float) -> str:
     return f"{expected:,.1f}" if expected >= 1 else f"{expected:.2g}"
-
-
-def _greatest_hole(counts: IntArray, law: FloatArray) -> float:
-    """Return the probability of the most probable run of outcomes that were never drawn."""
-    drawn = np.flatnonzero(counts)
-    before = np.concatenate([[0.0], np.cumsum(law)])
-    starts, ends = np.concatenate([[0], drawn + 1]), np.concatenate([drawn, [len(law)]])
-    return float((before[ends] - before[starts]).max()) * (1 - _ROUNDING)
 
 
 def _events(counts: IntArray, law: FloatArray, number: int, risk: float) -> Iterator[_Events]:
@@ -188,7 +183,10 @@ def draw_checks(
     """Yield for each input, which something draws, the counts in each of its views, of as many as it asks for."""
     for check, draw in drawn:
         number = max(samples, check.least)
-        views = [(view, Counts.of(_name(check, view), view.law, number * view.each)) for view in check.views]
+        views = [
+            (view, Counts.of((f"{check.name}, {view.name}" if view.name else check.name), view.law, number * view.each))
+            for view in check.views
+        ]
         for outputs in streams.chunks(draw, number):
             for view, counts in views:
                 counts.add(view.places(outputs))
@@ -215,7 +213,3 @@ def _all(departures: Iterable[str]) -> str:
     """Return the first one, and how many others there are."""
     first, *others = [*departures, ""]
     return f"{first}; so do {len(others) - 1} more" if len(others) > 1 else first
-
-
-def _name(check: LawCheck, view: View) -> str:
-    return f"{check.name}, {view.name}" if view.name else check.name

@@ -102,18 +102,13 @@ def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
         return ["", f"over {each.too_little:.4g}" if each.too_little else "", "", "no time"]
     if each.offered is None or each.people is None:
         return ["", "", "", "not known" if table.needs_values and plan.sought == "people" else "out of reach"]
-    error = _error_text(each.share, plan, people=each.people)
+    unit = plan.unit if each.people == plan.people else msgspec.structs.replace(plan.unit, noun="")
+    error = unit.short(each.share)
     return _numbers(each.people, each.offered.epsilon, error)
 
 
 def _numbers(people: int, epsilon: float, error: str) -> list[str]:
     return [f"{people:,}", f"{epsilon:.4g}", up_to(certainty_of(epsilon)), error]
-
-
-def _error_text(share: float, plan: Plan, *, people: int) -> str:
-    """Return an error for a table; the number behind it is that of the people who are there."""
-    unit = plan.unit if people == plan.people else msgspec.structs.replace(plan.unit, noun="")
-    return unit.short(share)
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:

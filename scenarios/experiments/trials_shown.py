@@ -75,7 +75,7 @@ def write_trials(
                 **dict(cell.settings),
                 **_columns(losses),
                 "trial": number,
-                **_draw_of(cell, number),
+                **({"draw": number // cell.redraw} if cell.redraw else {}),
                 **{each.name: trial.measures.get(each.name) for each in measures},
             }
         )
@@ -140,11 +140,6 @@ def _study_of(
         ],
         notes=["± is one standard error of the mean.", *(f"{measure.name}: {measure.about}" for measure in measures)],
     )
-
-
-def _draw_of(cell: MeasuredCell, number: int) -> dict[str, int]:
-    """Return which draw of the parties a trial has, where they are drawn anew."""
-    return {"draw": number // cell.redraw} if cell.redraw else {}
 
 
 def check_form(form: str) -> None:
