@@ -103,7 +103,8 @@ class VotesPhase(PersonalizedPhase):
         totals = np.zeros((len(reports), len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
         for level, places in self.by_level(public):
             own = reports[:, places].swapaxes(1, 2)
-            counts = counts_of_rows(own.reshape(-1, own.shape[2]), self._num_reports)
+            sessions, values, parties = own.shape
+            counts = counts_of_rows(own.reshape(sessions * values, parties), self._num_reports)
             totals[:, level] = counts.reshape(totals[:, level].shape)
         return TallyBlock(reports.shape[1], totals if self.is_personal else totals[:, 0])
 

@@ -57,6 +57,14 @@ class _SummedRankings:
         sizes = np.array(self.group_sizes, dtype=np.float64)[:, None]
         return (sums / sizes + self.scoring.center) * self.scoring.step
 
+    def noise_of(self, counts: ReportCounts) -> UtilityNoise:
+        """Return the noise in mean utilities, by how many of each group reported at each level."""
+        raise NotImplementedError
+
+    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
+        """Return each group's standard error, averaged over the alternatives."""
+        return self.noise_of(counts).errors
+
 
 class DisclosedRankings(_SummedRankings, CentralPhase):
     """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
@@ -155,10 +163,6 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         """Return the noise in mean utilities."""
         return UtilityNoise.of_sums(cast("VectorLaplace", self.tally_mechanism), self.scoring.step, self.group_sizes)
 
-    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
-        """Return each group's standard error, averaged over the alternatives."""
-        return self.noise_of(counts).errors
-
     def numbers_of(self, positions: IntArray) -> IntArray:
         """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
         if self._parameters.kind.counts_pairs:
@@ -247,10 +251,6 @@ class MaskedRankings(_SummedRankings, MaskedSums):
     def noise_of(self, counts: ReportCounts) -> UtilityNoise:
         """Return the noise in mean utilities, to which so many voters have added a share each."""
         return UtilityNoise.of_shares(self.share, counts[0][0], self.scoring.step, self.group_sizes)
-
-    def errors_of(self, counts: ReportCounts) -> Sequence[float]:
-        """Return each group's standard error, averaged over the alternatives."""
-        return self.noise_of(counts).errors
 
     def values_of(self, public: Sequence[int]) -> Values:
         # Of each number of tied places the mean score: one alone has its own.

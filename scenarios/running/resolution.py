@@ -62,9 +62,8 @@ class Resolved(msgspec.Struct, kw_only=True):
 
     Examples:
         >>> from psephos.scenarios import load_scenario
-        >>> resolved = resolve(load_scenario("consortium", ["partners.count=30", "quorum=0.5"]))
-        >>> resolved.parties, resolved.rules.required(30)
-        ('30 partners', 15)
+        >>> resolve(load_scenario("consortium", ["partners.count=30"])).parties
+        '30 partners'
     """
 
     scenario: Scenario  # as written, with what was set, and with the folder that a data set was found in
@@ -87,13 +86,11 @@ class Local(Resolved, kw_only=True):
     Examples:
         >>> from psephos.scenarios import load_scenario
         >>> local = resolve(load_scenario("consortium", ["partners.count=30", "transport=array"]))
-        >>> local.is_generated, local.may_show_truth, [plugin.name for plugin in local.plugins]
-        (True, True, ["protocol 'dpwevote'"])
+        >>> local.is_generated, local.may_show_truth
+        (True, True)
     """
 
-    # Whether the truth may stand beside the estimates: in a simulation of nobody real, or of values that are public
-    # record.
-    may_show_truth: bool = False
+    may_show_truth: bool = False  # beside the estimates: of nobody real, or of values that are public record
     is_generated: bool = False  # whether a generator made up what is private of the parties
     is_real: bool = False  # whether somebody's own values are run, of which a folder says nothing that no ε pays for
     record: bool = False  # whether seed, private inputs and views are kept as well
@@ -395,14 +392,14 @@ def _in_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
 
 def _checked_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[PrivacyLoss]:
     """Return the dearest losses of parties; none is stated too low."""
-    protocol.check_loss_groups(inputs.public)  # which makes the phases
+    protocol.check_loss_groups(inputs.public)
     return dearest_losses(protocol, inputs.public)
 
 
 def _on_path(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int, needs_agents: bool
 ) -> tuple[Scenario, str]:
-    """Return a scenario of transport "auto" with the path for so many parties, and a sentence where these are many."""
+    """Return a scenario of transport "auto" with a path, and a sentence where parties are many."""
     is_secure = scenario.noise == "secure" and not _draws_at_server(protocol)
     has_agents = needs_agents or scenario.network or scenario.adversary or is_secure
     most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
@@ -564,8 +561,7 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
     """Raise ConfigurationError unless the path exists, can carry so many, and be recorded if it is to be."""
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
-    allowed = "left out on the array path, which records no views"
-    refuse(record and scenario.transport == ARRAY, "--record", "given", allowed)
+    refuse(record and scenario.transport == ARRAY, "--record", "given", "left out on arrays, which record no views")
     refuse(record and scenario.noise == "secure", "--record", "given", "left out where noise is secure")
 
 

@@ -241,7 +241,7 @@ def test_run_session_names_the_mechanism_of_a_protocol_over_tcp_too(brought: Cal
     ("settings", "field", "value"),
     [
         ((), "protocol", "'tea'"),
-        (("protocol='dpwevote'",), "unknown key", "'voters'"),
+        (("protocol='dpwevote'",), "leave out unknown key", "'voters'"),
         (("protocol='latte'",), "protocol", "'latte'"),
     ],
 )

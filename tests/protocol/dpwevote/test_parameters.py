@@ -117,13 +117,12 @@ REFUSALS = [(field, {field: value}) for field, values in WRONG_ALONE.items() for
 @pytest.mark.bad_input("epsilon ≤ 0, nan, inf")
 @pytest.mark.parametrize(("field", "given"), REFUSALS)
 def test_what_is_not_allowed_is_refused_by_its_name(field: str, given: dict[str, Any]) -> None:
-    with refuses(field) as caught:
+    with refuses(field):
         make(**given)
-    assert str(caught.value).startswith(f"{field} must be ")
 
 
 OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "an epsilon": ("epsilon", {**MATRICES, "epsilon": 2.0}, "the price is the sum of what both reports cost, got 2.0"),
+    "an epsilon": ("epsilon", {**MATRICES, "epsilon": 2.0}, "the price is the sum of what both reports cost"),
     "an epsilon of what is not reported by it": (
         "epsilon",
         {"weight_matrix": WEIGHT_MATRIX, "epsilon_opinion": 1.0, "epsilon": 3.0},
@@ -134,13 +133,13 @@ OF_MATRICES: dict[str, tuple[str, dict[str, Any], str]] = {
     "no price of opinions": (
         "epsilon_opinion",
         {"weight_matrix": WEIGHT_MATRIX},
-        "given beside weight_matrix, whose loss is its own, unless there is opinion_matrix, got 'left out'",
+        "given beside weight_matrix, whose loss is its own, unless there is opinion_matrix",
     ),
     "no price of weights": ("epsilon_weight", {"opinion_matrix": OPINION_MATRIX}, "unless there is weight_matrix"),
     "public weights": (
         "weight_matrix",
         {**MATRICES, "public_weights": True},
-        "left out where weights are public, got 'given'",
+        "left out where weights are public",
     ),
     **{
         variant: ("weight_matrix", {**MATRICES, "variant": variant}, "'joint' and 'printed' report by a matrix")

@@ -200,7 +200,7 @@ def test_whoever_leaves_does_before_the_last_step_that_everybody_is_asked() -> N
         _, trace, _ = played("votes", {"role": "drop-out", "members": ["Malta"], **table})
         assert trace is not None
         assert trace.endings.keys() == {"Malta"}
-    with pytest.raises(ConfigurationError, match="phase must be"):
+    with pytest.raises(ConfigurationError, match="phase 'votes, open' is unknown"):
         resolved("votes", {"role": "drop-out", "members": ["Malta"], "phase": "votes, open"})
 
 

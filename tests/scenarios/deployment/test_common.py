@@ -90,9 +90,9 @@ def test_without_a_seed_a_session_is_a_deployment() -> None:
 def test_a_seed_is_for_a_simulation_and_a_simulation_needs_one() -> None:
     check_seed(simulate=True, seed=0)
     check_seed(simulate=False, seed=None)
-    with pytest.raises(ConfigurationError, match="given together with --simulate, on both sides"):
+    with pytest.raises(ConfigurationError, match="give --seed together with --simulate, on both sides"):
         check_seed(simulate=True, seed=None)
-    with pytest.raises(ConfigurationError, match="left out without --simulate") as caught:
+    with pytest.raises(ConfigurationError, match="leave out --seed without --simulate") as caught:
         check_seed(simulate=False, seed=0)
     assert caught.value.value == "given"  # and not the seed
 

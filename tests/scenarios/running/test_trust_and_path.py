@@ -72,7 +72,7 @@ def test_another_trust_than_the_parameters_have_is_refused(name: str, settings: 
 
 def test_a_protocol_of_one_model_has_nothing_to_say_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TruthDiscovery, "settings_by_trust", ())
-    with pytest.raises(ConfigurationError, match="left out: truth-discovery has one model of trust"):
+    with pytest.raises(ConfigurationError, match="leave out trust: truth-discovery has one model of trust"):
         resolve(scenario_of("crowd", "trust=central"))
 
 
