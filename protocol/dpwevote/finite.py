@@ -35,7 +35,7 @@ from ..tally import Tally, TallyBlock
 from .outcome import WeightCount, WeightsOutcome
 from .two_reports import PublishedWeights, TwoReports
 from .variant import MOST_UNITS, Offer, ReportSums, unit_of
-from .worst_case import MOST_SCHEMERS, greatest_budget, greatest_chance
+from .worst_case import MOST_PARTNERS, greatest_budget, greatest_chance
 
 if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
@@ -68,7 +68,7 @@ class OpinionsPhase(Phase):
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
         mechanism = parameters.make_opinion_mechanism()
-        law = _named(mechanism, "randomized response")
+        law = _mechanism_name(mechanism, "randomized response")
         loss = local_loss(law, mechanism.event, unit="opinion", claimed=parameters.loss_of_opinion)
         super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss] * len(columns))
         self._num_groups = len(parameters.group_means)
@@ -162,7 +162,7 @@ class JointVariant(TwoReports):
     def make_weights_phase(self, name: str, *, column: int) -> Phase:
         mechanism = self._parameters.make_weight_mechanism()
         loss = local_loss(
-            _named(mechanism, "k-RR"), mechanism.event, unit="weight", claimed=self._parameters.loss_of_weight
+            _mechanism_name(mechanism, "k-RR"), mechanism.event, unit="weight", claimed=self._parameters.loss_of_weight
         )
         return WeightsPhase(name, column, mechanism, loss, scope=self._parameters.scope, publish=self.weights_of)
 
@@ -225,25 +225,25 @@ class JointVariant(TwoReports):
         self, margins: FloatArray, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
     ) -> list[Verdict]:
         if weights is not None:
-            return self._judged(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
+            return self._judge_sums(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
         voters: list[list[int]] = self.voters_by_weight(opinions).tolist()
         numbers = [tuple(own) for own in voters]
-        told = totals[:, :, self._told_yes].tolist()
+        told = totals[:, :, self._yes_report].tolist()
         yes = [sum(map(operator.mul, self.lattice[1], row)) for row in told]
         keys = zip((margins > 0).tolist(), yes, numbers, strict=True)
         verdicts = [self._known_verdict(*key) for key in keys]
         if None not in verdicts:
             return [verdict for verdict in verdicts if verdict is not None]
-        judged = self._judged(margins, numbers, opinions.num_reports)
-        return [on_lattice or other for on_lattice, other in zip(verdicts, judged, strict=True)]
+        by_sums = self._judge_sums(margins, numbers, opinions.num_reports)
+        return [on_lattice or other for on_lattice, other in zip(verdicts, by_sums, strict=True)]
 
-    def _judged(self, margins: FloatArray, keys: Iterable[Hashable], num_partners: int) -> list[Verdict]:
+    def _judge_sums(self, margins: FloatArray, keys: Iterable[Hashable], num_partners: int) -> list[Verdict]:
         """Return verdicts by the sum of reports: keys are how many voted, or as many of each public weight."""
 
         def reach(key: Any, sign: float) -> float:
             return self.reach_towards(self._parts(key, num_partners), sign)
 
-        return self.judged(margins, keys, reach, num_partners=num_partners)
+        return self.judge(margins, keys, reach, num_partners=num_partners)
 
     def _parts(self, voted: int | Sequence[int], num_partners: int) -> list[Alike]:
         """Return the reports of one candidate's unbiased margin."""
@@ -267,7 +267,7 @@ class JointVariant(TwoReports):
             numbers: of partners by weight.
         """
         parameters = self._parameters
-        if sum(numbers) > MOST_SCHEMERS:
+        if sum(numbers) > MOST_PARTNERS:
             return None
         units, quota = self._in_units(numbers)
         total = sum(units)
@@ -276,7 +276,7 @@ class JointVariant(TwoReports):
             decided, budget, needed, meant = Verdict.PASSES, failing, yes, 1
         else:
             decided, budget, needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
-        chance = greatest_chance(units, budget, needed, **self._law_of(meant)) if budget >= 0 else 0.0
+        chance = greatest_chance(units, budget, needed, **self._report_chances(meant)) if budget >= 0 else 0.0
         if chance is None:
             return None
         return decided if chance <= parameters.level else Verdict.TOO_CLOSE
@@ -286,17 +286,17 @@ class JointVariant(TwoReports):
 
         Reports that tie are taken for the wrong decision on either side.
         """
-        if not 0 < sum(numbers) <= MOST_SCHEMERS:
+        if not 0 < sum(numbers) <= MOST_PARTNERS:
             return None
         units, quota = self._in_units(numbers)
-        total, told = sum(units), self._told_yes
+        total, told = sum(units), self._yes_report
         no, yes = self._opinions[1 - told], self._opinions[told]
         tie = (quota - total * no) / (yes - no)
         reach = Fraction(0)
         # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".
         for meant, needed, within in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
             most = math.floor(within)
-            budget = greatest_budget(units, most, needed, self._parameters.level, **self._law_of(meant))
+            budget = greatest_budget(units, most, needed, self._parameters.level, **self._report_chances(meant))
             if budget is None:
                 return None
             if budget < most:
@@ -310,13 +310,13 @@ class JointVariant(TwoReports):
         return units, self._parameters.exact_fraction * sum(units) + Fraction(str(self._parameters.quota or 0)) / unit
 
     @functools.cached_property
-    def _told_yes(self) -> int:
+    def _yes_report(self) -> int:
         """Which report counts for a "yes": of a matrix, what is reported less often by those who mean it may."""
         return 1 if self._opinions[1] > self._opinions[0] else 0
 
-    def _law_of(self, meant: int) -> dict[str, float]:
+    def _report_chances(self, meant: int) -> dict[str, float]:
         """Return how often an opinion's report comes from those who mean it, and from those who do not."""
-        report = self._told_yes if meant else 1 - self._told_yes
+        report = self._yes_report if meant else 1 - self._yes_report
         channel = self._opinion.channel_matrix()
         return {"keep": channel[meant][report], "lie": channel[1 - meant][report]}
 
@@ -479,7 +479,7 @@ def _matrices_of(mechanism: Invertible) -> list[FloatArray]:
     return [np.array(mechanism.channel_matrix()), np.array(inverse_matrix(mechanism))]
 
 
-def _named(mechanism: Invertible, otherwise: str) -> str:
+def _mechanism_name(mechanism: Invertible, otherwise: str) -> str:
     return "a matrix of one's own" if isinstance(mechanism, FiniteChannel) else otherwise
 
 

@@ -268,7 +268,7 @@ class LaplaceVariant(TwoReports):
             del sign
             return self._noise_reach(key) if opinions.num_reports else math.inf
 
-        return self.judged(margins, numbers, reach, num_partners=sum(numbers[0]))
+        return self.judge(margins, numbers, reach, num_partners=sum(numbers[0]))
 
     def _noise_reach(self, numbers: Sequence[int]) -> float:
         """Return how far noise brings a margin, but for the level, `numbers` being as in `reach`."""

@@ -157,8 +157,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def _encoded(self, table: Mapping[str, Entries]) -> Inputs:
         parameters = self.parameters
-        places = _places(table["weight"], parameters.weights, field="weight", within=parameters.rounding)
-        opinions = [_places(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
+        places = _indices(table["weight"], parameters.weights, field="weight", within=parameters.rounding)
+        opinions = [_indices(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
         holdings = Holdings(places, np.stack(opinions).T if len(opinions) > 1 else opinions[0][:, None])
@@ -361,7 +361,7 @@ def _allowed(choices: Sequence[float], within: float) -> str:
     return f"{near}one of {shown}{more}"
 
 
-def _places(
+def _indices(
     entries: Entries,
     allowed: Sequence[float],
     *,
@@ -374,7 +374,7 @@ def _places(
     With `within` it is that of the choice from which the number differs by the smallest share of the choice.
     """
     if isinstance(entries, np.ndarray) and entries.strides == (0,) and len(entries) > 1:  # the same for all
-        return np.broadcast_to(_places(entries[:1], allowed, field=field, words=words, within=within), len(entries))
+        return np.broadcast_to(_indices(entries[:1], allowed, field=field, words=words, within=within), len(entries))
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
     choices = np.array(allowed)

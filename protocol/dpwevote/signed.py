@@ -221,7 +221,7 @@ class SignedVariant(Variant):
             pairs = zip(self._estimators, numbers, strict=True)
             return self.reach_towards([estimator.reports(own) for estimator, own in pairs if own], sign)
 
-        return self.judged(margins, map(tuple, of_level), reach, num_partners=num_partners)
+        return self.judge(margins, map(tuple, of_level), reach, num_partners=num_partners)
 
     def _two_point_bounds(self, heard: int, number: int) -> tuple[int, int]:
         """Return how many of the greater of two reports are too few, and too many, where the margin is 0."""
@@ -233,7 +233,7 @@ class SignedVariant(Variant):
         below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
         return binomial_bounds(number, below, level)[0], binomial_bounds(number, above, level)[1]
 
-    def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
+    def level_counts(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
         levels = self._parameters.own_levels.epsilons
         if not levels:
             return msgspec.UNSET

@@ -311,7 +311,7 @@ class Variant(abc.ABC):
         return max((abs(other - quota) for other in others), default=0.0)
 
     @functools.cached_property
-    def _within(self) -> "tuple[Variant, ...]":
+    def _votes_within(self) -> "tuple[Variant, ...]":
         """The same vote with either of these quotas; none where weights are not rounded, or sums tell of one alone."""
         parameters = self._parameters
         return () if self.adds_up_margins else tuple(parameters.kind(each) for each in votes_within(parameters))
@@ -333,7 +333,7 @@ class Variant(abc.ABC):
         reach = max(self.reach_towards(parts, sign) for sign in (1, -1))
         return reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
 
-    def judged(
+    def judge(
         self, margins: FloatArray, keys: Iterable[Hashable], reach: Callable[[Any, float], float], *, num_partners: int
     ) -> list[Verdict]:
         """Return the verdict on each unbiased margin.
@@ -367,7 +367,7 @@ class Variant(abc.ABC):
         numbers = range(len(self._parameters.candidates))
         sums = [self.sums(number, tallies) for number in numbers]
         margins = np.stack([own.margin for own in sums], axis=1)
-        verdicts = np.array([self._verdict_places(number, sums[number], tallies) for number in numbers]).T
+        verdicts = np.array([self._verdict_codes(number, sums[number], tallies) for number in numbers]).T
         return VoteDecisions(
             kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
             sums=sums,
@@ -376,11 +376,11 @@ class Variant(abc.ABC):
             weight_counts=self.weight_counts(tallies),
         )
 
-    def _verdict_places(self, number: int, sums: Sums, tallies: Sequence[TallyBlock]) -> list[int]:
+    def _verdict_codes(self, number: int, sums: Sums, tallies: Sequence[TallyBlock]) -> list[int]:
         """Return the verdict of each session on a candidate, as its place in `VERDICTS`."""
-        if not self._within:
+        if not self._votes_within:
             return list(map(VERDICTS.index, self.verdicts(number, sums.unbiased, tallies)))
-        others = [other.verdicts(number, other.sums(number, tallies).unbiased, tallies) for other in self._within]
+        others = [other.verdicts(number, other.sums(number, tallies).unbiased, tallies) for other in self._votes_within]
         return [VERDICTS.index(verdict_within(*both)) for both in zip(*others, strict=True)]
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
@@ -401,12 +401,12 @@ class Variant(abc.ABC):
             epsilon_weight=parameters.loss_of_weight,
             epsilon_opinion=parameters.loss_of_opinion,
             epsilon_total=parameters.epsilon_total,
-            levels=self.levels_told(tallies),
+            levels=self.level_counts(tallies),
             weights_within=parameters.weights_within,
             passes="more_than" if parameters.passes == "more_than" else msgspec.UNSET,
         )
 
-    def levels_told(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
+    def level_counts(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
         """Return how many reported at each level of ε; unset where all have one ε."""
         del tallies
         return msgspec.UNSET

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 
-MOST_SCHEMERS: Final = 1_000
+MOST_PARTNERS: Final = 1_000
 """More partners than this take too long, whatever they weigh."""
 # Cells of all tables together: some five milliseconds.
 _MOST_CELLS: Final = 1_500_000

@@ -92,7 +92,7 @@ class Codes:
         """
         code = self.code_of_task.get(str(name).strip())
         if code is None:
-            raise ConfigurationError(field=field, value=name, allowed=f"one of the tasks: {_few(self.tasks)}")
+            raise ConfigurationError(field=field, value=name, allowed=f"one of the tasks: {_abbreviate(self.tasks)}")
         return code
 
     def find_answer(self, label: object, task: int, *, field: str) -> int:
@@ -107,7 +107,7 @@ class Codes:
         number = int(self.set_of_task[task])
         place = self.code_of_label[number].get(text)
         if place is None:
-            allowed = f"one of {_few(self.answer_sets[number])} (task {self.tasks[task]!r}), or nothing"
+            allowed = f"one of {_abbreviate(self.answer_sets[number])} (task {self.tasks[task]!r}), or nothing"
             raise ConfigurationError(field=field, value=label, allowed=allowed)
         return int(self.offset_of_task[task]) + place
 
@@ -119,14 +119,14 @@ class Codes:
         """Return the label of an answer's code, of those to this task."""
         return self.labels_of(task)[answer - int(self.offset_of_task[task])]
 
-    def own_row(self, answers: Any, tasks: Sequence[int], *, order: Any = None) -> tuple[int, ...]:
+    def encode_row(self, answers: Any, tasks: Sequence[int], *, order: Any = None) -> tuple[int, ...]:
         """Return one worker's private row.
 
         Args:
             answers: a table of labels by task, or a text "task=label; task=label"; or beside their tasks labels alone,
                 in a list or in a text "label; label".
             tasks: what the worker is asked, padded.
-            order: the tasks of which labels alone are, as `tasks_of` takes them; None where only names tell that.
+            order: the tasks of which labels alone are, as `encode_tasks` takes them; None where only names tell that.
 
         Raises:
             ConfigurationError: a task is not known or named twice, a label is not in its answer set, or there are more
@@ -137,7 +137,7 @@ class Codes:
         elif order is None or (isinstance(answers, str) and "=" in answers):
             pairs = _pairs(answers, field="answers")
         else:
-            names, labels = _distinct(order, field="tasks"), _labels(answers, field="answers")
+            names, labels = _distinct_names(order, field="tasks"), _labels(answers, field="answers")
             allowed = f"at most {len(names)}, the number of tasks"
             refuse(len(labels) > len(names), "answers", f"{len(labels)} answers", allowed)
             pairs = list(zip(names, labels, strict=False))
@@ -172,19 +172,19 @@ class Codes:
                 raise ValueError(f"an answer to task {self.tasks[task]!r} is outside its answer set")
 
     def write_tasks(self, tasks: Sequence[int]) -> str:
-        """Return tasks as the text that `tasks_of` reads."""
+        """Return tasks as the text that `encode_tasks` reads."""
         return f"{SEPARATOR} ".join(self.tasks[task] for task in tasks if task != NO_TASK)
 
 
-def tasks_in(entries: Entries) -> tuple[list[str], int]:
+def list_tasks(entries: Entries) -> tuple[list[str], int]:
     """Return the names of all tasks in order of appearance, and the most that one worker has."""
     if isinstance(entries, np.ndarray) and entries.ndim == 2:  # noqa: PLR2004  codes, whose names somebody else knows
         return [], entries.shape[1]
-    lists = [_distinct(entry, field=f"tasks in row {row}") for row, entry in enumerate(entries, start=1)]
+    lists = [_distinct_names(entry, field=f"tasks in row {row}") for row, entry in enumerate(entries, start=1)]
     return list(dict.fromkeys(name for names in lists for name in names)), max(map(len, lists), default=0)
 
 
-def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
+def encode_tasks(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     """Return the tasks of each worker.
 
     Args:
@@ -211,20 +211,22 @@ def tasks_of(entries: Entries, codes: Codes, *, width: int) -> IntArray:
     tasks = np.full((len(entries), width), NO_TASK, dtype=np.int64)
     for row, entry in enumerate(entries, start=1):
         field = f"tasks in row {row}"
-        found = [codes.find_task(name, field=field) for name in _distinct(entry, field=field)]
-        if len(found) > width:
-            raise ConfigurationError(field=field, value=f"{len(found)} tasks", allowed=f"at most {width} (max_answers)")
-        tasks[row - 1, : len(found)] = found
+        codes_of_row = [codes.find_task(name, field=field) for name in _distinct_names(entry, field=field)]
+        if len(codes_of_row) > width:
+            raise ConfigurationError(
+                field=field, value=f"{len(codes_of_row)} tasks", allowed=f"at most {width} (max_answers)"
+            )
+        tasks[row - 1, : len(codes_of_row)] = codes_of_row
     return tasks
 
 
-def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
+def encode_answers(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     """Return the answers of each worker to its tasks.
 
     Args:
         entries: a list of labels or a text for each worker, in the order of its tasks; or codes, int64, the shape of
             `tasks`, each the code that tells answer set and label.
-        tasks: from `tasks_of`.
+        tasks: from `encode_tasks`.
 
     Returns:
         int64, the shape of `tasks`, padded with `NO_ANSWER`.
@@ -251,8 +253,8 @@ def answers_of(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
         if len(labels) > len(asked):
             allowed = f"at most {len(asked)}, the number of tasks"
             raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
-        found = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
-        answers[row - 1, : len(found)] = found
+        codes_of_row = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
+        answers[row - 1, : len(codes_of_row)] = codes_of_row
     return answers
 
 
@@ -260,7 +262,7 @@ def _are_codes(entries: Entries) -> bool:
     return isinstance(entries, np.ndarray) and entries.ndim == 2 and np.issubdtype(entries.dtype, np.integer)  # noqa: PLR2004  a table
 
 
-def _distinct(entry: Any, *, field: str) -> list[str]:
+def _distinct_names(entry: Any, *, field: str) -> list[str]:
     """Return the names in an entry: a list of them, or a text with separators.
 
     Raises:
@@ -302,6 +304,6 @@ def _pairs(text: Any, *, field: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _few(names: Sequence[str]) -> str:
+def _abbreviate(names: Sequence[str]) -> str:
     shown = 12
     return f"{', '.join(names[:shown])}{', ...' if len(names) > shown else ''}"

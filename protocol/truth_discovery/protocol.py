@@ -32,7 +32,7 @@ from ..integers import bytes_of
 from ..phases import Column, Entries, InputBlock, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
 from ..tally import Decisions, Tally, TallyBlock
-from .codes import NO_TASK, Codes, answers_of, tasks_in, tasks_of
+from .codes import NO_TASK, Codes, encode_answers, encode_tasks, list_tasks
 from .confidence import average_confidences
 from .counts import majority_of_counts, most_counted
 from .estimators import EstimatorFunction, EstimatorName
@@ -126,7 +126,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         for field, function in (("weight_function", weight_function), ("estimator", estimator)):
             if function is not None:
                 self.use_function(field, function)
-        self._last: tuple[Tally, tuple[str, Inference]] | None = None  # what was found last, and in which tally
+        self._last_inference: tuple[Tally, tuple[str, Inference]] | None = (
+            None  # what was found last, and in which tally
+        )
 
     def check_function(self, field: str, function: Callable[..., Any]) -> None:
         if field == "weight_function":
@@ -141,7 +143,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             return parameters
         if "tasks" not in table:
             raise missing_column("tasks")
-        names, most = tasks_in(table["tasks"])
+        names, most = list_tasks(table["tasks"])
         require(most, "tasks", "none", "at least one task for one worker")
         return {"tasks": names, "max_answers": most, **parameters}
 
@@ -185,7 +187,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         require(is_table, "table", "columns of different length", "columns of one length")
         public = self.encode_public(table, num_parties=len(table["tasks"]))
         tasks = public[:, self.parameters.asked]
-        return Inputs(self.rows_for(answers_of(table["answers"], tasks, self.codes), tasks), public)
+        return Inputs(self.rows_for(encode_answers(table["answers"], tasks, self.codes), tasks), public)
 
     def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
         """Return private rows: answers, and what of them is added up under masks."""
@@ -195,7 +197,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
         if "tasks" not in table:
             raise missing_column("tasks")
-        tasks = tasks_of(table["tasks"], self.codes, width=self.parameters.max_answers)
+        tasks = encode_tasks(table["tasks"], self.codes, width=self.parameters.max_answers)
         refuse(len(tasks) != num_parties, "tasks", f"{len(tasks)} entries", f"{num_parties} entries")
         places = np.arange(num_parties, dtype=np.int64)[:, None]
         return np.hstack([places, tasks, self.parameters.own_levels.encode(table, num_parties=num_parties)])
@@ -227,13 +229,13 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         asked = public[self.parameters.asked]
         tasks = np.array([asked], dtype=np.int64)
         if "tasks" in entries:
-            own = tasks_of([entries["tasks"]], self.codes, width=self.parameters.max_answers)
+            own = encode_tasks([entries["tasks"]], self.codes, width=self.parameters.max_answers)
             if set(own[0].tolist()) != set(asked):
                 allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
-        own = self.codes.own_row(entries["answers"], asked, order=entries.get("tasks"))
+        own = self.codes.encode_row(entries["answers"], asked, order=entries.get("tasks"))
         return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
@@ -285,21 +287,21 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return Outcome(
             tasks=self.parameters.tasks,
             truths=tuple(self._names_of(inference)),
-            confidences=_known(average_confidences(name, inference.confidences, self.codes.size_of_task)),
-            model_confidences=_known(inference.confidences),
+            confidences=_rounded_or_none(average_confidences(name, inference.confidences, self.codes.size_of_task)),
+            model_confidences=_rounded_or_none(inference.confidences),
             answer_sets=self.parameters.answer_sets,
             answer_set_of_task=self.parameters.answer_set_of_task,
             flip_probabilities=self._flips_of(self.noise),
-            reports=self._reports_told(counts),
+            reports=self._reports_by_task(counts),
             num_answers=tuple(num_answers.tolist()),
             num_workers=tally.num_reports,
-            levels=self._levels_told(tally.totals, self._level_of_worker(tally)),
+            levels=self._level_reports(tally.totals, self._level_of_worker(tally)),
             estimator=name,
             num_iterations=inference.num_iterations,
             has_converged=inference.has_converged,
             epsilon_answer=loss.finest.proven,
             epsilon_worker=loss.proven,
-            **self._added,
+            **self._noise_fields,
         )
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> TruthDecisions:
@@ -309,7 +311,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             NotImplementedError: somebody's own estimator finds the truths, or workers skip other tasks here and there.
         """
         (block,) = tallies
-        truths, num_iterations = self._truths_of(block, noise=self.noise)
+        truths, num_iterations = self._infer_block(block, noise=self.noise)
         counts, _ = self.counts_of(block)
         labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
         told = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
@@ -339,10 +341,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             answer_sets=parameters.answer_sets,
             answer_set_of_task=parameters.answer_set_of_task,
             flip_probabilities=(0.1,) * len(parameters.answer_sets),
-            reports=self._reports_told(table := np.full((len(sets), max(parameters.sizes)), count)),
+            reports=self._reports_by_task(table := np.full((len(sets), max(parameters.sizes)), count)),
             num_answers=(num_parties,) * len(parameters.tasks),
             num_workers=num_parties,
-            levels=self._levels_told(
+            levels=self._level_reports(
                 np.broadcast_to(table, (len(self.noises), *table.shape)), np.arange(len(self.noises))
             ),
             estimator=max(_LONGEST_NAME, parameters.estimator, key=lambda name: len(name.encode())),
@@ -350,7 +352,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             has_converged=False,
             epsilon_answer=0.1,
             epsilon_worker=0.1,
-            **self._added,
+            **self._noise_fields,
         )
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
@@ -369,14 +371,14 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def truth(self, inputs: Inputs) -> dict[str, str]:
         """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
         tally = self.phase.tally(inputs.private[:, self.phase.columns], earlier=(), public=inputs.public)
-        _, inference = self._found_in(tally, noise=None)
+        _, inference = self._infer(tally, noise=None)
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
         return {task: label for task, label in labels if label is not None}
 
     def truths(self, inputs: InputBlock) -> IntArray:
         """Return `truth` of many sessions: int64, shape (sessions, tasks), labels' codes; -1 where there is none."""
         answers = inputs.private[:, :, self.phase.columns]
-        return self._truths_of(self.phase.tally_block(answers, earlier=(), public=inputs.public), noise=None)[0]
+        return self._infer_block(self.phase.tally_block(answers, earlier=(), public=inputs.public), noise=None)[0]
 
     def counts_of(self, tally: Tally | TallyBlock) -> tuple[IntArray, IntArray]:
         """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has.
@@ -389,7 +391,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return counts, counts.sum(axis=-1)
 
     @property
-    def _added(self) -> dict[str, Any]:
+    def _noise_fields(self) -> dict[str, Any]:
         """What an outcome has of noise on counts, and of settings that nobody tried on published crowds."""
         if (added := self.noise.of_counts(1)) is None:
             return {} if self.parameters.are_tried(self._flips_of(self.noise)) else {"is_calibrated": False}
@@ -417,7 +419,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         of_sizes = dict(zip(noise.sizes, noise.flip_probabilities, strict=True))
         return tuple(of_sizes[size] for size in self.parameters.sizes)
 
-    def _reports_told(self, counts: IntArray) -> tuple[tuple[int, ...], ...]:
+    def _reports_by_task(self, counts: IntArray) -> tuple[tuple[int, ...], ...]:
         """Return how often each label of each task is reported, of counts of shape (tasks, most labels)."""
         return tuple(
             tuple(own[:size]) for own, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
@@ -431,25 +433,27 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         found[tally.rows[:, 0]] = tally.rows[:, 3]
         return found
 
-    def _levels_told(self, counts: IntArray, level_of_worker: IntArray) -> tuple[LevelReports, ...] | msgspec.UnsetType:
+    def _level_reports(
+        self, counts: IntArray, level_of_worker: IntArray
+    ) -> tuple[LevelReports, ...] | msgspec.UnsetType:
         """Return what was reported at each level, of counts of shape (levels, tasks, most labels)."""
         if not (levels := self.parameters.own_levels.epsilons):
             return msgspec.UNSET
         numbers = [int(np.count_nonzero(level_of_worker == level)) for level in range(len(levels))]
         told = zip(levels, numbers, self.noises, counts, strict=True)
         return tuple(
-            LevelReports(epsilon, number, self._flips_of(noise), self._reports_told(own))
+            LevelReports(epsilon, number, self._flips_of(noise), self._reports_by_task(own))
             for epsilon, number, noise, own in told
             if number
         )
 
     def _find_truths(self, tally: Tally) -> tuple[str, Inference]:
         """Return the estimator's name and what it finds; both parts of a release ask for the same."""
-        if self._last is None or self._last[0] is not tally:
-            self._last = tally, self._found_in(tally, noise=self.noise)
-        return self._last[1]
+        if self._last_inference is None or self._last_inference[0] is not tally:
+            self._last_inference = tally, self._infer(tally, noise=self.noise)
+        return self._last_inference[1]
 
-    def _found_in(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
+    def _infer(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
         if self.noise.on_counts is not None:
             (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
             if noise is None:  # who skips a task is then seen under masks, too
@@ -459,19 +463,19 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return find_truths(
             self.answers_in(tally),
             parameters=self.parameters,
-            noise=self._told_of(noise, tally),
+            noise=self._noise_for_estimators(noise, tally),
             weight_function=self.function_of("weight_function"),
             estimator=self.function_of("estimator"),
         )
 
-    def _told_of(self, noise: Noise | None, tally: Tally) -> Noise | OwnNoise | None:
+    def _noise_for_estimators(self, noise: Noise | None, tally: Tally) -> Noise | OwnNoise | None:
         """Return what estimators are told of the noise: where workers have an ε of their own, that of each."""
         if noise is None or not self.parameters.own_levels.epsilons:
             return noise
         each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
         return OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
 
-    def _truths_of(self, block: TallyBlock, *, noise: Noise | None) -> tuple[IntArray, IntArray]:
+    def _infer_block(self, block: TallyBlock, *, noise: Noise | None) -> tuple[IntArray, IntArray]:
         """Return the truths of many sessions, shape (sessions, tasks), and each one's number of rounds."""
         number, ties = len(block), self.parameters.ties
         if self.noise.on_counts is not None:
@@ -481,7 +485,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if self.function_of("estimator") is not None or np.any(block.rows[:, :, :2] != block.rows[:1, :, :2]):
             raise NotImplementedError("sessions are given to this estimator one by one")
         first = block.tally(0)
-        answers, told = self.answers_in(first), self._told_of(noise, first)
+        answers, told = self.answers_in(first), self._noise_for_estimators(noise, first)
         some = max(_MOST_ANSWERS // max(len(answers), 1), 1)
         found = [
             find_truths(
@@ -496,7 +500,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return np.concatenate([each.truths for each in found]), rounds
 
 
-def _known(numbers: FloatArray) -> tuple[float | None, ...]:
+def _rounded_or_none(numbers: FloatArray) -> tuple[float | None, ...]:
     """Return numbers on the public grid, None in place of nan."""
     return tuple(None if math.isnan(number) else number for number in _rounded(numbers))
 

@@ -137,7 +137,7 @@ def test_several_verdicts_are_wrong_at_most_as_often_as_all_their_levels_togethe
 
 @every_case
 def test_each_side_of_a_margin_has_a_reach_of_its_own_by_each_key(case: dict[str, Any]) -> None:
-    """Whichever is asked for first: reports may be skewed, and sessions of many keys are judged at once."""
+    """Whichever is asked for first: reports may be skewed, and sessions of many keys are judge at once."""
     parameters = make_vote(**case).parameters
     variant = parameters.kind(parameters)
     more = variant.bias_bound(10) + variant.rounding_bound(10)
@@ -145,7 +145,7 @@ def test_each_side_of_a_margin_has_a_reach_of_its_own_by_each_key(case: dict[str
     for order in itertools.permutations(reaches):
         margins = np.array([sign * (reaches[key, sign] + more + off) for key, sign in order for off in (-0.5, 0.5)])
         keys = [key for key, _ in order for _ in range(2)]
-        found = variant.judged(margins, keys, lambda key, sign: reaches[key, sign], num_partners=10)
+        found = variant.judge(margins, keys, lambda key, sign: reaches[key, sign], num_partners=10)
         sure = {1.0: Verdict.PASSES, -1.0: Verdict.FAILS}
         assert found == [verdict for _, sign in order for verdict in (Verdict.TOO_CLOSE, sure[sign])]
 

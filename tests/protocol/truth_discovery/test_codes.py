@@ -13,7 +13,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.population import draw_reports
 from psephos.protocol.truth_discovery import NO_TASK, Codes, Parameters, TruthDiscovery
-from psephos.protocol.truth_discovery.codes import answers_of, tasks_in, tasks_of
+from psephos.protocol.truth_discovery.codes import encode_answers, encode_tasks, list_tasks
 from strategies import CHECKED, crowds, seeds, truth_discoveries
 
 # Codes: no 0, yes 1; red 2, green 3, blue 4.
@@ -161,7 +161,7 @@ def test_an_error_shows_a_dozen_names_at_most() -> None:
 )
 def test_codes_of_tasks_out_of_range_or_twice_are_refused(tasks: list[list[int]], field: str, allowed: str) -> None:
     with refuses(field, allowed=allowed):
-        tasks_of(np.array(tasks, dtype=np.int64), CODES, width=3)
+        encode_tasks(np.array(tasks, dtype=np.int64), CODES, width=3)
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ def test_a_code_of_an_answer_outside_its_set_is_refused_by_its_row(row: int, cod
     answers = ANSWERS.copy()
     answers[row - 1] = codes
     with pytest.raises(ConfigurationError, match="one of the task's answer set, or -1") as caught:
-        answers_of(answers, TASKS, CODES)
+        encode_answers(answers, TASKS, CODES)
     assert caught.value.field == f"answers in row {row}"
 
 
 def test_codes_of_answers_in_another_shape_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"an array of shape \(3, 3\)") as caught:
-        answers_of(ANSWERS[:, :2], TASKS, CODES)
+        encode_answers(ANSWERS[:, :2], TASKS, CODES)
     assert caught.value.field == "answers"
 
 
@@ -215,9 +215,9 @@ def test_public_rows_of_another_number_of_parties_are_refused() -> None:
 
 
 def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() -> None:
-    assert tasks_in(["b; a", "", ["c", "a", "d"], "a"]) == (["b", "a", "c", "d"], 3)
-    assert tasks_in([]) == ([], 0)
-    assert tasks_in(TASKS) == ([], 3)
+    assert list_tasks(["b; a", "", ["c", "a", "d"], "a"]) == (["b", "a", "c", "d"], 3)
+    assert list_tasks([]) == ([], 0)
+    assert list_tasks(TASKS) == ([], 3)
     table = {"tasks": ["b; a", "c"], "answers": ["", ""]}
     assert TruthDiscovery.complete({}, table) == {"tasks": ["b", "a", "c"], "max_answers": 2}
     assert TruthDiscovery.complete({"tasks": ["a"], "epsilon": 2.0}, table) == {
@@ -265,7 +265,7 @@ ASKED = (3, 2, 0)  # door, a = b, bridge
     ids=str,
 )
 def test_an_own_row_is_in_the_order_of_what_is_asked(answers: object, row: tuple[int, ...]) -> None:
-    assert CODES.own_row(answers, ASKED) == row
+    assert CODES.encode_row(answers, ASKED) == row
     assert PROTOCOL.encode_own({"answers": answers}, (7, *ASKED)) == row
 
 
@@ -285,7 +285,7 @@ def test_an_own_row_is_in_the_order_of_what_is_asked(answers: object, row: tuple
 )
 def test_an_own_row_that_is_not_allowed_is_refused(answers: object, value: str, allowed: str) -> None:
     with refuses("answers", value, allowed):
-        CODES.own_row(answers, ASKED)
+        CODES.encode_row(answers, ASKED)
 
 
 def test_an_own_row_needs_answers() -> None:
