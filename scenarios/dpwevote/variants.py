@@ -77,22 +77,19 @@ class VoteVariants(VariantTable):
     @property
     def unit(self) -> Unit:
         """Votes of a margin, or a share of all votes."""
+        parameters, weights = self.parameters, self._own_weights
         explained = (
             f"Weights are private: a share is of all votes if every partner had the least weight, "
-            f"{self.parameters.weights[0]:g}, and the error is that of partners who are all the worst."
+            f"{parameters.weights[0]:g}, and the error is that of partners who are all the worst."
         )
+        # All votes; where weights are private the fewest that there can be.
+        mean = math.fsum(weights) / len(weights) if weights else parameters.weights[0]
         return Unit(
             of="of all votes on a candidate's margin",
-            whole=self._votes,
+            whole=self.people * mean,
             noun="votes",
-            explained="" if self.parameters.public_weights else explained,
+            explained="" if parameters.public_weights else explained,
         )
-
-    @property
-    def _votes(self) -> float:
-        """All votes; where weights are private the fewest that there can be."""
-        parameters, own = self.parameters, self._own_weights
-        return self.people * (math.fsum(own) / len(own) if own else parameters.weights[0])
 
     @property
     def _square(self) -> float:

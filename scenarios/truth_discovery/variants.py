@@ -51,16 +51,12 @@ class CrowdVariants(SimulatedVariants):
         self.error = "Wrong truths" if resolved.gold else "Changed truths"
 
     @property
-    def _mechanism(self) -> str:
-        protocol = self.resolved.protocol
-        assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
-        return protocol.noise.name
-
-    @property
     def names(self) -> Sequence[str]:
         """Mechanism and estimator, in two words."""
-        own = self._mechanism, self.parameters.estimator
-        mechanisms = [(name, own[1]) for name in (*([] if self.parameters.hyper is None else [_OWN_LAW]), *_MECHANISMS)]
+        protocol = self.resolved.protocol
+        assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
+        own = protocol.noise.name, self.parameters.estimator
+        mechanisms = [(name, own[1]) for name in (*[_OWN_LAW] * (self.parameters.hyper is not None), *_MECHANISMS)]
         offered = (*_OFFERED, *names_in("psephos.estimators"))
         estimators = [(own[0], name) for name in offered if name != own[1] and own[0] not in {_CENTRAL, _MASKED}]
         pairs = (*mechanisms, *estimators, (_MASKED, "majority"), (_CENTRAL, "majority"))

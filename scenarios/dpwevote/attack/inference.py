@@ -95,13 +95,13 @@ class DPWeVoteAttack(Attack):
         if self._parameters.public_weights:  # the rows are opinions alone, once for each weight
             number = 2 ** len(self._parameters.candidates)
             rows, opinions = rows[:number], opinions[:number]
-        told = {
+        secrets = {
             _BOTH: [f"{weight}: {opinion}" for weight, opinion in zip(weights, opinions, strict=False)],
             _WEIGHT: weights,
             _OPINIONS: opinions,
         }[secret]
-        labels = tuple(dict.fromkeys(told))
-        return Candidates(rows, np.array([labels.index(label) for label in told], dtype=np.int64), labels)
+        labels = tuple(dict.fromkeys(secrets))
+        return Candidates(rows, np.array([labels.index(label) for label in secrets], dtype=np.int64), labels)
 
     def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
         if not public:
@@ -112,9 +112,11 @@ class DPWeVoteAttack(Attack):
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
         whole, unit = super().loss(secret, public, targets, coalition), {_WEIGHT: "weight", _OPINIONS: "opinion"}
-        paid = [self.protocol.losses_of(row) for row in np.unique(public[targets], axis=0).tolist()]
-        told = [[loss for loss in losses if loss.unit == unit.get(secret)] for losses in paid]
-        return max(total_of(losses).proven for losses in told) if all(told) else whole
+        losses = [
+            [loss for loss in self.protocol.losses_of(row) if loss.unit == unit.get(secret)]
+            for row in np.unique(public[targets], axis=0).tolist()
+        ]
+        return max(total_of(each).proven for each in losses) if all(losses) else whole
 
     def loss_repeated(self, secret: str) -> float:
         """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
@@ -234,8 +236,7 @@ class DPWeVoteAttack(Attack):
             has_weights = totals.ndim == 3  # noqa: PLR2004  candidates, weights, number and sum
             sums = totals[:, :, 1].sum(axis=1) if has_weights else np.atleast_2d(totals)[:num_reported, 0]
             return sums.tolist()
-        counts = totals.reshape(num_reported, -1)
-        places = counts.argmax(axis=1)
+        places = totals.reshape(num_reported, -1).argmax(axis=1)
         is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
         return (places % 2 if is_pair else places).tolist()
 
@@ -246,12 +247,12 @@ class DPWeVoteAttack(Attack):
         assert mechanism is not None  # noqa: S101  it is trusted
         # Numbers by public weight, which stand behind the noisy sums, are the same of all candidates.
         noisy = slice(len(self._parameters.candidates) if self._parameters.public_weights else None)
-        told: list[FloatArray] = []
+        logs: list[FloatArray] = []
         for own in public:
             tallies = [phase.tally(row[None, phase.columns], earlier=[], public=own[None]) for row in rows]
             sums = np.stack([tally.totals[noisy] for tally in tallies])
-            told.append(mechanism.log_likelihoods(rest[None, noisy], sums)[0])
-        return np.stack(told)
+            logs.append(mechanism.log_likelihoods(rest[None, noisy], sums)[0])
+        return np.stack(logs)
 
     def _of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
@@ -268,35 +269,30 @@ class DPWeVoteAttack(Attack):
         allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
         refuse(reason, "coalition", "smaller", f"{allowed} is not computed")
         if parameters.public_weights:
-            by_group = np.stack([self._of_opinions(table, rows) for table in rest[0].transpose(1, 0, 2)])
-            return by_group[public[:, 0]]
+            chances = self._chances(0, rows)
+            by_group: list[FloatArray] = []
+            for table in rest[0].transpose(1, 0, 2):  # of opinions
+                likelihoods = np.ones(len(rows))
+                for number, counts in enumerate(table):
+                    likelihoods *= chances[:, number] @ _ratio(counts, chances[:, number].mean(axis=0))
+                by_group.append(_log(likelihoods))
+            return np.stack(by_group)[public[:, 0]]
         if len(rest) == 1:
             has_levels = bool(parameters.own_levels.epsilons)
-            tables = rest[0] if has_levels else rest[0][None]
-            by_level = np.stack([self._of_votes_at(level, table[0], rows) for level, table in enumerate(tables)])
-            return by_level[public[:, -1] if has_levels else np.zeros(len(public), dtype=np.int64)]
+            logs: list[FloatArray] = []
+            for level, table in enumerate(rest[0] if has_levels else rest[0][None]):
+                chances = self._chances(0, rows, [level])[:, 0]
+                logs.append(_log(chances @ _ratio(table[0, : chances.shape[1]], chances.mean(axis=0))))
+            return np.stack(logs)[public[:, -1] if has_levels else np.zeros(len(public), dtype=np.int64)]
         weights, opinions = (self._chances(number, rows) for number in range(len(rest)))
-        told = self._of_pairs(rest[0], rest[1], weights[:, 0], opinions)
-        return np.broadcast_to(_log(told), (len(public), len(rows)))
-
-    def _of_votes_at(self, level: int, counts: IntArray, rows: IntArray) -> FloatArray:
-        """Return ln P[the reports of one level of ε on one candidate | candidate], shape (candidates,)."""
-        chances = self._chances(0, rows, [level])[:, 0]
-        return _log(chances @ _ratio(counts[: chances.shape[1]], chances.mean(axis=0)))
+        likelihoods = self._of_pairs(rest[0], rest[1], weights[:, 0], opinions)
+        return np.broadcast_to(_log(likelihoods), (len(public), len(rows)))
 
     def _chances(self, number: int, rows: IntArray, public: Sequence[int] = ()) -> FloatArray:
         """Return P[report | candidate] of a phase, value by value: shape (candidates, values, reports)."""
         phase = self.protocol.phases[number]
         mechanism = cast("FiniteMechanism", phase.mechanism_of(public))
         return np.array(mechanism.channel_matrix())[rows[:, phase.columns] - mechanism.value_range[0]]
-
-    def _of_opinions(self, table: IntArray, rows: IntArray) -> FloatArray:
-        """Return ln P[a group's table of opinions | candidate], shape (candidates,)."""
-        chances = self._chances(0, rows)
-        told = np.ones(len(rows))
-        for number, counts in enumerate(table):
-            told *= chances[:, number] @ _ratio(counts, chances[:, number].mean(axis=0))
-        return _log(told)
 
     def _of_pairs(self, groups: IntArray, tables: IntArray, weights: FloatArray, opinions: FloatArray) -> FloatArray:
         """Return P[tables | candidate], up to a factor.

@@ -6,7 +6,7 @@ votes as a scenario says; and a line with answers to some of its motions alone i
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -95,7 +95,11 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     numbered = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
     read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=numbered, options=options)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    read = _one_line_each(_without_lines(_with_answer(read, options), options), options)
+    read = _without_lines(_with_answer(read, options), options)
+    if options.repeats in {"first", "last"}:
+        read = one_row_each(read, DPWeVote.client_role, options.repeats)
+    elif not (options.numbered or options.repeats):
+        check_unlike(read, DPWeVote.client_role)
     read = _without_absent(read, options, candidates)
     if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
         entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
@@ -109,7 +113,10 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         table |= {name: _opinions(name, table[name], options) for name in voted}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
-    read = _counted_abstentions(read, options, voted)
+    if options.abstentions in {"no", "yes"}:
+        silent = options.silent
+        number = sum(word_of(entry) in silent for name in voted for entry in read.table[name])
+        read = read.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
     if _WEIGHT in read.table:
         own = {name: read.table[name] for name in others if name in read.table}
         return dataclasses.replace(read, table={**own, **table})
@@ -132,13 +139,10 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
         return read
     own = DPWeVote.client_role if options.repeats and DPWeVote.client_role in read.table else ""
     labels = read.table[own] if own else next(iter(read.table.values()), ()) if options.numbered else read.names
-    is_out = [str(label).strip() in options.without for label in labels]
-    there = {str(label).strip() for label in labels}
+    entries = [str(label).strip() for label in labels]
     for word in options.without:
-        if word not in there:
-            allowed = one_of(sorted(there)[-12:], word)
-            raise ConfigurationError(field=f"{_FIELD}.without", value=word, allowed=allowed)
-    left = read.of_rows([row for row, out in enumerate(is_out) if not out])
+        require(word in entries, f"{_FIELD}.without", word, one_of(sorted({*entries})[-12:], word))
+    left = read.of_rows([row for row, entry in enumerate(entries) if entry not in options.without])
     return left.noting(f"Left out: {', '.join(options.without)}.")
 
 
@@ -160,14 +164,12 @@ def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collectio
 
 def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
     """Return weights with their own decimals; ConfigurationError for what is none."""
-    found, decimal = list[float](), options.decimal or "."
+    weights, decimal = list[float](), options.decimal or "."
     for row, entry in enumerate(read.table[_WEIGHT]):
-        weight = number_of(str(entry), decimal)
-        if not 0 < weight < math.inf:
-            where = f"{_WEIGHT} ({read.source} line {read.lines[row]}, {read.names[row]})"
-            raise ConfigurationError(field=where, value=entry, allowed=f"a number > 0 ({decimal!r} before decimals)")
-        found.append(weight)
-    return found
+        weights.append(number_of(str(entry), decimal))
+        where = f"{_WEIGHT} ({read.source} line {read.lines[row]}, {read.names[row]})"
+        require(0 < weights[-1] < math.inf, where, entry, f"a number > 0 ({decimal!r} before decimals)")
+    return weights
 
 
 def _with_answer(read: PartiesTable, options: VoteFile) -> PartiesTable:
@@ -185,26 +187,6 @@ def _with_answer(read: PartiesTable, options: VoteFile) -> PartiesTable:
             raise ConfigurationError(field=where, value=str(error), allowed="one of them filled, or none") from None
     left = {name: entries for name, entries in read.table.items() if name not in options.one_of}
     return dataclasses.replace(read, table={**left, ANSWER: answers})
-
-
-def _one_line_each(read: PartiesTable, options: VoteFile) -> PartiesTable:
-    """Return partners of whom each has one line; ConfigurationError where two names may be one person's."""
-    if options.numbered or options.repeats == "none":
-        return read
-    role, which = DPWeVote.client_role, options.repeats
-    if which is None:
-        check_unlike(read, role)
-        return read
-    return one_row_each(read, role, which)
-
-
-def _counted_abstentions(read: PartiesTable, options: VoteFile, candidates: Sequence[str]) -> PartiesTable:
-    """Return partners, with a note of how many abstentions count as an answer."""
-    if options.abstentions not in {"no", "yes"}:
-        return read
-    silent = options.silent
-    number = sum(word_of(entry) in silent for name in candidates for entry in read.table[name])
-    return read.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
 
 
 def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
@@ -233,22 +215,16 @@ def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
                 f"explained, and so is a 0 beside it: in {_FIELD}.yes, no or abstain, which `psephos new vote` writes"
             )
         if allowed:
-            row = _first_row(entries, listed, entry)
-            if row is not None:
+            place = listed.index(entry)
+            # A name may be one that no row of a coded column has.
+            rows = np.flatnonzero(entries.codes == place)[:1] if isinstance(entries, CodedColumn) else [place]
+            for row in rows:
                 raise ConfigurationError(field=f"{name} in row {row + 1}", value=entry, allowed=allowed)
     if not meant:
         return entries
     if isinstance(entries, CodedColumn):
         return CodedColumn([str(meant.get(entry, entry)) for entry in listed], entries.codes)
     return [meant.get(entry, entry) for entry in listed]
-
-
-def _first_row(entries: Entries, listed: Sequence[object], entry: object) -> int | None:
-    """Return where an entry stands first; None where it is a name that no row of a coded column has."""
-    if not isinstance(entries, CodedColumn):
-        return listed.index(entry)
-    rows = np.flatnonzero(entries.codes == listed.index(entry))
-    return int(rows[0]) if rows.size else None
 
 
 def _check_without_weights(read: PartiesTable, candidates: Collection[str], parameters: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ Source: reading T3 (L(k) = E[P^k (1 − P)^(m−k)]); the two-layer mechanism is
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -80,7 +80,9 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
         shape (workers, m, labels): 0 where nothing was seen.
     """
     logs = np.zeros(weights.shape)
-    for rows in _batches(weights, law):
+    step = max(1, _MOST_ENTRIES // max(1, weights.shape[1] * len(law.log_shares)))
+    for start in range(0, len(weights), step):
+        rows = slice(start, start + step)
         keeps, lies = law.keeps[sets[rows]], law.lies[sets[rows]]
         terms = _log_terms(keeps, lies, weights[rows], beliefs[rows])
         # Without the answer itself. A node that another answer rules out stays so, and −∞ must not be subtracted.
@@ -110,12 +112,6 @@ def vectors(sizes: Sequence[int]) -> IntArray:
     offsets = dict(zip(blocks, block_offsets(blocks), strict=False))
     ranges = [range(offsets[size], offsets[size] + size) for size in sizes]
     return np.array(list(itertools.product(*ranges)), dtype=np.int64).reshape(number, len(sizes))
-
-
-def _batches(weights: FloatArray, law: FlipLaw) -> Iterator[slice]:
-    step = max(1, _MOST_ENTRIES // max(1, weights.shape[1] * len(law.log_shares)))
-    for start in range(0, len(weights), step):
-        yield slice(start, start + step)
 
 
 def _log_terms(keeps: FloatArray, lies: FloatArray, weights: FloatArray, beliefs: FloatArray) -> FloatArray:

@@ -252,8 +252,12 @@ class TruthDiscoveryAttack(Attack):
         if secret == _ROW:
             allowed = "workers who are asked as many tasks as the vectors have"
             refuse(np.any(first.public[targets] == NO_TASK), "target", "one who is asked fewer", allowed)
-            of_rows = self._vector_priors(sessions, targets) if prior is None else prior
-            return super().posteriors(sessions, targets, secret=secret, prior=of_rows)
+            if prior is None:  # of each vector of answers that are independent
+                rows, priors = self.candidates(_ROW).rows, self._answer_priors(sessions, targets)
+                prior = np.ones((len(targets), len(rows)))
+                for place, answers in enumerate(rows.T):
+                    prior *= priors[:, place, answers]
+            return super().posteriors(sessions, targets, secret=secret, prior=prior)
         tasks = first.public[targets, self._asked]
         is_asked = tasks != NO_TASK
         of_tasks = self.task_priors(sessions, prior)
@@ -273,7 +277,11 @@ class TruthDiscoveryAttack(Attack):
         else:
             for seen in sessions:
                 others = self._of_others(priors, logs, targets, seen.public, secret)
-                logs += self._of_session(seen, targets, of_tasks, others)
+                weights, sets = self._weights(seen, targets, of_tasks), self.protocol.codes.set_of_task[tasks]
+                found = np.zeros(weights.shape)
+                for level, own in self.protocol.phase.by_level(seen.public[targets]):
+                    found[own] = answer_log_likelihoods(weights[own], sets[own], others[own], self._laws[level])
+                logs += self._of_labels(found, tasks)
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
@@ -371,15 +379,6 @@ class TruthDiscoveryAttack(Attack):
         np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
         return counts
 
-    def _vector_priors(self, sessions: Sequence[CoalitionView], targets: IntArray) -> FloatArray:
-        """Return the prior of each vector of answers that are independent, shape (targets, vectors)."""
-        candidates = self.candidates(_ROW)
-        priors = self._answer_priors(sessions, targets)
-        total = np.ones((len(targets), len(candidates.rows)))
-        for place, answers in enumerate(candidates.rows.T):
-            total *= priors[:, place, answers]
-        return total
-
     def _of_counts(self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
         """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
@@ -417,16 +416,6 @@ class TruthDiscoveryAttack(Attack):
             raise ConfigurationError(field="background", value="nothing", allowed=allowed)
         labels = self._labels_of(self._background[targets], public[targets])
         return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
-
-    def _of_session(
-        self, seen: CoalitionView, targets: IntArray, of_tasks: FloatArray, of_others: FloatArray
-    ) -> FloatArray:
-        """Return ln P[what was seen of a session's reports | one answer], shape (targets, max_answers, labels)."""
-        tasks, weights = seen.public[targets, self._asked], self._weights(seen, targets, of_tasks)
-        sets, logs = self.protocol.codes.set_of_task[tasks], np.zeros(weights.shape)
-        for level, own in self.protocol.phase.by_level(seen.public[targets]):
-            logs[own] = answer_log_likelihoods(weights[own], sets[own], of_others[own], self._laws[level])
-        return self._of_labels(logs, tasks)
 
     def _of_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
         """Return log-likelihoods, shape (targets, max_answers, labels), of labels that a task lacks as of its first."""

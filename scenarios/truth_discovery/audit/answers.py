@@ -126,10 +126,6 @@ def _of_hyper(asked: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Ca
     yield _case(asked, "two fresh layers", name, _ALL, losses, fresh, is_secure=not asked.is_mixed)
 
 
-def _differ_in_one(one: IntArray, other: IntArray) -> bool:
-    return int(np.count_nonzero(one != other)) == 1
-
-
 def _case(
     asked: _Asked,
     layers: str,
@@ -151,7 +147,7 @@ def _case(
             mechanism,
             asked.rows,
             is_secure=is_secure and name in _SECURE,
-            are_neighbors=_differ_in_one if unit == _ONE else None,
+            are_neighbors=(lambda one, other: np.count_nonzero(one != other) == 1) if unit == _ONE else None,
             reports=asked.reports,
         )
 

@@ -104,14 +104,13 @@ def _released(party: Party, num_sessions: int) -> Observable:
     survey, phase = party.protocol, party.protocol.phases[0]
     rosters = [roster_of(survey, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
     assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
-    read = functools.partial(_read_counts, phase)
+
+    def read(outcome: Outcome) -> list[int]:
+        """Return the counts that a trusted server adds noise to, with it."""
+        pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
+        return [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
+
     return exposure_of_release(survey, phase, rosters, read, num_sessions=num_sessions)
-
-
-def _read_counts(phase: CountedAnswers, outcome: Outcome) -> list[int]:
-    """Return the counts that a trusted server adds noise to, with it."""
-    pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
-    return [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
 
 
 def truth_discovery_climbs() -> Iterator[SizeSweep]:

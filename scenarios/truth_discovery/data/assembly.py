@@ -99,7 +99,12 @@ def _some(column: CodedColumn, rows: IntArray) -> CodedColumn:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Return names in numeric order if all of them are integers, else sorted as text."""
+    """Return names in numeric order if all of them are integers, else sorted as text.
+
+    Examples:
+        >>> in_order(["10", "9", "2"]), in_order(["10", "9", "b"])
+        (['2', '9', '10'], ['10', '9', 'b'])
+    """
     listed = list(names)
     if all(map(_INTEGER.fullmatch, listed)):
         return sorted(listed, key=lambda name: (int(name), name))
@@ -132,6 +137,12 @@ def assemble(
         ConfigurationError: a label is outside its task's answer set; labels that nobody said are alike; an answer set
             has less than two labels, or one twice, or is not known; a task has two answer sets, or two truths; a worker
             answers a task twice with different labels and `repeats` is "error".
+
+    Examples:
+        >>> tasks, labels = CodedColumn.of(["q", "q", "r"]), CodedColumn.of(["no", "yes", "no"])
+        >>> crowd = assemble(Rows(tasks, labels, str, workers=CodedColumn.of(["bob", "ann", "ann"])))
+        >>> crowd.workers, crowd.answers.labels.tolist()
+        (['ann', 'bob'], [1, 0, 0])
     """
     if answers.workers is None:
         raise ValueError("answers need workers")
@@ -153,7 +164,14 @@ def assemble(
     truth = np.full(len(task_names), -1, dtype=np.int64)
     if truths is not None:
         truth[tasks[1][::-1]] = labels[1][::-1]  # the first row of a task is written last
-        _check_truths(truths, tasks[1], labels[1], truth)
+        for row in np.flatnonzero(truth[tasks[1]] != labels[1])[:1].tolist():
+            first = int(np.argmax(tasks[1] == tasks[1][row]))
+            allowed = (
+                f"{quote(truths.labels[first])}, which is the truth of task {quote(truths.tasks[int(row)])} "
+                f"before ({truths.where(first)})"
+            )
+            field = f"truth ({truths.where(row)})"
+            raise ConfigurationError(field=field, value=truths.labels[int(row)], allowed=allowed)
     sizes = np.array([len(labels) for labels in sets], dtype=np.int64)
     return Crowd(
         answers=Answers(
@@ -228,15 +246,11 @@ def _answer_sets(
             allowed = f"{other!r}, as in another row of task {quote(part.tasks[int(row)])}"
             field = f"answer_set ({part.where(row)})"
             raise ConfigurationError(field=field, value=part.answer_sets[int(row)], allowed=allowed)
-    _check_known(parts[-1], tasks[-1], set_of_task)
-    return [_named_set(parts, name, given) for name in set_names], set_of_task
-
-
-def _check_known(truths: Rows, tasks: IntArray, set_of_task: IntArray) -> None:
-    """Raise ConfigurationError if a task that nobody answered has no answer set."""
-    for row in np.flatnonzero(set_of_task[tasks] < 0)[:1].tolist():
+    part = parts[-1]
+    for row in np.flatnonzero(set_of_task[tasks[-1]] < 0)[:1].tolist():  # of a truth, since nobody answered
         allowed = "a task that somebody answered, or one whose answer set a column answer_set names beside its truth"
-        raise ConfigurationError(field=f"task ({truths.where(row)})", value=truths.tasks[int(row)], allowed=allowed)
+        raise ConfigurationError(field=f"task ({part.where(row)})", value=part.tasks[int(row)], allowed=allowed)
+    return [_named_set(parts, name, given) for name in set_names], set_of_task
 
 
 def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
@@ -321,26 +335,11 @@ def rows_that_count(
         differs = labels[first] != labels[order]
         if np.any(differs):
             place = int(np.argmin(np.where(differs, order, len(order))))
-            _refuse_repeat(rows, int(first[place]), int(order[place]))
+            earlier, row = int(first[place]), int(order[place])
+            worker = rows.workers[earlier] if rows.workers is not None else ""
+            allowed = (
+                f"{quote(rows.labels[earlier])}, which worker {quote(worker)} answered to task "
+                f"{quote(rows.tasks[earlier])} before ({rows.where(earlier)}), unless repeats is first or last"
+            )
+            raise ConfigurationError(field=f"label ({rows.where(row)})", value=rows.labels[row], allowed=allowed)
     return kept
-
-
-def _refuse_repeat(rows: Rows, first: int, second: int) -> None:
-    """Say that a worker answered a task twice with different labels."""
-    worker = rows.workers[first] if rows.workers is not None else ""
-    allowed = (
-        f"{quote(rows.labels[first])}, which worker {quote(worker)} answered to task "
-        f"{quote(rows.tasks[first])} before ({rows.where(first)}), unless repeats is first or last"
-    )
-    raise ConfigurationError(field=f"label ({rows.where(second)})", value=rows.labels[second], allowed=allowed)
-
-
-def _check_truths(truths: Rows, tasks: IntArray, labels: IntArray, truth: IntArray) -> None:
-    """Raise ConfigurationError if a task has two truths."""
-    for row in np.flatnonzero(truth[tasks] != labels)[:1].tolist():
-        first = int(np.argmax(tasks == tasks[row]))
-        allowed = (
-            f"{quote(truths.labels[first])}, which is the truth of task {quote(truths.tasks[int(row)])} "
-            f"before ({truths.where(first)})"
-        )
-        raise ConfigurationError(field=f"truth ({truths.where(row)})", value=truths.labels[int(row)], allowed=allowed)

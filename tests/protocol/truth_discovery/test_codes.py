@@ -228,7 +228,7 @@ def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() 
     given = {"tasks": ["a"], "max_answers": 1}
     assert TruthDiscovery.complete(given, table) == given
     for nothing in ({"answers": [""]}, {"tasks": ["", ""], "answers": ["", ""]}):
-        with pytest.raises(ConfigurationError, match="no column tasks|tasks must be"):
+        with pytest.raises(ConfigurationError, match=r"no column tasks|tasks must be"):
             TruthDiscovery.complete({}, nothing)
     with pytest.raises(ConfigurationError, match="tasks in row 2 must be distinct tasks"):
         TruthDiscovery.complete({}, {"tasks": ["a", "b; b"], "answers": ["", ""]})

@@ -363,7 +363,7 @@ def test_nothing_of_a_stream_can_be_recorded(psephos: Psephos) -> None:
     words = [word for setting in STREAMED for word in ("--set", setting)]
     ended = psephos("run", "moral-synthetic", *words, "--record", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert "leave out --record on the array path, which records no views" in ended.err
+    assert "leave out --record on arrays, which record no views" in ended.err
     assert not Path("out").exists()
 
 
