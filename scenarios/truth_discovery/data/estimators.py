@@ -56,8 +56,7 @@ class MajorityVote(Estimator[Inference]):
         {'q': 'yes', 'r': 'no'}
     """
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.majority_vote(answers, ties=self.ties)
+    _function = truth_inference.majority_vote
 
 
 @dataclasses.dataclass(eq=False)
@@ -87,15 +86,7 @@ class TruthDiscovery(_Weighted):
     normalization: Normalization = "answered"
     weight_function: WeightFunction = "log_odds"
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.truth_discovery(
-            answers,
-            max_iterations=self.n_iter,
-            clamp=self.clamp,
-            normalization=self.normalization,
-            weight_function=self.weight_function,
-            ties=self.ties,
-        )
+    _function = truth_inference.truth_discovery
 
 
 @dataclasses.dataclass(eq=False)
@@ -122,10 +113,7 @@ class CRH(_Weighted):
     scale: LossScale = "sum"
     clamp: float = 0.05
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.crh(
-            answers, scale=self.scale, clamp=self.clamp, max_iterations=self.n_iter, ties=self.ties
-        )
+    _function = truth_inference.crh
 
 
 class OneCoinDawidSkene(IterativeEstimator[Inference]):
@@ -144,13 +132,14 @@ class OneCoinDawidSkene(IterativeEstimator[Inference]):
 
     errors_: pd.DataFrame
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.one_coin(answers, **self._fitting)
+    _function = truth_inference.one_coin
 
     def _name(self, frame: FrameAnswers | None) -> None:
         super()._name(frame)
         if frame is not None:
-            self.errors_ = error_frame(frame, _uniform_errors(self.inference_.qualities, frame.answers.num_classes))
+            size, qualities = frame.answers.num_classes, self.inference_.qualities[:, None, None]
+            wrong = (1 - qualities) / (size - 1)
+            self.errors_ = error_frame(frame, wrong + (qualities - wrong) * np.eye(size))
 
 
 class _WithConfusions(IterativeEstimator[Confusions]):
@@ -182,8 +171,7 @@ class DawidSkene(_WithConfusions):
         yes    0.0  0.0
     """
 
-    def _infer(self, answers: Answers) -> Confusions:
-        return truth_inference.dawid_skene(answers, **self._fitting)
+    _function = truth_inference.dawid_skene
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -217,6 +205,9 @@ class _NoiseAware(Estimator[ResultT]):
             raise ValueError(f"epsilon must be at least 0, got {self.epsilon}")
         if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1] <= 1:
             raise ValueError(f"bounds must be a <= b within [0, 1], got {self.bounds}")
+
+    def _infer(self, answers: Answers, *noise: KnownNoise) -> ResultT:
+        return super()._infer(answers, self._noise_of(answers))
 
     def _check(self, frame: FrameAnswers) -> None:
         # The answer set's size, on which the perturbation depends, may not be guessed.
@@ -269,14 +260,7 @@ class NoiseAwareOneCoin(_NoiseAware[Inference], IterativeEstimator[Inference]):
     least_competence: float = 0.0
     class_prior: ClassPrior = "uniform"
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.noise_aware_one_coin(
-            answers,
-            self._noise_of(answers),
-            competence_prior=self.competence_prior,
-            least_competence=self.least_competence,
-            **self._fitting,
-        )
+    _function = truth_inference.noise_aware_one_coin
 
 
 @dataclasses.dataclass(eq=False)
@@ -310,16 +294,7 @@ class CautiousTruthDiscovery(_NoiseAware[Inference]):
     least_odds: float = 1.4
     clamp: float = 0.05
 
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.cautious_truth_discovery(
-            answers,
-            self._noise_of(answers),
-            least_odds=self.least_odds,
-            clamp=self.clamp,
-            max_iterations=self.n_iter,
-            tolerance=self.tol,
-            ties=self.ties,
-        )
+    _function = truth_inference.cautious_truth_discovery
 
 
 @dataclasses.dataclass(eq=False)
@@ -342,16 +317,6 @@ class NoiseAwareCRH(_NoiseAware[Inference], CRH):
         >>> NoiseAwareCRH(flip_probability=0.2).fit_predict(frame).to_dict()
         {'q': 'yes', 'r': 'no'}
     """
-
-    def _infer(self, answers: Answers) -> Inference:
-        return truth_inference.crh(
-            answers,
-            self._noise_of(answers),
-            scale=self.scale,
-            clamp=self.clamp,
-            max_iterations=self.n_iter,
-            ties=self.ties,
-        )
 
 
 @dataclasses.dataclass(eq=False)
@@ -387,14 +352,7 @@ class NoiseAwareDawidSkene(_NoiseAware[Confusions], _WithConfusions):
     prior_quality: float = 0.7
     class_prior: ClassPrior = "uniform"
 
-    def _infer(self, answers: Answers) -> Confusions:
-        return truth_inference.noise_aware_dawid_skene(
-            answers,
-            self._noise_of(answers),
-            prior_answers=self.prior_answers,
-            prior_quality=self.prior_quality,
-            **self._fitting,
-        )
+    _function = truth_inference.noise_aware_dawid_skene
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -426,16 +384,9 @@ class DebiasedMajority(_NoiseAware[DebiasedCounts]):
     counts_: "pd.DataFrame | FloatArray" = dataclasses.field(init=False, repr=False)
     standard_errors_: "pd.DataFrame | FloatArray" = dataclasses.field(init=False, repr=False)
 
-    def _infer(self, answers: Answers) -> DebiasedCounts:
-        return truth_inference.debiased_majority(answers, self._noise_of(answers), ties=self.ties)
+    _function = truth_inference.debiased_majority
 
     def _name(self, frame: FrameAnswers | None) -> None:
         counts, errors = self.inference_.counts, self.inference_.standard_errors
         self.counts_ = counts if frame is None else frame.name_probabilities(counts)
         self.standard_errors_ = errors if frame is None else frame.name_probabilities(errors)
-
-
-def _uniform_errors(qualities: FloatArray, size: int) -> FloatArray:
-    """Return one-coin confusion matrices, shape (workers, truths, answers)."""
-    wrong = ((1 - qualities) / (size - 1))[:, None, None]
-    return wrong + (qualities[:, None, None] - wrong) * np.eye(size)

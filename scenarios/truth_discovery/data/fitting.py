@@ -5,20 +5,24 @@ users know them.
 """
 
 import dataclasses
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 import pandas as pd
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.estimators.truth_inference import Answers, ClassPrior, Inference, Ties
+from ....protocol.estimators.truth_inference import Answers, ClassPrior, Inference, KnownNoise, Ties
 from .assembly import Repeats
 from .frames import FrameAnswers, encode_frame
 
 CodedAnswers: TypeAlias = "Answers | tuple[IntArray, IntArray, IntArray]"
 """Answers, or their codes from 0 on: of tasks, of workers and of labels."""
 NamedSeries: TypeAlias = "pd.Series[Any]"
+_ARGUMENTS: Final = {"n_iter": "max_iterations", "tol": "tolerance"}
+"""What functions call arguments of estimators, where they call them otherwise."""
+_OF_ANSWERS: Final = ("labels", "repeats", "flip_probability", "epsilon", "bounds")
+"""Arguments that say what the answers are, and how they were perturbed."""
 
 ResultT = TypeVar("ResultT", bound=Inference)
 
@@ -52,6 +56,8 @@ class Estimator(Generic[ResultT]):
     labels: Sequence[Hashable] | None = None
     repeats: Repeats = "error"
     ties: Ties = "first"
+
+    _function: ClassVar[Callable[..., Any]]  # of `truth_inference`
 
     inference_: ResultT = dataclasses.field(init=False, repr=False)
     labels_: "NamedSeries | IntArray" = dataclasses.field(init=False, repr=False)
@@ -122,9 +128,12 @@ class Estimator(Generic[ResultT]):
         """
         return self.fit(data).probas_
 
-    def _infer(self, answers: Answers) -> ResultT:
-        """Return what the estimator infers."""
-        raise NotImplementedError
+    def _infer(self, answers: Answers, *noise: KnownNoise) -> ResultT:
+        """Return what the estimator's function infers, whose arguments are the estimator's."""
+        cls, fields = type(self), dataclasses.fields(self)
+        arguments = {field.name: getattr(self, field.name) for field in fields if field.init}
+        named = {_ARGUMENTS.get(name, name): value for name, value in arguments.items() if name not in _OF_ANSWERS}
+        return cls._function(answers, *noise, **named)
 
     def _check(self, frame: FrameAnswers) -> None:
         """Raise ValueError unless the frame says all that the estimator must know."""
@@ -161,12 +170,6 @@ class IterativeEstimator(Estimator[ResultT]):
 
     loss_history_: list[float] = dataclasses.field(init=False, repr=False)
     priors_: "NamedSeries | Mapping[int, FloatArray]" = dataclasses.field(init=False, repr=False)
-
-    @property
-    def _fitting(self) -> dict[str, Any]:
-        """The arguments, as functions call them."""
-        limits = {"max_iterations": self.n_iter, "tolerance": self.tol, "rounds": self.rounds}
-        return {**limits, "class_prior": self.class_prior, "ties": self.ties}
 
     def _name(self, frame: FrameAnswers | None) -> None:
         self.loss_history_ = list(self.inference_.log_likelihoods)
