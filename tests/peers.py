@@ -175,6 +175,14 @@ async def open_session(
             yield session
 
 
+@contextlib.asynccontextmanager
+async def open_unfinished(transport: Transport, **options: Any) -> AsyncGenerator[Session]:
+    """Start a server that two of three are enough for, and end it with the block."""
+    async with open_session(transport, SessionRules(deadline_seconds=500.0, quorum=2), **options) as session:
+        yield session
+        session.nursery.cancel_scope.cancel()
+
+
 async def messages_until_the_end(channel: Channel) -> list[Message]:
     """Return everything that arrives until the channel ends or breaks."""
     messages: list[Message] = []

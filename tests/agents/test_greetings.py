@@ -24,6 +24,7 @@ from peers import (
     messages_until_the_end,
     next_request,
     open_session,
+    open_unfinished,
     report,
     simulation,
     welcome,
@@ -97,16 +98,14 @@ async def _take_part_over(session: Session, channel: Channel, client: Partner, n
 
 async def test_the_terms_of_a_deployment_say_so() -> None:
     mode = Deployment("council", SecureNoise())
-    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session:
-        async with await session.connect() as channel:
-            assert (await inquire(channel, party="carol")).kind == "deployment"
-        session.nursery.cancel_scope.cancel()
+    async with open_unfinished(MemoryTransport(), mode=mode) as session, await session.connect() as channel:
+        assert (await inquire(channel, party="carol")).kind == "deployment"
 
 
 @pytest.mark.parametrize(("party", "fingerprint"), [("mallory", OWN["alice"]), ("carol", ""), ("carol", OWN["alice"])])
 async def test_an_inquiry_that_is_refused_tells_strangers_apart_by_nothing(party: str, fingerprint: str) -> None:
     with structlog.testing.capture_logs() as events:
-        async with open_session(CertifiedTransport(), TWO_OF_THREE, log=structlog.get_logger()) as session:
+        async with open_unfinished(CertifiedTransport(), log=structlog.get_logger()) as session:
             async with await session.connect(fingerprint) as channel:
                 with pytest.raises(SessionAborted) as caught:
                     await inquire(channel, party=party)
@@ -114,7 +113,6 @@ async def test_an_inquiry_that_is_refused_tells_strangers_apart_by_nothing(party
             assert session.server.progress == (JOIN, 0, 3)
             async with await session.connect(OWN["carol"]) as channel:
                 assert await inquire(channel, party="carol") == TERMS
-            session.nursery.cancel_scope.cancel()
     assert (caught.value.reason, caught.value.by) == (NOT_ADMITTED, "server")
     (refused,) = events
     assert (refused["event"], refused["total"], refused["reasons"]) == ("connections_refused", 1, {"stranger": 1})
@@ -122,11 +120,9 @@ async def test_an_inquiry_that_is_refused_tells_strangers_apart_by_nothing(party
 
 @pytest.mark.parametrize("greeting", [Inquiry(1, "carol"), msgspec.structs.replace(decode(hello("carol")), version=1)])
 async def test_a_stranger_of_another_version_hears_no_more(greeting: Message) -> None:
-    async with open_session(CertifiedTransport(), TWO_OF_THREE) as session:
-        async with await session.connect(OWN["alice"]) as channel:
-            await channel.send([encode(greeting)])
-            assert await messages_until_the_end(channel) == [Abort(NOT_ADMITTED)]
-        session.nursery.cancel_scope.cancel()
+    async with open_unfinished(CertifiedTransport()) as session, await session.connect(OWN["alice"]) as channel:
+        await channel.send([encode(greeting)])
+        assert await messages_until_the_end(channel) == [Abort(NOT_ADMITTED)]
 
 
 ANSWERS: dict[str, tuple[bytes, type[PsephosError], str]] = {
@@ -200,15 +196,13 @@ async def _inquire_as_carol(channel: Channel) -> None:
 
 
 async def test_an_inquiry_and_a_hello_may_come_at_once(transport: Transport) -> None:
-    async with open_session(transport, TWO_OF_THREE) as session:
-        async with await session.connect() as carol:
-            await carol.send([inquiry("carol"), hello("carol")])
-            received: list[Message] = []
-            while len(received) < 2:
-                received += [decode(payload) for payload in await carol.receive()]
-            assert received == [TERMS, welcome()]
-            assert session.server.progress == (JOIN, 1, 2)
-        session.nursery.cancel_scope.cancel()
+    async with open_unfinished(transport) as session, await session.connect() as carol:
+        await carol.send([inquiry("carol"), hello("carol")])
+        received: list[Message] = []
+        while len(received) < 2:
+            received += [decode(payload) for payload in await carol.receive()]
+        assert received == [TERMS, welcome()]
+        assert session.server.progress == (JOIN, 1, 2)
 
 
 SECOND_MESSAGES: dict[str, bytes] = {
@@ -227,39 +221,34 @@ async def test_what_follows_an_inquiry_is_a_hello_or_refused(
     name: str,
 ) -> None:
     payload = SECOND_MESSAGES[name]
-    async with open_session(transport, TWO_OF_THREE) as session:
-        async with await session.connect() as carol:
-            if at_once:
-                await carol.send([inquiry("carol"), payload])
-            else:
-                assert await inquire(carol, party="carol") == TERMS
-                await carol.send([payload])
-            *_, abort = await messages_until_the_end(carol)
+    async with open_unfinished(transport) as session, await session.connect() as carol:
+        if at_once:
+            await carol.send([inquiry("carol"), payload])
+        else:
+            assert await inquire(carol, party="carol") == TERMS
+            await carol.send([payload])
+        *_, abort = await messages_until_the_end(carol)
         assert abort == Abort(NOT_ADMITTED)
         assert session.server.progress == (JOIN, 0, 3)
-        session.nursery.cancel_scope.cancel()
 
 
 async def test_an_inquiry_after_hello_ends_that_party(transport: Transport) -> None:
-    async with open_session(transport, TWO_OF_THREE) as session:
-        async with await session.connect() as carol:
-            await carol.send([hello("carol"), inquiry("carol")])
-            *_, abort = await messages_until_the_end(carol)
+    async with open_unfinished(transport) as session, await session.connect() as carol:
+        await carol.send([hello("carol"), inquiry("carol")])
+        *_, abort = await messages_until_the_end(carol)
         assert abort == Abort("carol sent a Inquiry in state 'joined' of phase 'join'")
-        session.nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("make_transport", WITH_LOBBY)
 async def test_an_inquiry_and_then_silence_is_closed_after_the_time_for_greeting(
     make_transport: Callable[[], Transport], clock: trio.testing.MockClock
 ) -> None:
-    async with open_session(make_transport(), TWO_OF_THREE) as session:
+    async with open_unfinished(make_transport()) as session:
         start = trio.current_time()
         async with await session.connect() as carol:
             assert await inquire(carol, party="carol") == TERMS
             assert await messages_until_the_end(carol) == []
         assert trio.current_time() - start == pytest.approx(GREETING_SECONDS, abs=1.0)
-        session.nursery.cancel_scope.cancel()
 
 
 async def test_who_asks_and_goes_again_leaves_no_trace(transport: Transport) -> None:
@@ -276,15 +265,17 @@ async def test_who_asks_and_goes_again_leaves_no_trace(transport: Transport) -> 
 
 
 async def test_a_party_that_has_joined_may_still_ask_over_another_connection() -> None:
-    async with open_session(MemoryTransport(), TWO_OF_THREE) as session:
-        async with await session.connect() as carol, await session.connect() as other:
-            await carol.send([hello("carol")])
-            await carol.receive()
-            assert await inquire(other, party="carol") == TERMS
-            await other.send([hello("carol")])
-            assert await messages_until_the_end(other) == [Abort("'carol' has joined before")]
-            assert session.server.progress == (JOIN, 1, 2)
-        session.nursery.cancel_scope.cancel()
+    async with (
+        open_unfinished(MemoryTransport()) as session,
+        await session.connect() as carol,
+        await session.connect() as other,
+    ):
+        await carol.send([hello("carol")])
+        await carol.receive()
+        assert await inquire(other, party="carol") == TERMS
+        await other.send([hello("carol")])
+        assert await messages_until_the_end(other) == [Abort("'carol' has joined before")]
+        assert session.server.progress == (JOIN, 1, 2)
 
 
 # Certificates
@@ -309,10 +300,9 @@ async def test_everybody_takes_part_by_a_certificate_and_nobody_by_anothers() ->
 async def test_a_client_without_its_certificate_is_refused_and_charged_nothing(fingerprint: str) -> None:
     mode = simulation()
     carol = make_client("carol", mode)
-    async with open_session(CertifiedTransport(), TWO_OF_THREE, mode=mode) as session:
+    async with open_unfinished(CertifiedTransport(), mode=mode) as session:
         with pytest.raises(SessionAborted, match=NOT_ADMITTED):
             await carol.take_part(await session.connect(fingerprint))
-        session.nursery.cancel_scope.cancel()
     assert not carol.ledger.entries
 
 
@@ -400,13 +390,12 @@ async def test_a_client_that_is_restarted_after_it_has_reported_is_refused_and_i
 async def test_a_restarted_client_that_is_refused_has_seen_nothing_but_the_refusal() -> None:
     mode = simulation(record_views=True)
     after = make_client("carol", mode)
-    async with open_session(MemoryTransport(), TWO_OF_THREE, mode=mode) as session, await session.connect() as bob:
+    async with open_unfinished(MemoryTransport(), mode=mode) as session, await session.connect() as bob:
         session.nursery.start_soon(session.take_part, "alice", make_client("alice", mode))
         scope = await session.nursery.start(session.take_part, "carol", make_client("carol", mode))
         await bob.send([hello("bob")])
         await session.come_to("weights", 2, 1)
         scope.cancel()
         await session.take_part("carol", after)
-        session.nursery.cancel_scope.cancel()
     assert after.view is not None
     assert [type(observation.message) for observation in after.view.observations] == [Hello, Abort]
