@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from psephos.scenarios.audit import Audited, Case, Pair, audit
+from psephos.scenarios.audit import AuditResult, Case, Pair, audit
 
 
 def case_of(*pairs: Pair, claimed: float = 1.0, proven: float = 1.0, **given: Any) -> Case:
@@ -11,7 +11,7 @@ def case_of(*pairs: Pair, claimed: float = 1.0, proven: float = 1.0, **given: An
     return Case(claimed=claimed, proven=proven, **told | given)
 
 
-def found_by(case: Case, samples: int, confidence: float, *, source: Any = "simulated") -> Audited:
+def found_by(case: Case, samples: int, confidence: float, *, source: Any = "simulated") -> AuditResult:
     """Return what an audit finds, where there is something to draw or a law."""
     found = audit(case, samples=samples, confidence=confidence, source=source)
     assert found is not None, case.name

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from psephos.scenarios import FinishedSeries, RunFolder, load_series, resolve_series, run_series
-from psephos.scenarios.adversaries.role import Voted
+from psephos.scenarios.adversaries.role import SeriesVote
 
 HEAD: Final = """
 protocol = "dpwevote"
@@ -48,13 +48,15 @@ def hold(source: object, folder: Path, *settings: str) -> FinishedSeries:
     return run_series(series, resolve_series(series), RunFolder(folder), pictures=False)
 
 
-def voted_in(finished: FinishedSeries, members: Sequence[str] = ("server",)) -> list[Voted]:
+def voted_in(finished: FinishedSeries, members: Sequence[str] = ("server",)) -> list[SeriesVote]:
     """Return a series as its adversaries find it, with these members."""
-    votes: list[Voted] = []
+    votes: list[SeriesVote] = []
     for each in finished.held:
         assert each.finished is not None
         assert each.finished.trace is not None
         context, trace = each.finished.trace
         number, paid, repeated = each.vote.number, each.paid, each.repeated
-        votes.append(Voted(number=number, members=members, context=context, trace=trace, paid=paid, repeated=repeated))
+        votes.append(
+            SeriesVote(number=number, members=members, context=context, trace=trace, paid=paid, repeated=repeated)
+        )
     return votes

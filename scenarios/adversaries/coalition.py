@@ -32,8 +32,8 @@ from .role import (
     AttackReport,
     InferringRole,
     Row,
+    SeriesVote,
     SessionTrace,
-    Voted,
     check_at_least,
 )
 from .trials import try_coalition
@@ -115,7 +115,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         )
         return msgspec.structs.replace(told, refutes_ledger=is_refuted)
 
-    def learn_over(self, votes: Sequence[Voted]) -> AttackReport | None:
+    def learn_over(self, votes: Sequence[SeriesVote]) -> AttackReport | None:
         """Return what it believes after each vote of a series, where the server is a member."""
         if SERVER not in self.members:
             return None

@@ -16,7 +16,7 @@ from ...protocol.arrays import FloatArray
 from ...protocol.privacy import NeighboringRelation, total_of
 from ..attacks import Attack, Coalition, CoalitionView, infer, success_bound
 from ..verdicts import round_up
-from .role import AttackContext, AttackReport, Row, Voted
+from .role import AttackContext, AttackReport, Row, SeriesVote
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Belief:
 
 
 def beliefs_over(
-    attack_on: Callable[[AttackContext], tuple[Attack, str]], votes: Sequence[Voted], *, target: str = ""
+    attack_on: Callable[[AttackContext], tuple[Attack, str]], votes: Sequence[SeriesVote], *, target: str = ""
 ) -> list[Belief]:
     """Return what is believed after each vote; nothing where the secret is not one and the same in all of them.
 
@@ -106,7 +106,7 @@ def beliefs_over(
 
 
 def lesson_over(
-    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[Voted], *, who: str, trust: str
+    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[SeriesVote], *, who: str, trust: str
 ) -> AttackReport | None:
     """Return what a role learnt over all votes of a series; None where it believes nothing."""
     if not beliefs:
@@ -146,7 +146,7 @@ def lesson_over(
     )
 
 
-def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
+def _said_of_one(belief: Belief, votes: Sequence[SeriesVote], *, secret: str) -> str:
     """Return what is believed of the one target, with the truth where that may be shown."""
     (name,), (truth,) = belief.names, belief.truths
     likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
@@ -158,7 +158,7 @@ def _said_of_one(belief: Belief, votes: Sequence[Voted], *, secret: str) -> str:
     return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
 
 
-def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Row:
+def _row_of_one(belief: Belief, votes: Sequence[SeriesVote], prior: FloatArray) -> Row:
     (name,) = belief.names
     is_there = any(voted.number == belief.number and name in voted.context.names for voted in votes)
     return {
@@ -170,16 +170,16 @@ def _row_of_one(belief: Belief, votes: Sequence[Voted], prior: FloatArray) -> Ro
     }
 
 
-def _columns_of(voted: Voted) -> list[str]:
+def _columns_of(voted: SeriesVote) -> list[str]:
     return [column.name for column in voted.context.protocol.columns() if column.private]
 
 
-def _targets_in(voted: Voted, target: str) -> list[str]:
+def _targets_in(voted: SeriesVote, target: str) -> list[str]:
     """Return of whom something is inferred in a vote."""
     return [name for name in voted.context.names if name not in voted.members and target in {"", name}]
 
 
-def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
+def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
     """Return whether every target holds the same in all of its votes."""
     held: dict[str, tuple[int, ...]] = {}
     for voted in votes:
@@ -195,7 +195,7 @@ def _keeps_rows(votes: Sequence[Voted], target: str) -> bool:
     return True
 
 
-def _without_repeated(voted: Voted, coalition: Coalition) -> CoalitionView:
+def _without_repeated(voted: SeriesVote, coalition: Coalition) -> CoalitionView:
     """Return what was seen in a vote for the first time."""
     seen = voted.trace.seen(voted.context, coalition)
     told = [
@@ -205,7 +205,7 @@ def _without_repeated(voted: Voted, coalition: Coalition) -> CoalitionView:
     return dataclasses.replace(seen, told=tuple(told))
 
 
-def _epsilon(voted: Voted, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
+def _epsilon(voted: SeriesVote, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
     """Return what a vote proves to have been lost of a secret: of the new reports of its unit, or else of all."""
     context = voted.context
     name, public = context.names[place], context.inputs.public[place].tolist()

@@ -170,7 +170,7 @@ class SessionTrace:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Voted:
+class SeriesVote:
     """One vote of a series, as an adversary of the whole series finds it.
 
     Args:
@@ -295,7 +295,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
         raise NotImplementedError
 
-    def learn_over(self, votes: Sequence[Voted]) -> AttackReport | None:
+    def learn_over(self, votes: Sequence[SeriesVote]) -> AttackReport | None:
         """Return what it learnt from all votes of a series together, or None for nothing of its own, unless overridden.
 
         The votes came to an end and are in order, at least one; in some its target may be away.

@@ -3,11 +3,11 @@
 from ..verdicts import AuditVerdict
 from .case import Case, LawCheck, OutputSampler, Pair, Score, Source, View
 from .engine import audit
-from .verdict import Audited
+from .verdict import AuditResult
 
 __all__ = [
+    "AuditResult",
     "AuditVerdict",
-    "Audited",
     "Case",
     "LawCheck",
     "OutputSampler",

@@ -35,7 +35,7 @@ from .case import Case, LawCheck, OutputSampler, Pair, Source, Streams
 from .choosing import ChosenEvent, Edge, choose_by_laws, choose_by_outputs, choose_edge
 from .features import outcome_feature
 from .following import NOTHING_HELD, Counts, draw_checks, hold
-from .verdict import Audited, Bounds, Evidence, judge
+from .verdict import AuditResult, Bounds, Evidence, judge
 
 _SHARE_THAT_CHOOSES: Final = 0.2
 _MOST_THAT_CHOOSE: Final = 1 << 18
@@ -77,7 +77,7 @@ def _with_choice(number: float) -> int:
 
 def audit(
     case: Case, *, samples: int, confidence: float, source: Source = "simulated", seed: int = 1
-) -> Audited | None:
+) -> AuditResult | None:
     """Bound a case's loss from below.
 
     Args:

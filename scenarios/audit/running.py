@@ -24,7 +24,7 @@ from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
 from .mechanisms import shared_cases
 from .size_grid import FIRST_ROTATION, Climbed, SizeGrid, SizeSweep, climbed, tried_of
-from .verdict import Audited
+from .verdict import AuditResult
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 
@@ -53,7 +53,7 @@ class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
     is_tight: bool  # whether the proof is known to be attained
     verdict: AuditVerdict  # the worst of all audits
     note: str  # what a reader should know
-    audits: list[Audited]  # the audits
+    audits: list[AuditResult]  # the audits
     seconds: float  # that they took
 
 
@@ -287,7 +287,7 @@ def _audit_case(case: Case, job: Job) -> AuditRow:
     return row_of(case, [audited for audited in found if audited is not None], seconds=time.monotonic() - begun)
 
 
-def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> AuditRow:
+def row_of(case: Case, audits: Iterable[AuditResult], *, seconds: float = 0.0) -> AuditRow:
     """Return a case's row, of what was found by each source, and of the seconds that it took."""
     all_audits = list(audits)
     # What the law alone says, a source that was drawn from says too.
@@ -313,7 +313,7 @@ def row_of(case: Case, audits: Iterable[Audited], *, seconds: float = 0.0) -> Au
     )
 
 
-def _worst(audits: Sequence[Audited]) -> AuditVerdict:
+def _worst(audits: Sequence[AuditResult]) -> AuditVerdict:
     """Return what the audits say together: a refutation, else that all is consistent, else nothing."""
     said = {audited.verdict for audited in audits}
     for verdict in (AuditVerdict.PROOF_REFUTED, AuditVerdict.CLAIM_REFUTED, AuditVerdict.CONSISTENT):

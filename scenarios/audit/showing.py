@@ -14,7 +14,7 @@ from ..running.studies import Study, StudyTable, write_study
 from ..tables import listed
 from ..verdicts import AuditVerdict
 from .running import AuditReport, AuditRow
-from .verdict import Audited
+from .verdict import AuditResult
 
 _NOTHING = "–"
 _OF_OUTPUTS = ("outputs_of_input", "unnoticed", "departure", "samples", "needed", "pair", "event")
@@ -163,7 +163,7 @@ def _number(loss: float) -> str:
     return f"{loss:.3g}" if loss >= _LARGE else f"{loss:.3f}"
 
 
-def _ways(audits: Sequence[Audited]) -> str:
+def _ways(audits: Sequence[AuditResult]) -> str:
     """Return what was looked at: the law, and outputs of whose randomness."""
     ways = ["law"] if any(audited.is_exact for audited in audits) else []
     letters = {"simulated": "sim", "secure": "sec", "law": ""}

@@ -19,7 +19,7 @@ TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws a
 _NUM_CORNERS: Final = 65
 
 
-class Audited(msgspec.Struct, frozen=True, kw_only=True):
+class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one audit found.
 
     Args:
@@ -107,14 +107,14 @@ class Evidence(NamedTuple):
         return not self.held.departure if self.held.num_inputs else None
 
 
-def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> Audited:
-    """Return what was found, with its verdict; see `Audited`."""
+def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> AuditResult:
+    """Return what was found, with its verdict; see `AuditResult`."""
     bounds = found.bounds
     # A sampler of another law has another ε: then only what was drawn says anything.
     laws = None if found.follows_law is False else found.laws
     sampled = bounds.epsilon if bounds.epsilon > 0 else None
     epsilon = sampled if laws is None else exact_epsilon(laws)
-    return Audited(
+    return AuditResult(
         group=case.group,
         name=case.name,
         source=source if bounds.samples or found.held.num_inputs else "law",

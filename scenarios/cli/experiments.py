@@ -240,7 +240,7 @@ def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool
     """Print what all variants offer at the session's price, and what each costs for an error, if one is wanted."""
     import itertools
 
-    from ..experiments.variants import Offered, price_for
+    from ..experiments.variants import VariantOffer, price_for
     from ..experiments.variants_shown import show_variants, variants_in_json
     from ..presentation import make_console
     from ..running.progress import steps
@@ -255,7 +255,7 @@ def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool
                 on_step(line, next(begun), total)
 
         offers = table.offers(tell)
-        prices: dict[str, Offered | None] = {}
+        prices: dict[str, VariantOffer | None] = {}
         for name in () if error is None else table.names:
             tell(f"the price of {name}")
             prices[name] = price_for(table, name, error or 0.0)

@@ -28,9 +28,9 @@ from ...protocol.dpwevote.parameters import VARIANTS
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.privacy import TrustModel
-from ..experiments.counting import Counted
+from ..experiments.counting import CountedValues
 from ..experiments.measurements import Measurement
-from ..experiments.variants import OF_MASKS, SIZES, Offered, Unit, VariantTable, price_of
+from ..experiments.variants import OF_MASKS, SIZES, Unit, VariantOffer, VariantTable, price_of
 from ..presentation.numbers import format_number
 from ..running.resolution import Served
 
@@ -109,7 +109,7 @@ class VoteVariants(VariantTable):
         return [self.parameters.weights[place] for place in places]
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> CountedValues | None:
         """The weights, at the session's price of one, or `joint`'s at its best split."""
         own = self.parameters
         if own.public_weights or own.has_matrices:
@@ -118,7 +118,7 @@ class VoteVariants(VariantTable):
         if not price:
             return None
         note = "the weights phase takes k-RR: a margin needs the weight as a number, and `two_point` gains more there"
-        return Counted(what="each weight", epsilon=price, num_choices=len(own.group_means), note=note)
+        return CountedValues(what="each weight", epsilon=price, num_choices=len(own.group_means), note=note)
 
     def coarser(self) -> Mapping[str, Self]:
         """Return votes on one candidate, and with public weights."""
@@ -133,7 +133,7 @@ class VoteVariants(VariantTable):
         """Return the vote's parameters without what only some variants have."""
         return self.parameters.as_variant("joint", **{"epsilon": 1.0, **others})
 
-    def offer(self, name: str, price: float) -> Offered | None:
+    def offer(self, name: str, price: float) -> VariantOffer | None:
         if name == _MASKED:
             return self._masked(price / len(self.parameters.candidates))
         if (name, price) not in self._found:
@@ -155,7 +155,7 @@ class VoteVariants(VariantTable):
         except (ConfigurationError, ValueError):  # no mechanism has this ε
             return None
 
-    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
+    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
         """Return what the variants offer at k·ε, after an own way and the paper's split, which may cost less."""
         del tell  # it takes no time
         own = self._of_own_way()
@@ -167,7 +167,7 @@ class VoteVariants(VariantTable):
         central = self._told(make_central_offer(self.parameters), _CENTRAL)
         return [*own, *(self._told(offer, name) for offer, name in found), *([masked] if masked else []), central]
 
-    def _masked(self, epsilon: float) -> Offered | None:
+    def _masked(self, epsilon: float) -> VariantOffer | None:
         """Return what a masked session of so many people offers; None where there is none."""
         sizes = self.sizes_of(is_masked=True)
         try:
@@ -189,7 +189,7 @@ class VoteVariants(VariantTable):
             return protocol.name
         return _OWN if self.parameters.has_matrices else ""
 
-    def _of_own_way(self) -> Iterator[Offered]:
+    def _of_own_way(self) -> Iterator[VariantOffer]:
         """Yield what the session itself offers, if it reports by matrices or a variant of its own, without bias."""
         own, protocol = self.parameters, self.resolved.protocol
         variant = protocol.own_variant if isinstance(protocol, DPWeVote) else None
@@ -209,7 +209,7 @@ class VoteVariants(VariantTable):
         )
         yield msgspec.structs.replace(self._told(offer, self._own), settings={})
 
-    def _told(self, offer: Offer, name: str) -> Offered:
+    def _told(self, offer: Offer, name: str) -> VariantOffer:
         error = offer.error(self._square)
         losses = ("epsilon", "epsilon_weight", "epsilon_opinion")
         settings: dict[str, Any] = {"variant": offer.variant, **dict.fromkeys(losses)}
@@ -220,7 +220,7 @@ class VoteVariants(VariantTable):
             settings |= {"epsilon_weight": offer.epsilon_weight, "epsilon_opinion": offer.epsilon_opinion}
         else:
             settings["epsilon"] = offer.epsilon_opinion
-        return Offered(
+        return VariantOffer(
             name=name,
             epsilon=offer.epsilon_total,
             error=Measurement(error, 0.0),
@@ -234,11 +234,11 @@ class VoteVariants(VariantTable):
             },
         )
 
-    def best(self, offers: Sequence[Offered]) -> Offered:
+    def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
         local = [offered for offered in offers if offered.name not in {_PAPERS, self._own, *_SUMS}]
         return super().best(local or offers)
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         partners = self.people
         of_own = [f"{self._own}: the session itself, at its own price"] if offers[0].name == self._own else []
         of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []

@@ -24,11 +24,11 @@ COUNTING: Final = {
 }
 
 
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
+class CountedValues(msgspec.Struct, frozen=True, kw_only=True):
     """Values whose holders a phase counts: in words, the ε of one report, how many there are, and what else to know.
 
     Examples:
-        >>> Counted(what="each weight", epsilon=1.0, num_choices=3).num_choices
+        >>> CountedValues(what="each weight", epsilon=1.0, num_choices=3).num_choices
         3
     """
 
@@ -38,13 +38,13 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def counting_errors(counted: Counted, *, people: int) -> dict[str, float]:
+def counting_errors(counted: CountedValues, *, people: int) -> dict[str, float]:
     """Return the standard error of the number of those who hold a value that few of so many people hold.
 
     By mechanism; those that do not take so many values are missing.
 
     Examples:
-        >>> found = counting_errors(Counted(what="each weight", epsilon=1.0, num_choices=3), people=100)
+        >>> found = counting_errors(CountedValues(what="each weight", epsilon=1.0, num_choices=3), people=100)
         >>> {name: round(error, 1) for name, error in found.items()}
         {'k-RR': 11.2, 'subset selection': 11.2, 'Hadamard response': 21.6, 'local hashing': 11.2}
     """

@@ -10,10 +10,10 @@ from ...protocol.plugin_checks import checked_truth
 from ...protocol.privacy import TrustModel
 from ..running.resolution import Local
 from ..system import find_protocol, names_with, part_of
-from .counting import COUNTING, Counted
+from .counting import COUNTING, CountedValues
 from .measurements import Measurement
 from .summaries import Summary
-from .variants import REACH, Offered, SimulatedVariants, Unit, VariantTable
+from .variants import REACH, SimulatedVariants, Unit, VariantOffer, VariantTable
 
 _PART: Final = "System brings the part 'variants', a VariantTable"
 
@@ -50,13 +50,13 @@ class PlainVariants(SimulatedVariants):
         return self.resolved.protocol.model
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> CountedValues | None:
         for phase in self.resolved.protocol.phases:
             own: Any = phase.mechanism
             for name, kind in COUNTING.items():
                 if isinstance(own, kind):
                     note = f"phase {phase.name!r} of this session takes {name}"
-                    return Counted(what="each value", epsilon=own.epsilon, num_choices=own.num_choices, note=note)
+                    return CountedValues(what="each value", epsilon=own.epsilon, num_choices=own.num_choices, note=note)
         return None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
@@ -80,7 +80,7 @@ class PlainVariants(SimulatedVariants):
     def measured_at(self, error: float) -> float:
         return (error * self._whole) ** 2
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         del offers
         what = (
             f"error: the root of the mean squared error of estimates, of {self._whole:g}, the greatest that truth tells"

@@ -28,7 +28,7 @@ from ..verdicts import round_up
 from .plain_variants import variants_of
 from .searches import SearchClock
 from .variant_searches import VariantSearch, share_of
-from .variants import Offered, Unit, VariantTable, table_of
+from .variants import Unit, VariantOffer, VariantTable, table_of
 
 TRIALS: Final = 50
 """Of a variant at a price, where errors are found by trials."""
@@ -56,7 +56,7 @@ _MOST_TRIED: Final = 1_000
 """Of more people than these, trials with more still are run where their number is asked for, and not as an option."""
 
 
-class Planned(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
     """One variant in a plan, or what else could be done.
 
     Args:
@@ -72,19 +72,19 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
         do: what to do for it, as an imperative, where the plan is too dear, or brings too little.
 
     Examples:
-        >>> Planned(name="joint", model=TrustModel.LOCAL, offered=None, people=None).is_met
+        >>> PlannedVariant(name="joint", model=TrustModel.LOCAL, offered=None, people=None).is_met
         False
     """
 
     name: str
     model: TrustModel
-    offered: Offered | None
+    offered: VariantOffer | None
     people: int | None
     is_tried: bool = True
     too_little: float = 0.0
     share: float = 0.0
     standard_error: float = 0.0
-    curve: tuple[Offered, ...] = ()
+    curve: tuple[VariantOffer, ...] = ()
     do: str = ""
 
     @property
@@ -122,23 +122,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float | None
     people: int
     unit: Unit
-    variants: tuple[Planned, ...]
-    options: tuple[Planned, ...]
+    variants: tuple[PlannedVariant, ...]
+    options: tuple[PlannedVariant, ...]
     is_cut: bool = False
 
     @property
-    def best(self) -> tuple[Planned, ...]:
+    def best(self) -> tuple[PlannedVariant, ...]:
         """The best variant of each model of trust that brings what is wanted; first where nobody is trusted."""
         return tuple(_best_of(self.variants, self.sought))
 
 
-def _best_of(variants: Sequence[Planned], sought: Sought) -> list[Planned]:
+def _best_of(variants: Sequence[PlannedVariant], sought: Sought) -> list[PlannedVariant]:
     """Return the best variant of each model of trust."""
     of_models = ([each for each in variants if each.model is model and each.is_met] for model in TrustModel)
     return [min(own, key=lambda each: each.sought(sought)) for own in of_models if own]
 
 
-def _best_option(found: Sequence[Planned], sought: Sought) -> list[Planned]:
+def _best_option(found: Sequence[PlannedVariant], sought: Sought) -> list[PlannedVariant]:
     known = [each for each in found if each.is_met]
     return [min(known, key=lambda each: each.sought(sought))] if known else []
 
@@ -225,15 +225,15 @@ class _Search(VariantSearch):
     def _planned(
         self,
         name: str,
-        offered: Offered | None,
+        offered: VariantOffer | None,
         people: int | None,
         *,
         table: VariantTable | None = None,
         is_tried: bool = True,
         do: str = "",
-    ) -> Planned:
+    ) -> PlannedVariant:
         own = table or (self._table if people is None else self.of_people(self._table, people))
-        return Planned(
+        return PlannedVariant(
             name=name,
             model=own.model_of(name),
             offered=offered,
@@ -247,7 +247,7 @@ class _Search(VariantSearch):
 
     # What is sought.
 
-    def variants(self) -> list[Planned]:
+    def variants(self) -> list[PlannedVariant]:
         """Return what is sought of each variant.
 
         Raises:
@@ -258,9 +258,9 @@ class _Search(VariantSearch):
         at = self._at(to=_DONE_BEFORE_OPTIONS / (1 if self._sought == "error" else 2))
         return at if self._sought == "error" else self._people_of(at)
 
-    def _at(self, *, to: float) -> list[Planned]:
+    def _at(self, *, to: float) -> list[PlannedVariant]:
         """Return what variants offer at the price; the work so far is then done to a share."""
-        price, found = self.price, list[Planned]()
+        price, found = self.price, list[PlannedVariant]()
         self.clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
             self.clock.begin(name, f"{name} at ε = {price:.4g}")
@@ -277,19 +277,19 @@ class _Search(VariantSearch):
             raise ConfigurationError(field="--epsilon", value=price, allowed=allowed)
         return found
 
-    def _check_time(self, found: Sequence[Planned]) -> None:
+    def _check_time(self, found: Sequence[PlannedVariant]) -> None:
         """Raise ConfigurationError where nothing was found since the time was over."""
         allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
         refuse(found and not all(each.is_tried for each in found), "--minutes", "over", allowed)
 
-    def _for_error(self) -> list[Planned]:
+    def _for_error(self) -> list[PlannedVariant]:
         """Return what variants cost for the error; by trials, first those that seem to cost least."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
         leading = frozenset(names)
         if self._table.needs_values:
             names, costs, leading = self._looked_at()
         self.clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
-        found: dict[str, Planned] = {}
+        found: dict[str, PlannedVariant] = {}
         for name in names:
             self.clock.allow(1.0 if name in leading else _DONE_BEFORE_OPTIONS)
             self.clock.begin(name, f"the ε of {name}")
@@ -333,11 +333,11 @@ class _Search(VariantSearch):
         leading = {min(alike, key=guesses.__getitem__) for alike in of_models if alike}
         return sorted(self._table.names, key=lambda name: (name not in leading, costs[name])), costs, frozenset(leading)
 
-    def _people_of(self, at: Sequence[Planned]) -> list[Planned]:
+    def _people_of(self, at: Sequence[PlannedVariant]) -> list[PlannedVariant]:
         """Return how many people variants take for the error at the price; by trials, those that cost least alone."""
         tried = _best_of(at, "error") if self._table.needs_values else [each for each in at if each.is_met]
         wanted = {each.name for each in tried}
-        found: list[Planned] = []
+        found: list[PlannedVariant] = []
         self.clock.expect(dict.fromkeys(wanted, 1.0), to=_DONE_BEFORE_OPTIONS)
         for each in at:
             people, offered, is_tried = None, each.offered, each.is_tried
@@ -352,7 +352,7 @@ class _Search(VariantSearch):
             raise self._refused(f"{self._best_to_be_had(at)}; {none}")
         return found
 
-    def _best_to_be_had(self, found: Sequence[Planned]) -> str:
+    def _best_to_be_had(self, found: Sequence[PlannedVariant]) -> str:
         """Return what is the least error of all prices, as an error says it."""
         table, offers = self._table, [(offered, each.name) for each in found for offered in each.curve]
         if not offers:
@@ -362,7 +362,7 @@ class _Search(VariantSearch):
         whom = pluralize(table.people, table.resolved.protocol.client_role)
         return f"at least {written}, the best that {whom} can have: by {name}, at ε = {least.epsilon:.3g}"
 
-    def with_curves(self, found: Sequence[Planned], chosen: Sequence[Planned]) -> list[Planned]:
+    def with_curves(self, found: Sequence[PlannedVariant], chosen: Sequence[PlannedVariant]) -> list[PlannedVariant]:
         """Return variants with what they offer at prices around those that are chosen."""
         prices = [each.epsilon for each in chosen]
         if self._table.needs_values:
@@ -373,7 +373,7 @@ class _Search(VariantSearch):
                     self._table.at(each.name, price * 2.0 ** (power / 2))
         return [msgspec.structs.replace(each, curve=tuple(self._table.curve(each.name))) for each in found]
 
-    def _try_around(self, tried: Sequence[Planned], prices: Iterable[float]) -> None:
+    def _try_around(self, tried: Sequence[PlannedVariant], prices: Iterable[float]) -> None:
         """Have a few trials of each variant beside the prices that are chosen."""
         self.clock.allow(1.0)
         self.clock.expect({each.name: 1.0 for each in tried}, to=1.0)
@@ -385,14 +385,14 @@ class _Search(VariantSearch):
 
     # What else could be done.
 
-    def options(self, found: Sequence[Planned]) -> list[Planned]:
+    def options(self, found: Sequence[PlannedVariant]) -> list[PlannedVariant]:
         """Return how an error costs less, becomes less, or takes fewer people."""
         sought, aim, price = self._sought, self._aim, self.price
         first, *others = _best_of(found, sought)
         done_then = _DONE_BEFORE_CURVES if self._has_curves else 1.0
         self.clock.allow(done_then)
         self.clock.expect({_MORE_PEOPLE: 1.0, _PAY_MORE: 1.0, _MORE_ERROR: 1.0}, to=done_then)  # two of them
-        options: list[Planned] = []
+        options: list[PlannedVariant] = []
         if sought == "epsilon":
             for part in (2,) if self._table.needs_values else (2, 4):
                 options += self._with_people(_MORE_PEOPLE, first.name, aim, round_up(first.epsilon / part, 2))
@@ -412,11 +412,11 @@ class _Search(VariantSearch):
             options += self._coarser(do, table, first)
         return [each for each in options if each.sought(sought) < first.sought(sought)]
 
-    def _coarser(self, do: str, table: VariantTable, first: Planned) -> list[Planned]:
+    def _coarser(self, do: str, table: VariantTable, first: PlannedVariant) -> list[PlannedVariant]:
         """Return what is sought of a session that asks for less, without more trust; nothing where none is known."""
         if self._sought == "epsilon":
             return self._cheapest(do, table, first, self._aim)
-        found: list[Planned] = []
+        found: list[PlannedVariant] = []
         for name in self._like(table, first):
             if self._sought == "error":
                 offered, _ = self.in_time(self.at, table, name, self.price)
@@ -427,7 +427,7 @@ class _Search(VariantSearch):
                 found.append(self._planned(name, offered, people, table=own, do=do))
         return _best_option(found, self._sought)
 
-    def _with_people(self, do: str, name: str, aim: float, price: float) -> list[Planned]:
+    def _with_people(self, do: str, name: str, aim: float, price: float) -> list[PlannedVariant]:
         """Return an error at a price, for as many people as that takes; nothing where no number is known."""
         if self._table.needs_values and self._table.people > _MOST_TRIED:
             return []
@@ -439,15 +439,15 @@ class _Search(VariantSearch):
         people, offered = told or (None, None)
         return [self._planned(name, offered, people, do=do)] if people is not None and offered is not None else []
 
-    def _cheapest(self, do: str, table: VariantTable, first: Planned, aim: float) -> list[Planned]:
+    def _cheapest(self, do: str, table: VariantTable, first: PlannedVariant, aim: float) -> list[PlannedVariant]:
         """Return the least price of an error without more trust; nothing where no price is known."""
         self.clock.begin(do, f"what it costs to {do}")
-        found: list[Planned] = []
+        found: list[PlannedVariant] = []
         for name in [first.name] if table.needs_values else self._like(table, first):
             offered, _ = self.in_time(self.price_for, table, name, aim)
             found.append(self._planned(name, offered, table.people, table=table, do=do))
         return _best_option(found, "epsilon")
 
-    def _like(self, table: VariantTable, first: Planned) -> list[str]:
+    def _like(self, table: VariantTable, first: PlannedVariant) -> list[str]:
         """Return the variants of a table that trust as few as another one."""
         return [name for name in table.names if table.model_of(name) is first.model]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ...protocol.privacy import TrustModel
 from ..presentation.drawing import COLORS, INK, MUTED, WIDTH, Marks, Picture, clean, label_lines, name_ticks
 from ..running.statements import certainty_of, rounded_up
-from .plans import Plan, Planned
+from .plans import Plan, PlannedVariant
 
 _HEIGHT: Final = 4.6
 _REACH: Final = 16.0
@@ -87,7 +87,7 @@ def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
     return marks
 
 
-def _most_telling(plan: Plan) -> list[Planned]:
+def _most_telling(plan: Plan) -> list[PlannedVariant]:
     """Return as many variants as there are colors, the best first."""
     met = [each for each in plan.variants if each.offered is not None]
     met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))

@@ -17,9 +17,9 @@ from ..running.folder import RunFolder
 from ..running.parties import sources_of
 from ..running.statements import certainty_of, held_by, meaning_of, up_to, warning_of
 from ..tables import Entry, Table, snapped
-from .plans import Plan, Planned
+from .plans import Plan, PlannedVariant
 from .plans_drawn import picture_of
-from .variants import Offered, VariantTable
+from .variants import VariantOffer, VariantTable
 from .variants_shown import best_of, trusting
 
 _TABLE: Final = "plan.csv"
@@ -96,7 +96,7 @@ def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
     )
 
 
-def _cells(each: Planned, plan: Plan, table: VariantTable) -> list[str]:
+def _cells(each: PlannedVariant, plan: Plan, table: VariantTable) -> list[str]:
     """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
     if not each.is_tried:
         return ["", f"over {each.too_little:.4g}" if each.too_little else "", "", "no time"]
@@ -169,7 +169,7 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
 
 
-def _left_out(offered: Offered, table: VariantTable) -> list[str]:
+def _left_out(offered: VariantOffer, table: VariantTable) -> list[str]:
     """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
     given = {key for key, value in offered.settings.items() if value is not None}
     alternatives = sources_of(type(table.resolved.protocol)).alternatives
@@ -227,13 +227,13 @@ def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, flo
     }
 
 
-def _point(offered: Offered, plan: Plan) -> dict[str, float]:
+def _point(offered: VariantOffer, plan: Plan) -> dict[str, float]:
     """Return what is offered to the people who are there."""
     whole = plan.unit.whole
     return _plain(offered.epsilon, offered.quoted / whole, offered.error.standard_error / whole)
 
 
-def _option(option: Planned) -> dict[str, Any]:
+def _option(option: PlannedVariant) -> dict[str, Any]:
     numbers = _plain(option.epsilon, option.share, option.standard_error)
     return {"do": option.do, "name": option.name, "people": option.people, **numbers}
 

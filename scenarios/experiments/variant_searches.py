@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 from ...protocol.errors import ConfigurationError
 from ..verdicts import round_up
 from .searches import OutOfTimeError, SearchClock, least_by_trials
-from .variants import MOST_PEOPLE, Offered, VariantTable
+from .variants import MOST_PEOPLE, VariantOffer, VariantTable
 from .variants import price_for as least_price
 
 _T = TypeVar("_T")
@@ -47,7 +47,7 @@ class VariantSearch:
             self._tables[key] = table.of_people(number)
         return self._tables[key]
 
-    def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> Offered | None:
+    def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> VariantOffer | None:
         """Return what a variant offers at a price; OutOfTimeError if it takes trials, for which there is no time."""
         if table.needs_values:
             self.clock.check()
@@ -63,20 +63,20 @@ class VariantSearch:
         self.is_cut = True
         return None, False
 
-    def grid(self, table: VariantTable, name: str, center: float) -> list[Offered]:
+    def grid(self, table: VariantTable, name: str, center: float) -> list[VariantOffer]:
         """Return what a variant offers at prices around one; by trials, at few of them, and by few trials."""
         low, high = (-2, 2) if table.needs_values else _PRICES
         for power in range(low, high + 1):
             self.in_time(self.at, table, name, center * _FACTOR**power, aim=math.inf)
         return table.curve(name)
 
-    def price_for(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+    def price_for(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
         """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
         if table.needs_values:
             return self._price_by_trials(table, name, aim)
         aimed = aim * table.unit.whole
 
-        def suffices(offered: Offered | None) -> bool:
+        def suffices(offered: VariantOffer | None) -> bool:
             return offered is not None and offered.error.value <= aimed
 
         curve = self.grid(table, name, table.price)
@@ -103,7 +103,7 @@ class VariantSearch:
             rounded = less  # the least of so many digits, wherever the search ended
         return rounded
 
-    def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> Offered | None:
+    def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
         """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
         aimed = aim * table.unit.whole
         found = least_by_trials(
@@ -122,13 +122,15 @@ class VariantSearch:
                 return offered
         return None
 
-    def people_for(self, table: VariantTable, name: str, aim: float, price: float) -> tuple[int | None, Offered | None]:
+    def people_for(
+        self, table: VariantTable, name: str, aim: float, price: float
+    ) -> tuple[int | None, VariantOffer | None]:
         """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
         if table.needs_values:
             return self._people_by_trials(table, name, aim, price)
 
         @functools.cache
-        def offered_to(number: int) -> Offered | None:
+        def offered_to(number: int) -> VariantOffer | None:
             try:
                 return table.of_people(number).offer(name, price)
             except ConfigurationError:
@@ -152,16 +154,16 @@ class VariantSearch:
 
     def _people_by_trials(
         self, table: VariantTable, name: str, aim: float, price: float
-    ) -> tuple[int | None, Offered | None]:
+    ) -> tuple[int | None, VariantOffer | None]:
         """Return about the least number of people, and what a variant offers them."""
 
-        def offer(number: float) -> tuple[int, Offered] | None:
+        def offer(number: float) -> tuple[int, VariantOffer] | None:
             people = max(round(number), 1)
             own = self.of_people(table, people)
             offered = self.at(own, name, price, aim=aim * own.unit.whole)
             return None if offered is None else (people, offered)
 
-        def excess(found: tuple[int, Offered]) -> float:
+        def excess(found: tuple[int, VariantOffer]) -> float:
             people, offered = found
             return share_of(self.of_people(table, people), offered) / aim
 
@@ -175,7 +177,7 @@ class VariantSearch:
         return None, self.at(table, name, price)
 
 
-def share_of(table: VariantTable, offered: Offered) -> float:
+def share_of(table: VariantTable, offered: VariantOffer) -> float:
     """Return an error as a share of all that there is in a table: one that trials found at its upper limit."""
     return offered.quoted / table.unit.whole
 

@@ -30,7 +30,7 @@ from ..running.config import Scenario
 from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
 from ..tables import snapped
-from .counting import Counted
+from .counting import CountedValues
 from .measured import Cell, MeasuredCell
 from .measurements import Measurement
 from .summaries import Summary
@@ -56,7 +56,7 @@ _CONFIDENCE: Final = 0.99
 _NEAR: Final = 1 + 1e-9  # rounding of a price
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
+class VariantOffer(msgspec.Struct, frozen=True, kw_only=True):
     """What a variant offers at a price.
 
     Args:
@@ -69,7 +69,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
     Examples:
         >>> from psephos.scenarios.experiments.measurements import Measurement
-        >>> Offered(name="joint", epsilon=1.0, error=Measurement(0.05, 0.0)).quoted
+        >>> VariantOffer(name="joint", epsilon=1.0, error=Measurement(0.05, 0.0)).quoted
         0.05
     """
 
@@ -166,7 +166,7 @@ class VariantTable(abc.ABC):
         self.parameters: Any = resolved.protocol.parameters
         self.trials = trials
         self.people = len(resolved.names)
-        self._known: dict[tuple[str, float], Offered | None] = {}
+        self._known: dict[tuple[str, float], VariantOffer | None] = {}
         self.price = price_of(resolved.protocol)
         allowed = "one whose loss is bounded: no other variant has the same price"
         require(math.isfinite(self.price), "the session", resolved.protocol.name, allowed)
@@ -182,15 +182,17 @@ class VariantTable(abc.ABC):
         """What people think of this error in."""
 
     @property
-    def counted(self) -> Counted | None:
+    def counted(self) -> CountedValues | None:
         """Of which values the holders are counted, if another mechanism for that might tell more."""
         return None
 
     @abc.abstractmethod
-    def offer(self, name: str, price: float) -> Offered | None:
+    def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what the variant of this name offers at a price, ε > 0; None where it cannot have that price."""
 
-    def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
+    def at(
+        self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None
+    ) -> VariantOffer | None:
         """Return `offer`, which is asked once, maybe without what stands in columns.
 
         Args:
@@ -202,24 +204,24 @@ class VariantTable(abc.ABC):
             self._known[name, price] = self.offer(name, price)
         return self._known[name, price]
 
-    def curve(self, name: str) -> list[Offered]:
+    def curve(self, name: str) -> list[VariantOffer]:
         """Return all that was asked of a variant, the least price first."""
         asked = [offered for (own, _), offered in self._known.items() if own == name and offered is not None]
         return sorted({offered.epsilon: offered for offered in asked}.values(), key=lambda offered: offered.epsilon)
 
-    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[Offered]:
+    def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
 
         As each variant begins, `tell` is called with a line.
         """
-        offers: list[Offered] = []
+        offers: list[VariantOffer] = []
         for name in self.names:
             tell(f"{name} at ε = {self.price:.4g}")
             if (offered := self.offer(name, self.price)) is not None:
                 offers.append(offered)
         return offers
 
-    def missing(self, offers: Sequence[Offered]) -> list[str]:
+    def missing(self, offers: Sequence[VariantOffer]) -> list[str]:
         """Return the names of the variants that offer nothing."""
         return sorted({*self.names} - {offered.name for offered in offers})
 
@@ -279,18 +281,18 @@ class VariantTable(abc.ABC):
         """
         return resolve_served(_with(self.resolved.scenario, settings))
 
-    def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
+    def losses_of(self, offered: VariantOffer) -> Sequence[PrivacyLoss]:
         """Return what a variant costs one party, phase by phase."""
         settings = dict(offered.settings)
         if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
             settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
         return self.resolved_with(settings).protocol.losses
 
-    def best(self, offers: Sequence[Offered]) -> Offered:
+    def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
         """Return the best of them."""
         return min(offers, key=lambda offered: offered.error.value)
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         """Return what the reader of the table needs to know."""
         del offers
         return ()
@@ -346,7 +348,7 @@ class SimulatedVariants(VariantTable):
         """Return what a session costs with other parameters."""
         return price_of(self.resolved.protocol.with_parameters(self.parameters_with(given)))
 
-    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return what else stands in the table's columns, before ε and the error, by header."""
         del offered, protocol
         return {}
@@ -373,7 +375,7 @@ class SimulatedVariants(VariantTable):
             scenario = _with(scenario, self.changed(people=number).sizes_of(is_masked=True))
         return type(self)(prepare(scenario)[1], trials=self.trials)
 
-    def offer(self, name: str, price: float) -> Offered | None:
+    def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what a variant offers at a price, by trials."""
         found = self._resolved_at(name, price)
         offered = None if found is None else self._find(name, price, found, aim=None, tell=None)
@@ -382,7 +384,9 @@ class SimulatedVariants(VariantTable):
         cells = {**self.cells(offered, found[1].protocol), "ε in all": f"{offered.epsilon:.4g}", **offered.cells}
         return msgspec.structs.replace(offered, cells=cells)
 
-    def at(self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None) -> Offered | None:
+    def at(
+        self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None
+    ) -> VariantOffer | None:
         """Return what a variant offers at a price, with the error's column, by trials that tell its side of an aim.
 
         The trials are the first ones of `offer`, so that more of them never contradict what was found before.
@@ -397,7 +401,7 @@ class SimulatedVariants(VariantTable):
 
     def _find(
         self, name: str, price: float, found: tuple[Mapping[str, Any], Local], *, aim: float | None, tell: OnStep | None
-    ) -> Offered | None:
+    ) -> VariantOffer | None:
         """Run the trials that are missing; an end in between leaves what was known."""
         key, (settings, resolved) = (name, price), found
         while not self._is_enough(key, aim):
@@ -415,7 +419,7 @@ class SimulatedVariants(VariantTable):
             cells = {self.error: self._written(error, summary)}
             epsilon = price_of(resolved.protocol)
             at_most = self._limit_of(error, summary, len(measured.trials))
-            self._known[key] = Offered(
+            self._known[key] = VariantOffer(
                 name=name, epsilon=epsilon, error=error, at_most=at_most, settings=settings, cells=cells
             )
         return self._known[key]
@@ -503,7 +507,7 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
 
 def price_for(
     table: VariantTable, name: str, error: float, *, between: tuple[float, float] | None = None, steps: int = _STEPS
-) -> Offered | None:
+) -> VariantOffer | None:
     """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 
     Args:
@@ -512,7 +516,7 @@ def price_for(
         steps: of the bisection.
     """
     low, high = map(math.log, between or (table.price / REACH, table.price * REACH))
-    best: Offered | None = None
+    best: VariantOffer | None = None
     if between is not None and (dear := table.at(name, between[1])) is not None and dear.error.value <= error:
         best = dear
     for _ in range(steps):

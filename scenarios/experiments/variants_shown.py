@@ -17,9 +17,9 @@ from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table, snapped
 from .counting import counting_errors
 from .measurements import Measurement, apart_by, deviation, unseen
-from .variants import Offered, VariantTable
+from .variants import VariantOffer, VariantTable
 
-Prices: TypeAlias = Mapping[str, Offered | None]
+Prices: TypeAlias = Mapping[str, VariantOffer | None]
 """What variants offer at about the least price for an error, by name; None where no price is known to suffice."""
 _NO_PRICES: Final[Prices] = {}
 
@@ -30,7 +30,7 @@ def trusting(model: TrustModel, table: VariantTable, *, people: int | None = Non
 
 
 def verdict_of_variants(
-    table: VariantTable, offers: Sequence[Offered], prices: Prices = _NO_PRICES, *, error: float | None = None
+    table: VariantTable, offers: Sequence[VariantOffer], prices: Prices = _NO_PRICES, *, error: float | None = None
 ) -> list[str]:
     """Return what variants come to, as sentences: for each model of trust the best at the price, and for the error.
 
@@ -58,13 +58,15 @@ def verdict_of_variants(
     return sentences if known else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
 
 
-def _by_model(table: VariantTable, offers: Sequence[Offered]) -> list[tuple[TrustModel, list[Offered]]]:
+def _by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list[tuple[TrustModel, list[VariantOffer]]]:
     """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
     found = [(model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel]
     return [(model, of_model) for model, of_model in found if of_model]
 
 
-def _ties(best: Offered, offers: Sequence[Offered], of_model: Sequence[Offered], table: VariantTable) -> str:
+def _ties(
+    best: VariantOffer, offers: Sequence[VariantOffer], of_model: Sequence[VariantOffer], table: VariantTable
+) -> str:
     """Return the words for those of a model that are as good as the best of it, as far as trials tell."""
     if not table.needs_values:
         return ""
@@ -98,7 +100,7 @@ def as_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) ->
 def show_variants(
     console: Console,
     table: VariantTable,
-    offers: Sequence[Offered],
+    offers: Sequence[VariantOffer],
     prices: Prices = _NO_PRICES,
     *,
     error: float | None = None,
@@ -175,7 +177,7 @@ def _show_prices(console: Console, table: VariantTable, prices: Prices, *, error
 
 
 def variants_in_json(
-    table: VariantTable, offers: Sequence[Offered], prices: Prices, *, error: float | None
+    table: VariantTable, offers: Sequence[VariantOffer], prices: Prices, *, error: float | None
 ) -> dict[str, Any]:
     """Return all of it as plain data."""
     format_number: dict[str, Any] = {
@@ -197,5 +199,5 @@ def variants_in_json(
     return snapped(format_number)
 
 
-def _plain(offered: Offered) -> dict[str, Any]:
+def _plain(offered: VariantOffer) -> dict[str, Any]:
     return {name: value for name, value in msgspec.to_builtins(offered).items() if name != "cells"}

@@ -26,7 +26,7 @@ from ...protocol.mechanisms import NoiseShare, VectorLaplace
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..experiments.measurements import Measurement
-from ..experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
+from ..experiments.variants import SimulatedVariants, Unit, VariantOffer, VariantTable
 from ..verdicts import round_up
 from .attack.misreporter_role import bound_of_gain
 from .comparisons import PRICED
@@ -112,11 +112,11 @@ class ElectionVariants(SimulatedVariants):
         given = {"mechanism": name, "calibration": "tight", "num_samples": None, **sizes}
         return self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
 
-    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         del protocol
         return {"Trusted": self.trusted(model_of(offered.name))}
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         parameters, missing = self.parameters, self.missing(offers)
         of_samples = "Algorithm 2 has as many samples as it allows, with this γ"
         if parameters.calibration == "proven":
@@ -174,7 +174,7 @@ class WelfareErrors(VariantTable):
             simpler = {"rank two alternatives": two, **simpler}
         return {do: self.changed(parameters=own) for do, own in simpler.items()}
 
-    def offer(self, name: str, price: float) -> Offered | None:
+    def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
         sizes = self.sizes_of(is_masked=name == _MASKED)
         settings: dict[str, Any] = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
@@ -190,9 +190,9 @@ class WelfareErrors(VariantTable):
             "ε in all": f"{price:.4g}",
             self.error: self.unit.short(error),
         }
-        return Offered(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings, cells=cells)
+        return VariantOffer(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings, cells=cells)
 
-    def losses_of(self, offered: Offered) -> Sequence[PrivacyLoss]:
+    def losses_of(self, offered: VariantOffer) -> Sequence[PrivacyLoss]:
         """Return what a session costs; the roster's ε may be no level of one at another price."""
         if self.parameters.own_levels.epsilons:
             return FairVoting(self.parameters_with(offered.settings)).losses

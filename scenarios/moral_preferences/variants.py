@@ -14,7 +14,7 @@ from ...protocol.moral_preferences import MoralPreferences, Paradigm, Parameters
 from ...protocol.moral_preferences.parameters import MAX_EPSILON, MIN_EPSILON
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import TrustModel
-from ..experiments.variants import Offered, SimulatedVariants, Unit
+from ..experiments.variants import SimulatedVariants, Unit, VariantOffer
 from ..running.resolution import Local
 from ..verdicts import at_most
 from .agreement import agreement_of
@@ -106,7 +106,7 @@ class PreferenceVariants(SimulatedVariants):
         truth = resolved.protocol.truth(resolved.inputs) or {}
         return [float(truth[feature]) for feature in self.parameters.features]
 
-    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""
         (loss,) = protocol.losses
         same = agreement_of(self.clean_of(offered.settings), self._reference)
@@ -116,6 +116,6 @@ class PreferenceVariants(SimulatedVariants):
             "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         missing = [name for name in self.names if name not in {offered.name for offered in offers}]
         return (_NOTE.format(self.trials), *([f"not at this price: {', '.join(missing)}"] if missing else []))

@@ -23,7 +23,7 @@ from ...protocol.memoized_reports import KeptReports, MemoizedReports, check_val
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, common_relation, total_of
 from ...protocol.roles import SessionKind
-from ..adversaries.role import AttackReport, Role, Voted
+from ..adversaries.role import AttackReport, Role, SeriesVote
 from ..plugins import ARRAY
 from ..presentation import briefs_of
 from ..presentation.numbers import pluralize
@@ -329,13 +329,13 @@ def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[AttackReport
     return [attack_report for attack_report in attack_reports if attack_report is not None]
 
 
-def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[Voted]:
+def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[SeriesVote]:
     """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
     for role, each in zip(roles, held, strict=True):
         if each.finished is None or each.finished.trace is None:
             continue
         context, trace = each.finished.trace
-        yield Voted(
+        yield SeriesVote(
             number=each.vote.number,
             members=[name for name in role.members if name == SERVER or name in context.names],
             context=context,

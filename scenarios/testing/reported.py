@@ -20,7 +20,7 @@ from ...protocol.population import draw_reports
 from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
-from ..audit import Audited, AuditVerdict, Case, OutputSampler, Pair, audit
+from ..audit import AuditResult, AuditVerdict, Case, OutputSampler, Pair, audit
 from ..audit.case import NO_PLACE, LawCheck, Streams, View
 from ..audit.exposed_parts import Summed, draw_releases
 from ..audit.following import draw_checks, hold
@@ -281,7 +281,7 @@ def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, s
     )
 
 
-def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> Audited:
+def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> AuditResult:
     """Bound from below what a session tells of two rows."""
     stated = Case(
         name=case.protocol.name,

@@ -13,7 +13,7 @@ from ...protocol.privacy import TrustModel
 from ...protocol.truth_discovery import Parameters, TruthDiscovery
 from ...protocol.truth_discovery.estimators import ESTIMATORS, Estimator
 from ...protocol.truth_discovery.parameters import PRICES
-from ..experiments.variants import OF_MASKS, Offered, SimulatedVariants, Unit
+from ..experiments.variants import OF_MASKS, SimulatedVariants, Unit, VariantOffer
 from ..plugins import names_in
 from ..running.resolution import Local
 from ..verdicts import at_most
@@ -91,7 +91,7 @@ class CrowdVariants(SimulatedVariants):
         priced = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
         return {**priced, "estimator": estimator, **without}
 
-    def cells(self, offered: Offered, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
         return {
@@ -99,7 +99,7 @@ class CrowdVariants(SimulatedVariants):
             "Trusted": self.trusted(self.model_of(offered.name)),
         }
 
-    def notes(self, offers: Sequence[Offered]) -> Sequence[str]:
+    def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         """Return what the numbers are of, and what is missing."""
         missing = self.missing(offers)
         return (

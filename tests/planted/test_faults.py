@@ -12,7 +12,7 @@ from audit_faults import FaultResult, main, show_self_test
 from audits import found_by
 from planted.fault import CONFIDENCE, Fault
 from planted.faults import planted_faults
-from psephos.scenarios.audit import Audited, AuditVerdict
+from psephos.scenarios.audit import AuditResult, AuditVerdict
 from psephos.scenarios.audit.case import Case
 from psephos.scenarios.audit.running import QUICK, SECURE_SAMPLES, SIMULATED_SAMPLES
 from psephos.scenarios.presentation import make_console
@@ -64,7 +64,7 @@ each_fault = pytest.mark.parametrize(
 )
 
 
-def found(fault: Fault, case: Case, samples: int, *, confidence: float = CONFIDENCE) -> Audited:
+def found(fault: Fault, case: Case, samples: int, *, confidence: float = CONFIDENCE) -> AuditResult:
     return found_by(case, samples, confidence, source=fault.source)
 
 

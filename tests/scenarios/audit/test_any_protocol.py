@@ -19,7 +19,7 @@ from psephos.protocol.phases import Draw, Entries
 from psephos.protocol.privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from psephos.scenarios.audit import AuditVerdict, Case, any_protocol, audit
 from psephos.scenarios.audit.any_protocol import cases_of_protocol, cases_of_scenario
-from psephos.scenarios.audit.verdict import Audited
+from psephos.scenarios.audit.verdict import AuditResult
 from psephos.scenarios.system import System
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Elected, Lawless, Skewed, TrustedSums, register
 from thoroughness import draws
@@ -28,7 +28,7 @@ CONFIDENCE = 1 - 1e-6
 SAMPLES = 20_000
 
 
-def found_in(case: Case, source: Any = "simulated", *, samples: int = 0) -> Audited | None:
+def found_in(case: Case, source: Any = "simulated", *, samples: int = 0) -> AuditResult | None:
     samples = samples or (SAMPLES if source == "simulated" else draws(500, full=2_000))
     return audit(case, samples=samples, confidence=CONFIDENCE, source=source, seed=3)
 

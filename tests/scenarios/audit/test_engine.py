@@ -12,7 +12,7 @@ import pytest
 from audits import case_of, found_by
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.audit import Audited, AuditVerdict, Case, LawCheck, OutputSampler, Pair, View, audit
+from psephos.scenarios.audit import AuditResult, AuditVerdict, Case, LawCheck, OutputSampler, Pair, View, audit
 from psephos.scenarios.audit.case import NO_PLACE
 from thoroughness import draws
 
@@ -49,7 +49,7 @@ def sampled_pair(keep: float = KEEP, score: Callable[[IntArray], FloatArray] | N
     return Pair("0 and 1", draws=(flips(keep, 0), flips(keep, 1)), score=score)
 
 
-def found(case: Case, samples: int = 20_000) -> Audited:
+def found(case: Case, samples: int = 20_000) -> AuditResult:
     return found_by(case, samples, CONFIDENCE)
 
 

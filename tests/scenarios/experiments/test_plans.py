@@ -29,7 +29,7 @@ from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
 from psephos.scenarios.experiments.plans_shown import verdict_of_plan
 from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
 from psephos.scenarios.experiments.trials import run_trials
-from psephos.scenarios.experiments.variants import Offered, SimulatedVariants, Unit, VariantTable
+from psephos.scenarios.experiments.variants import SimulatedVariants, Unit, VariantOffer, VariantTable
 from psephos.scenarios.fair_voting.variants import sizes_of
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.session import run_arrays
@@ -537,7 +537,7 @@ def test_a_variant_whose_trials_are_dear_keeps_no_other_from_being_found(
     seconds, at = SimpleNamespace(now=0.0), type(compared).at
     asked: set[tuple[str, float]] = set()
 
-    def slowly(self: VariantTable, name: str, price: float, **more: Any) -> Offered | None:
+    def slowly(self: VariantTable, name: str, price: float, **more: Any) -> VariantOffer | None:
         if (name, price) not in asked:  # what is known takes no time
             asked.add((name, price))
             seconds.now += 10.0 if name == dear else 0.01
