@@ -186,23 +186,26 @@ def _sentences(
     tried: Evaluation, posteriors: Posteriors, bound: str, *, epsilon: float, secret: str, votes: int, is_average: bool
 ) -> list[str]:
     """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
-    times = "" if votes == 1 else f" after {votes:,} votes"
-    error = f" ± {tried.success_error:.3f}" if tried.success_error else ""
-    synthetic = "made-up targets" if is_average else "secrets of these parties, with noise drawn anew,"
-    tried_on = f"Of {tried.num_targets:,} {synthetic}" if tried.num_targets else "On average (exactly)"
-    guessing = f"guessing without evidence is right in {tried.baseline:.3f}"
+    after = "" if votes == 1 else f"After {votes:,} votes it guesses"
+    error = f" ± {100 * tried.success_error:.1f}" if tried.success_error else ""
+    synthetic = "synthetic targets" if is_average else "secrets of these parties, with noise drawn anew"
+    how = f"of {tried.num_targets:,} {synthetic}" if tried.num_targets else "exact"
     # What is believed of secrets that were not drawn as believed is no mutual information.
     and_bits = f", and {tried.information:.3f} bits" if is_average else ""
     told = [
-        f"{tried_on} it names the {secret} rightly in {f'{tried.success:.3f}{error}':s}{times}; {guessing}.",
+        (
+            f"{after or 'It guesses'} the {secret} right {100 * tried.success:.1f}{error} % of the time ({how}); blind "
+            f"guessing: {100 * tried.baseline:.1f} %."
+        ),
         f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
         bound,
     ]
     if math.isinf(epsilon) or not is_average:
         return told
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
-    right, bits = (round_up(bound_of(epsilon, prior), decimals=3) for bound_of in (success_bound, information_bound))
-    return [*told, f"Whatever it computes, it is right in {right:.3f} at most, and learns {bits:.3f} bits at most."]
+    right = round_up(100 * success_bound(epsilon, prior), decimals=1)
+    bits = round_up(information_bound(epsilon, prior), decimals=3)
+    return [*told, f"No attack can do better than {right:.1f} %, or {bits:.3f} bits (proven)."]
 
 
 def _rows(

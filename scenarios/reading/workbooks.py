@@ -104,7 +104,7 @@ def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
 def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each row of a sheet, and its cells as text: numbers without needless zeros."""
     with _naming_faults(path):
-        rows = _library(path).CalamineWorkbook.from_path(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False)
+        rows = _open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     for number, row in enumerate(rows, start=1):
         yield number, list(map(text_of, row))
 
@@ -160,6 +160,10 @@ def _library(path: Path) -> Any:
     except ImportError:
         allowed = f"a CSV file: this one is a workbook, which `pip install 'psephos[spreadsheets]'` reads; or {_SAVE}"
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
+
+
+def _open(path: Path) -> Any:
+    return _library(path).CalamineWorkbook.from_path(path)
 
 
 def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_Sheet]:

@@ -65,9 +65,9 @@ def test_what_a_server_has_is_told_with_its_bounds(play: Play) -> None:
     assert "sees every report" in attack_report.trust
     assert "4 of 4 partners are honest" in attack_report.trust
     told = " ".join(attack_report.sentences)
-    assert f"On average (exactly) it names the weight and opinions rightly in {success:.3f};" in told
+    assert f"It guesses the weight and opinions right {100 * success:.1f} % of the time (exact);" in told
     assert "moved the odds of two answers by e^1.000 at most; the proven bound is e^1." in told
-    assert "it is right in 0.353 at most" in told  # e/(e + 5) is 0.3522
+    assert "No attack can do better than 35.3 %" in told  # e/(e + 5) is 0.3522
     (row,) = attack_report.rows
     assert row["target"] == "partner-1"
     assert row["probability"] == pytest.approx(success)
@@ -119,9 +119,9 @@ def test_more_votes_tell_more_and_allow_more(play: Play) -> None:
         play("dpwevote", coalition("server", target="partner-1", votes=votes), transport="array").attack_reports[0]
         for votes in (1, 3)
     )
-    assert "after 3 votes" in often.sentences[0]
-    right = [float(re.findall(r"rightly in ([0-9.]+)", each.sentences[0])[0]) for each in (once, often)]
-    assert right[1] > right[0] + 0.05
+    assert "After 3 votes" in often.sentences[0]
+    right = [float(re.findall(r"right ([0-9.]+)", each.sentences[0])[0]) for each in (once, often)]
+    assert right[1] > right[0] + 5
     assert "the proven bound is e^3" in " ".join(often.sentences)
 
 
@@ -130,7 +130,7 @@ def test_a_prior_is_named_by_label_or_in_order(play: Play, prior: object) -> Non
     table = coalition("server", target="partner-1", secret=WEIGHT, prior=prior)
     (attack_report,) = play("dpwevote", table, transport="array").attack_reports
     assert attack_report.rows[0]["guess"] == "3"
-    assert "guessing without evidence is right in 0.800" in attack_report.sentences[0]
+    assert "blind guessing: 80.0 %" in attack_report.sentences[0]
 
 
 def test_whoever_is_no_member_is_a_target_unless_one_is_named(play: Play) -> None:

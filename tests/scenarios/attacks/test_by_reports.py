@@ -132,9 +132,8 @@ def test_a_lesson_is_the_same_on_arrays_over_memory_and_over_tcp(tmp_path: Path,
     assert arrays == memory == tcp
     # p = e/(e + 1) for each of two approvals: right in p², guessing in 1/4.
     right = (math.e / (1 + math.e)) ** 2
-    assert (
-        f"it names the row rightly in {right:.3f}; guessing without evidence is right in 0.250" in arrays.sentences[0]
-    )
+    said = f"It guesses the row right {100 * right:.1f} % of the time (exact); blind guessing: 25.0 %."
+    assert arrays.sentences[0] == said
     assert f"advantage of {(right - 0.25) / 0.75:.3f}" in arrays.sentences[1]
     assert "the proven bound is e^2." in arrays.sentences[2]
     assert [row["truth"] for row in arrays.rows][:2] == ["tea 0, coffee 1", "tea 1, coffee 1"]
@@ -154,7 +153,7 @@ def test_values_between_the_candidates_are_none_of_these(tmp_path: Path, tea: Pa
     attack_report = lesson_of(tmp_path, path, "array")
     assert [row["truth"] for row in attack_report.rows] == ["0", "none of these", "none of these", "none of these"]
     # Laplace noise of scale 100 is beyond the middle of 0 and 100 with probability e^(-1/2)/2.
-    assert f"it names the row rightly in {1 - math.exp(-0.5) / 2:.3f}; guessing" in attack_report.sentences[0]
+    assert f"It guesses the row right {100 * (1 - math.exp(-0.5) / 2):.1f} % of the time" in attack_report.sentences[0]
 
 
 @pytest.mark.parametrize("role", ["averaging-attacker", "network-observer"])
