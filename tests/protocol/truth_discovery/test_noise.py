@@ -3,7 +3,6 @@
 import itertools
 import math
 import re
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -396,47 +395,36 @@ def test_more_answers_tell_more_of_what_a_worker_drew() -> None:
 # What estimators are told
 
 
-def flips_of(noise: Noise | None, sizes: Sequence[int]) -> dict[int, tuple[float, ...]]:
-    return dict(known_noise(noise, sizes).flips)
-
-
-def test_nothing_is_known_to_be_flipped_where_nothing_was_perturbed() -> None:
-    assert flips_of(None, (2, 3)) == {2: (0.0,), 3: (0.0,)}
-
-
-def test_independent_perturbations_are_known_by_their_means() -> None:
+def test_one_layer_is_known_by_its_flips_and_nothing_by_none() -> None:
+    assert known_noise(None, (2, 3)).flips == {2: (0.0,), 3: (0.0,)}
     one = noise_of(6, TWO, THREE, OTHER_TWO, epsilon=1.5)
-    assert flips_of(one, one.sizes) == {2: (flip_probability_of(1.5, 2),), 3: (flip_probability_of(1.5, 3),)}
-    fresh = noise_of(4, TWO, THREE, mechanism="fresh_two_layer", hyper=Beta(1, 3, 0.0, 0.8))
-    assert flips_of(fresh, fresh.sizes) == {2: (pytest.approx(0.2),), 3: (pytest.approx(0.2),)}
+    assert known_noise(one, one.sizes).flips == {size: (flip_probability_of(1.5, size),) for size in (2, 3)}
 
 
-def test_a_shared_uniform_is_known_by_the_middles_of_its_parts() -> None:
-    shared = noise_of(4, TWO, THREE, mechanism="two_layer", hyper=Uniform(0.1, 0.4))
-    (values, others) = flips_of(shared, shared.sizes).values()
-    assert values == others == tuple(pytest.approx(0.1 + 0.02 * (part + 0.5)) for part in range(15))
-
-
-def test_a_shared_beta_is_known_by_the_middle_quantiles() -> None:
-    """Beta(1, 3) on [0, 0.8]: 1 − (1 − t)³ is the distribution function of t = p/0.8."""
-    shared = noise_of(mechanism="two_layer", hyper=Beta(1, 3, 0.0, 0.8))
-    (values,) = flips_of(shared, shared.sizes).values()
-    assert [1 - (1 - value / 0.8) ** 3 for value in values] == pytest.approx([(part + 0.5) / 15 for part in range(15)])
+MIDDLES = [(part + 0.5) / 15 for part in range(15)]
 
 
 @pytest.mark.parametrize(
-    ("hyper", "expected"),
+    ("mechanism", "hyper", "expected"),
     [
-        (PointMass(0.3), (0.3,)),
-        (Discrete((0.45, 0.1), (0.2, 0.8)), (0.1,) * 12 + (0.45,) * 3),
-        (Discrete((0.1, 0.2, 0.3), (1 / 3, 1 / 3, 1 / 3)), (0.1,) * 5 + (0.2,) * 5 + (0.3,) * 5),
-        (Discrete((0.2,), (1.0,)), (0.2,) * 15),
+        ("fresh_two_layer", Beta(1, 3, 0.0, 0.8), [0.2]),
+        ("two_layer", Uniform(0.1, 0.4), [0.1 + 0.3 * middle for middle in MIDDLES]),
+        # 1 − (1 − t)³ is the distribution function of t = p/0.8.
+        ("two_layer", Beta(1, 3, 0.0, 0.8), [0.8 * (1 - (1 - middle) ** (1 / 3)) for middle in MIDDLES]),
+        ("two_layer", PointMass(0.3), [0.3]),
+        ("two_layer", Discrete((0.45, 0.1), (0.2, 0.8)), [0.1] * 12 + [0.45] * 3),
+        ("two_layer", Discrete((0.1, 0.2, 0.3), (1 / 3, 1 / 3, 1 / 3)), [0.1] * 5 + [0.2] * 5 + [0.3] * 5),
+        ("two_layer", Discrete((0.2,), (1.0,)), [0.2] * 15),
     ],
     ids=repr,
 )
-def test_shared_points_are_known_by_their_shares(hyper: HyperDistribution, expected: tuple[float, ...]) -> None:
-    shared = noise_of(mechanism="two_layer", hyper=hyper)
-    assert flips_of(shared, shared.sizes) == {2: expected}
+def test_what_is_drawn_is_known_by_its_mean_or_where_it_is_shared_by_equally_likely_values(
+    mechanism: str, hyper: HyperDistribution, expected: list[float]
+) -> None:
+    noise = noise_of(4, TWO, THREE, mechanism=mechanism, hyper=hyper)
+    flips = known_noise(noise, noise.sizes).flips
+    assert list(flips) == [2, 3]
+    assert all(values == pytest.approx(expected) for values in flips.values())
 
 
 def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
