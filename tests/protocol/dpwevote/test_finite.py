@@ -383,7 +383,7 @@ def test_opinions_are_counted_in_the_reported_group() -> None:
 
 
 def as_column(numbers: list[int]) -> IntArray:
-    return np.array(numbers, dtype=np.int64).reshape(-1, 1)
+    return np.array(numbers).reshape(-1, 1)
 
 
 def no_columns(num_rows: int) -> IntArray:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import refuses
 from machine_sessions import play_own_levels
 from makers import as_usual, vote_of
 from psephos.protocol import ConfigurationError, SimulatedNoise, run_population
@@ -82,7 +83,7 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
     mean = square = stated = whole = 0.0
     for reports in itertools.product(*(range(len(law)) for law in laws)):
         chance = math.prod(float(law[drawn]) for law, drawn in zip(laws, reports, strict=True))
-        table = np.array(reports, dtype=np.int64)[:, None]
+        table = np.array(reports)[:, None]
         tally = phase.tally(table, earlier=[], public=inputs.public)
         margin = vote.outcome([tally]).candidates[0].margin
         assert margin.value == pytest.approx(float(vote.contributions([table], inputs.public).sum()))
@@ -140,21 +141,21 @@ def test_what_has_no_levels_is_refused(given: dict[str, Any], sentence: str) -> 
 def test_an_epsilon_that_is_no_level_is_refused() -> None:
     vote = make_vote()
     table: dict[str, Any] = {"weight": [1, 2], "a": [1, 0], "b": [1, 0]}
-    with pytest.raises(ConfigurationError, match=r"epsilon in row 2 must be one of 0\.5, 1, 3, got '0\.7'"):
+    with refuses(said="epsilon in row 2 must be one of 0.5, 1, 3, got '0.7'"):
         vote.encode({**table, "epsilon": ["1", "0.7"]})
-    with pytest.raises(ConfigurationError, match="the table has no column epsilon"):
+    with refuses(said="the table has no column epsilon"):
         vote.encode(table)
-    with pytest.raises(ConfigurationError, match="epsilon must be the ε that the server has: 1, got 3"):
+    with refuses(said="epsilon must be the ε that the server has: 1, got 3"):
         vote.encode_own({"weight": 1, "a": 1, "b": 1, "epsilon": 3}, [1])
     (row,) = vote.encode({"weight": [1], "a": [1], "b": [1], "epsilon": [1]}).private.tolist()
     assert list(vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1])) == row
     for row in ([], [3], [0, 0]):
-        with pytest.raises(ConfigurationError, match=r"public row must be the place of an ε, in \[0, 2\]"):
+        with refuses(said="public row must be the place of an ε, in [0, 2]"):
             vote.check_public(row)
     assert vote.encode_chosen({}) == ()
     chosen = make_vote(chosen_by="partner")
     assert chosen.encode_chosen({"epsilon": "3"}) == (2,)
-    with pytest.raises(ConfigurationError, match=r"epsilon must be one of 0\.5, 1, 3, got 'left out'"):
+    with refuses(said="epsilon must be one of 0.5, 1, 3, got 'left out'"):
         chosen.encode_chosen({})
 
 
@@ -164,5 +165,5 @@ def test_levels_follow_from_no_column_and_an_epsilon_beside_them_is_refused() ->
     assert DPWeVote.complete({}, table)["candidates"] == ["epsilon", "a"]
     assert DPWeVote.complete({"epsilons": [1, 2]}, table)["candidates"] == ["a"]
     assert DPWeVote.complete({"epsilons": [1, 2], "epsilon": 2}, table)["epsilon"] == 2  # as a run's folder has it
-    with pytest.raises(ConfigurationError, match="beside epsilons"):
+    with refuses(said="left out beside epsilons"):
         DPWeVote.complete({"epsilons": [1, 2], "epsilon": 1}, table)

@@ -140,21 +140,19 @@ def test_an_entry_that_is_not_allowed_is_refused_by_column_and_row(column: str, 
 
 @pytest.mark.parametrize("column", ["weight", "a", "b"])
 def test_a_missing_column_is_refused_by_its_name(column: str) -> None:
-    with pytest.raises(ConfigurationError, match="the table has no column") as caught:
+    with refuses(column, said="the table has no column"):
         vote().encode({name: entries for name, entries in TABLE.items() if name != column})
-    assert caught.value.field == column
 
 
 @pytest.mark.parametrize("column", ["weight", "a", "b"])
 def test_columns_of_different_length_are_refused(column: str) -> None:
-    with pytest.raises(ConfigurationError, match="columns of one length"):
+    with refuses(said="columns of one length"):
         vote().encode({**TABLE, column: [1, 1, 1]})
 
 
 def test_a_column_of_tables_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="one entry for each party") as caught:
+    with refuses("a", said="one entry for each party"):
         vote().encode({**TABLE, "a": [[1, 0], [0, 1], [1, 1], [0, 0]]})
-    assert caught.value.field == "a"
 
 
 def test_an_empty_table_has_no_rows() -> None:
@@ -303,13 +301,13 @@ def test_a_public_weight_that_is_not_the_servers_is_refused(public: tuple[int, i
 def test_without_a_row_a_public_weight_must_be_entered() -> None:
     public = vote(public_weights=True)
     assert public.encode_own({**OWN_ENTRIES, "weight": "3"}, ()) == (1, 0)
-    with pytest.raises(ConfigurationError, match="weight"):
+    with refuses(said="weight"):
         public.encode_own(OWN_ENTRIES, ())
 
 
 def test_a_public_weight_that_is_none_of_the_list_is_refused_whatever_the_server_says() -> None:
     for public in ((), (1, 1)):
-        with pytest.raises(ConfigurationError, match="one of 1, 2, 3, got '9'"):
+        with refuses(said="one of 1, 2, 3, got '9'"):
             vote(public_weights=True).encode_own({**OWN_ENTRIES, "weight": "9"}, public)
 
 
@@ -327,7 +325,7 @@ def test_a_private_weight_is_encoded_whatever_the_row() -> None:
     assert vote().encode_own({**OWN_ENTRIES, "weight": "3"}, ()) == vote().encode_own(
         {**OWN_ENTRIES, "weight": "3"}, (1, 1)
     )
-    with pytest.raises(ConfigurationError, match="weight"):
+    with refuses(said="weight"):
         vote().encode_own(OWN_ENTRIES, ())
 
 

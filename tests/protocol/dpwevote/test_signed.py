@@ -32,7 +32,7 @@ make_vote = as_usual(vote_of, candidates=("a",), variant="signed_rr")
 
 
 def counted(counts: Sequence[Sequence[int]]) -> list[Tally]:
-    return [Tally(sum(counts[0]), np.array(counts, dtype=np.int64))]
+    return [Tally(sum(counts[0]), np.array(counts))]
 
 
 def table(weights: Sequence[float], **opinions: Sequence[int]) -> dict[str, Any]:

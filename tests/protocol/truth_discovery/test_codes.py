@@ -25,8 +25,8 @@ PARAMETERS = Parameters(
 )
 PROTOCOL = TruthDiscovery(PARAMETERS)
 CODES = PROTOCOL.codes
-TASKS = np.array([[0, 1, NO_TASK], [3, 2, 0], [NO_TASK] * 3], dtype=np.int64)
-ANSWERS = np.array([[1, 4, NO_ANSWER], [2, NO_ANSWER, 0], [NO_ANSWER] * 3], dtype=np.int64)
+TASKS = np.array([[0, 1, NO_TASK], [3, 2, 0], [NO_TASK] * 3])
+ANSWERS = np.array([[1, 4, NO_ANSWER], [2, NO_ANSWER, 0], [NO_ANSWER] * 3])
 
 
 def test_codes_name_set_and_label() -> None:
@@ -39,7 +39,7 @@ def test_codes_name_set_and_label() -> None:
 
 
 def test_a_task_is_looked_up_in_its_own_set_where_two_sets_share_a_label() -> None:
-    codes = Codes(("t1", "t2"), (("no", "yes"), ("yes", "no")), np.array([0, 1], dtype=np.int64))
+    codes = Codes(("t1", "t2"), (("no", "yes"), ("yes", "no")), np.array([0, 1]))
     assert [codes.find_answer("yes", task, field="f") for task in (0, 1)] == [1, 2]
 
 
@@ -142,7 +142,7 @@ def test_an_entry_that_is_neither_text_nor_a_list_is_refused_by_column_and_row(c
 def test_an_error_shows_a_dozen_names_at_most() -> None:
     names = tuple(f"t{number}" for number in range(20))
     many = TruthDiscovery(Parameters(tasks=names, answer_sets=(("no", "yes"),), max_answers=1))
-    with pytest.raises(ConfigurationError, match=r"t10, t11, \.\.\., got 'x'"):
+    with refuses(said="t10, t11, ..., got 'x'"):
         many.encode({"tasks": ["x"], "answers": [""]})
 
 
@@ -161,7 +161,7 @@ def test_an_error_shows_a_dozen_names_at_most() -> None:
 )
 def test_codes_of_tasks_out_of_range_or_twice_are_refused(tasks: list[list[int]], field: str, allowed: str) -> None:
     with refuses(field, allowed=allowed):
-        encode_tasks(np.array(tasks, dtype=np.int64), CODES, width=3)
+        encode_tasks(np.array(tasks), CODES, width=3)
 
 
 @pytest.mark.parametrize(
@@ -179,15 +179,13 @@ def test_codes_of_tasks_out_of_range_or_twice_are_refused(tasks: list[list[int]]
 def test_a_code_of_an_answer_outside_its_set_is_refused_by_its_row(row: int, codes: list[int]) -> None:
     answers = ANSWERS.copy()
     answers[row - 1] = codes
-    with pytest.raises(ConfigurationError, match="one of the task's answer set, or -1") as caught:
+    with refuses(f"answers in row {row}", said="one of the task's answer set, or -1"):
         encode_answers(answers, TASKS, CODES)
-    assert caught.value.field == f"answers in row {row}"
 
 
 def test_codes_of_answers_in_another_shape_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"an array of shape \(3, 3\)") as caught:
+    with refuses("answers", said="an array of shape (3, 3)"):
         encode_answers(ANSWERS[:, :2], TASKS, CODES)
-    assert caught.value.field == "answers"
 
 
 @pytest.mark.parametrize(
@@ -201,16 +199,14 @@ def test_codes_of_answers_in_another_shape_are_refused() -> None:
     ],
 )
 def test_missing_unknown_and_uneven_columns_are_refused(table: dict[str, list[Any]], field: str, words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words) as caught:
+    with refuses(field, said=words):
         PROTOCOL.encode(table)
-    assert caught.value.field == field
 
 
 def test_public_rows_of_another_number_of_parties_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="3 entries") as caught:
+    with refuses("tasks", said="3 entries"):
         PROTOCOL.encode_public({"tasks": ["bridge", "flag"]}, num_parties=3)
-    assert caught.value.field == "tasks"
-    with pytest.raises(ConfigurationError, match="the table has no column"):
+    with refuses(said="the table has no column"):
         PROTOCOL.encode_public({}, num_parties=3)
 
 
@@ -227,10 +223,13 @@ def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() 
     }
     given = {"tasks": ["a"], "max_answers": 1}
     assert TruthDiscovery.complete(given, table) == given
-    for nothing in ({"answers": [""]}, {"tasks": ["", ""], "answers": ["", ""]}):
-        with pytest.raises(ConfigurationError, match=r"no column tasks|tasks must be"):
+    for nothing, said in (
+        ({"answers": [""]}, "the table has no column tasks"),
+        ({"tasks": ["", ""], "answers": ["", ""]}, "tasks must be"),
+    ):
+        with refuses(said=said):
             TruthDiscovery.complete({}, nothing)
-    with pytest.raises(ConfigurationError, match="tasks in row 2 must be distinct tasks"):
+    with refuses(said="tasks in row 2 must be distinct tasks"):
         TruthDiscovery.complete({}, {"tasks": ["a", "b; b"], "answers": ["", ""]})
 
 
@@ -289,9 +288,8 @@ def test_an_own_row_that_is_not_allowed_is_refused(answers: object, value: str, 
 
 
 def test_an_own_row_needs_answers() -> None:
-    with pytest.raises(ConfigurationError, match="the table has no column") as caught:
+    with refuses("answers", said="the table has no column"):
         PROTOCOL.encode_own({}, (7, *ASKED))
-    assert caught.value.field == "answers"
 
 
 @pytest.mark.parametrize(
@@ -312,9 +310,8 @@ def test_a_public_row_that_is_none_is_refused_before_it_is_read(public: tuple[in
         lambda: PROTOCOL.check_public(public),
         lambda: PROTOCOL.encode_own({"answers": "bridge=no"}, public),
     ):
-        with pytest.raises(ConfigurationError, match=r"a place and 3 distinct tasks of 4") as caught:
+        with refuses("the server's public row", said="a place and 3 distinct tasks of 4"):
             read()
-        assert caught.value.field == "the server's public row"
 
 
 @pytest.mark.parametrize("public", [(0, 0, 1, 2), (7, 3, NO_TASK, NO_TASK), (7, *[NO_TASK] * 3)])
@@ -344,9 +341,8 @@ def test_labels_alone_that_do_not_fit_are_refused(answers: object, allowed: str)
 
 @pytest.mark.parametrize("tasks", ["bridge;door", "bridge;door;flag", ""])
 def test_a_worker_who_is_asked_something_else_than_it_says_refuses(tasks: str) -> None:
-    with pytest.raises(ConfigurationError, match="the tasks that the server has: door; a = b; bridge") as caught:
+    with refuses("tasks", said="the tasks that the server has: door; a = b; bridge"):
         PROTOCOL.encode_own({"tasks": tasks, "answers": "bridge=no"}, (7, *ASKED))
-    assert caught.value.field == "tasks"
 
 
 # Rows and reports against public rows
@@ -411,9 +407,8 @@ def test_every_honest_report_passes_and_says_which_places_are_answered(data: st.
 
 def test_a_session_in_which_nobody_is_asked_anything_is_refused() -> None:
     nobody = PROTOCOL.encode_public({"tasks": ["", []]}, num_parties=2)
-    with pytest.raises(ConfigurationError, match="at least one task for one worker") as caught:
+    with refuses("tasks", said="at least one task for one worker"):
         PROTOCOL.check_roster(nobody)
-    assert caught.value.field == "tasks"
     PROTOCOL.check_roster(PROTOCOL.encode_public({"tasks": ["", "door"]}, num_parties=2))
 
 
@@ -448,6 +443,6 @@ def test_rows_that_do_not_fit_are_refused_each_time_and_others_asked_about_once(
         for wrong in ((1, 0, NO_ANSWER), (1, 4, 0)):
             with pytest.raises(ValueError, match="answer"):
                 protocol.check_fit(wrong, public)
-        with pytest.raises(ConfigurationError, match="distinct tasks"):
+        with refuses(said="distinct tasks"):
             protocol.check_fit(row, (0, 0, 0, NO_TASK))
     assert asked == [row, (1, 0, NO_ANSWER), (1, 4, 0), (1, 0, NO_ANSWER), (1, 4, 0)]

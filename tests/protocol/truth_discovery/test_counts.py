@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from helpers import Session
 from makers import make_survey
 from psephos.protocol import Tally
@@ -84,7 +85,7 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
         return stated
 
     monkeypatch.setattr(CountedAnswers, "losses_of", losses_of)
-    with pytest.raises(ConfigurationError, match="losses must be at least what phase"):
+    with refuses(said="losses must be at least what phase"):
         survey.check_loss_groups(np.array([[0, 0]]))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import makers
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol import Tally
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.errors import ConfigurationError
@@ -36,7 +37,7 @@ def public_of(asked: Sequence[int]) -> list[int]:
 def answers_of(survey: TruthDiscovery, asked: Sequence[int]) -> IntArray:
     """Return all that a worker may answer to these tasks, skipped ones among them."""
     possible = [survey.codes.values_of_task[task] for task in public_of(asked)[1:]]
-    return np.array(list(itertools.product(*possible)), dtype=np.int64)
+    return np.array(list(itertools.product(*possible)))
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -76,7 +77,7 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
         return stated
 
     monkeypatch.setattr(MaskedAnswers, "losses_of", losses_of)
-    with pytest.raises(ConfigurationError, match="losses must be at least what phase"):
+    with refuses(said="losses must be at least what phase"):
         survey.check_losses(public)
 
 
@@ -165,7 +166,7 @@ def test_sizes_and_prices_that_cannot_be_are_refused(given: dict[str, Any], name
 
 def test_more_noise_than_has_a_law_is_refused() -> None:
     survey = make_survey(threshold=20, colluders=19)
-    with pytest.raises(ConfigurationError, match=r"32 \* \(threshold - colluders\) >= 2 \* workers = 40"):
+    with refuses(said="32 * (threshold - colluders) >= 2 * workers = 40"):
         survey.check_roster(np.array([public_of((0, 1, 2))] * 20))
     make_survey(threshold=20, colluders=18).check_roster(np.array([public_of((0,))] * 20))
 

@@ -5,10 +5,10 @@ import math
 import hypothesis
 import numpy as np
 import pytest
+from bad_input import refuses
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from psephos.protocol.arrays import FloatArray
-from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import project_to_l1_ball
 from thoroughness import draws
 
@@ -71,7 +71,7 @@ def test_numbers_at_the_end_of_the_range_are_projected_too() -> None:
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, math.inf, math.nan])
 def test_a_radius_that_is_not_positive_and_finite_is_refused(radius: float) -> None:
-    with pytest.raises(ConfigurationError, match="radius"):
+    with refuses(said="radius"):
         project_to_l1_ball(np.ones((1, 2)), radius=radius)
 
 

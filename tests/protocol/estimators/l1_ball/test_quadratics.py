@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from psephos.protocol.arrays import FloatArray
-from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.l1_ball import maximize_quadratics
 
 
@@ -93,7 +93,7 @@ def test_eigenvalues_above_zero_by_rounding_are_taken_as_zero() -> None:
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, math.inf, math.nan])
 def test_a_radius_that_is_not_positive_and_finite_is_refused(radius: float) -> None:
-    with pytest.raises(ConfigurationError, match="radius"):
+    with refuses(said="radius"):
         maximize_quadratics(np.zeros((1, 2)), np.zeros((1, 2, 2)), radius=radius)
 
 

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from psephos.protocol.errors import ConfigurationError
+from bad_input import refuses
 from psephos.protocol.estimators.truth_inference import (
     LevelCounts,
     estimate_support,
@@ -87,7 +87,7 @@ def test_reports_that_say_nothing_leave_everything_possible() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 0.5, -0.1, math.nan, 1.0])
 def test_a_level_that_no_test_can_have_is_refused(level: float) -> None:
-    with pytest.raises(ConfigurationError, match="level"):
+    with refuses(said="level"):
         support_limits(3, 5, flip_probability=0.1, num_labels=2, level=level)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from inference_crowds import table
-from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators.truth_inference import (
     WeightFunction,
     check_weight_function,
@@ -99,7 +98,7 @@ def test_another_function_states_the_probabilities_of_log_odds() -> None:
 @pytest.mark.bad_input("a weight function that does not increase, is not known, or is no function")
 @pytest.mark.parametrize("function", DECREASING)
 def test_a_function_that_does_not_increase_is_refused(function: Callable[[float], float]) -> None:
-    with pytest.raises(ConfigurationError, match="weight_function must be increasing in the share of right answers"):
+    with refuses(said="weight_function must be increasing in the share of right answers"):
         check_weight_function(function, num_answers=30, clamp=0.05)
 
 
@@ -110,10 +109,10 @@ def test_a_function_that_increases_is_allowed(function: Callable[[float], float]
 
 def test_a_dent_between_two_shares_that_workers_can_have_is_found() -> None:
     """At 1/3 alone, which no even grid has: workers of three answers have it."""
-    with pytest.raises(ConfigurationError, match=r"g\(0\.333008\) = 0\.333008 and g\(0\.333333\) = 0\.3"):
+    with refuses(said="g(0.333008) = 0.333008 and g(0.333333) = 0.3"):
         check_weight_function(lambda share: 0.3 if share == 1 / 3 else share, num_answers=3, clamp=0.05)
     answers = table([(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 0)])
-    with pytest.raises(ConfigurationError, match="increasing"):
+    with refuses(said="increasing"):
         truth_discovery(answers, weight_function=lambda share: -share)
 
 
@@ -124,7 +123,7 @@ def test_what_gives_no_weight_is_refused(function: Callable[[float], float], wor
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"weight_function must be one of log_odds, linear, or given as a"):
+    with refuses(said="weight_function must be one of log_odds, linear, or given as a"):
         truth_discovery(table([(0, 1)]), weight_function="sqrt")
 
 
