@@ -37,6 +37,11 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
         level: of the verdict: the greatest probability, whatever the release without noise prefers, that the verdict is
             the other alternative.
         p_value: the least level at which the verdict is `choice`.
+
+    Examples:
+        >>> decision = Decision(choice="first", margin=0.8, probability=0.79, certainty=0.99)
+        >>> decision.choice
+        'first'
     """
 
     choice: str | None
@@ -71,6 +76,15 @@ def decide(
 
     Privacy:
         Post-processing of a release; it costs nothing.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.moral_preferences import MoralPreferences, Parameters
+        >>> survey = MoralPreferences(Parameters(features=("lives", "age"), epsilon=30.0))
+        >>> inputs = survey.encode({"records": [[[[2.0, 0.0], [1.0, 0.0]]]] * 50})
+        >>> outcome = run_population(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome
+        >>> decide(outcome, {"lives": 2.0, "age": 0.0}, {"lives": 1.0, "age": 0.0}).choice
+        'first'
     """
     for field, alternative in (("first", first), ("second", second)):
         for name, value in alternative.items():

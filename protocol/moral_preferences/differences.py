@@ -46,6 +46,11 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         verdict: "differs" where the interval is above 0, or "undecided"; None where the test is not known.
         level: of the verdicts on all that are compared: the greatest probability that any of them says "differs" where
             the releases without noise do not differ, or differ the other way round.
+
+    Examples:
+        >>> difference = Difference(feature="lives", more="north", less="south", difference=0.8, standard_error=0.1)
+        >>> difference.more
+        'north'
     """
 
     feature: str
@@ -85,6 +90,16 @@ def compare_societies(
 
     Privacy:
         Post-processing of a release; it costs nothing.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.moral_preferences import MoralPreferences, Parameters
+        >>> survey = MoralPreferences(Parameters(features=("lives",), epsilon=30.0, societies=("north", "south")))
+        >>> table = {"society": ["north", "south"] * 50, "records": [[[[2.0], [1.0]]], [[[1.0], [2.0]]]] * 50}
+        >>> outcome = run_population(survey, survey.encode(table), noise=SimulatedNoise(1, session="survey")).outcome
+        >>> (difference,) = compare_societies(outcome)
+        >>> difference.more
+        'north'
     """
     asked = level_asked(outcome, level)
     compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]

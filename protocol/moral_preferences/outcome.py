@@ -17,6 +17,10 @@ class Ball(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         radius: > 0, in units of the released preferences.
+
+    Examples:
+        >>> Ball(norm="l1", radius=1.0).radius
+        1.0
     """
 
     norm: Literal["l1", "l2"]
@@ -31,6 +35,10 @@ class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
         radius: of the ball in which maxima were looked for.
         scale: of the Laplace noise in each coefficient at ε = 1; at another ε it is that over ε.
         remedy: what was done with an objective without a maximum.
+
+    Examples:
+        >>> NoisyMaxima(num_records=8, radius=1.0, scale=6.0, remedy="project").scale
+        6.0
     """
 
     num_records: int
@@ -45,6 +53,10 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         num_voters: how many reported.
         weight: the share of one of their reports in the mean, times the number of all reports: 1 in a plain mean.
+
+    Examples:
+        >>> LevelOutcome(epsilon=1.0, num_voters=900, weight=1.0).num_voters
+        900
     """
 
     epsilon: float
@@ -61,6 +73,11 @@ class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
         errors: likewise. The noise of two societies is independent.
         levels: likewise, of its own voters; none where nobody reported.
         ball: likewise.
+
+    Examples:
+        >>> north = SocietyOutcome(name="north", num_voters=0, preferences=None, errors=None, levels=())
+        >>> north.preferences is None  # nobody reported
+        True
     """
 
     name: str
@@ -99,6 +116,15 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
         societies: what is released of each society, where there are several; else unset, and in no file.
         planned: for how many shares of noise each was drawn, of a masked sum; else unset, and in no file.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.moral_preferences import MoralPreferences, Parameters
+        >>> survey = MoralPreferences(Parameters(features=("lives", "age"), epsilon=30.0))
+        >>> inputs = survey.encode({"records": [[[[2.0, 0.0], [1.0, 0.0]]]] * 50})
+        >>> outcome = run_population(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome
+        >>> outcome.num_voters, outcome.preferences[0] > 0.5
+        (50, True)
     """
 
     features: tuple[str, ...]

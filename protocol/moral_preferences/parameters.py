@@ -35,7 +35,12 @@ MAX_SOCIETIES: Final = 256
 
 
 class Level(enum.Enum):
-    """What one of two neighboring data sets has otherwise."""
+    """What one of two neighboring data sets has otherwise.
+
+    Examples:
+        >>> Level.VOTER.value
+        'voter'
+    """
 
     VOTER = "voter"
     RECORD = "record"
@@ -50,6 +55,10 @@ class Paradigm(enum.Enum):
     neighbors differ in everything that one voter says. *Record level*: in one record.
 
     Source: Wang et al. (2019), Section 4.1.
+
+    Examples:
+        >>> Paradigm.VLDP.level, Paradigm.VLDP.model.value
+        (<Level.VOTER: 'voter'>, 'local')
     """
 
     VLCP = "VLCP"
@@ -114,6 +123,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Raises:
         ConfigurationError: a value is not allowed.
+
+    Examples:
+        >>> parameters = Parameters(features=("lives", "age"), epsilon=2.0)
+        >>> parameters.num_features, parameters.paradigm.value
+        (2, 'VLDP')
     """
 
     features: tuple[str, ...]

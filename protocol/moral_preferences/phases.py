@@ -70,6 +70,13 @@ class PerturbedPhase(PersonalizedPhase):
 
     Attributes:
         shifts: how many bits of a level's reports their coarse squares are without.
+
+    Examples:
+        >>> from psephos.protocol.moral_preferences import make_summary
+        >>> parameters = Parameters(features=("lives", "age"), epsilon=2.0)
+        >>> phase = PerturbedPhase(parameters, make_summary(parameters))
+        >>> round(phase.losses[0].proven, 6)
+        2.0
     """
 
     person = "voter"
@@ -177,6 +184,13 @@ class DisclosedPhase(CentralPhase):
     """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
 
     The tally has the sums: shape (numbers of a summary,).
+
+    Examples:
+        >>> from psephos.protocol.moral_preferences import Paradigm, make_summary
+        >>> parameters = Parameters(features=("lives", "age"), epsilon=2.0, paradigm=Paradigm.VLCP)
+        >>> phase = DisclosedPhase(parameters, make_summary(parameters))
+        >>> phase.losses[0].model.value
+        'central'
     """
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
@@ -205,7 +219,14 @@ class DisclosedPhase(CentralPhase):
 
 
 class MaskedPreferences(MaskedSums):
-    """Voters add up their summaries, masked (VLMP, RLMP). The tally has the sums: shape (numbers of a summary,)."""
+    """Voters add up their summaries, masked (VLMP, RLMP). The tally has the sums: shape (numbers of a summary,).
+
+    Examples:
+        >>> from psephos.protocol.moral_preferences import Paradigm, make_summary
+        >>> parameters = Parameters(features=("lives",), paradigm=Paradigm.VLMP, threshold=3, colluders=0)
+        >>> MaskedPreferences(parameters, make_summary(parameters)).share.planned
+        3
+    """
 
     def __init__(self, parameters: Parameters, summary: Summary) -> None:
         (epsilon,) = parameters.levels
@@ -239,6 +260,14 @@ class SocietiesPhase(DisclosedPhase):
         it says, and their noise is independent. The whole release costs it what its own society's does (parallel
         composition). Replace-one, the societies being public: neighbors differ in what one voter says, and not in whose
         voter it is.
+
+    Examples:
+        >>> from psephos.protocol.moral_preferences import Paradigm, make_summary
+        >>> parameters = Parameters(features=("lives",), paradigm=Paradigm.VLCP, societies=("north", "south"))
+        >>> phase = SocietiesPhase(parameters, make_summary(parameters))
+        >>> reports, public = np.ones((3, 1), dtype=np.int64), np.array([[0], [1], [0]])
+        >>> phase.tally(reports, earlier=[], public=public).totals.tolist()  # numbers of voters, then sums
+        [[2, 2], [1, 1]]
     """
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:

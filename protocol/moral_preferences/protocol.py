@@ -38,7 +38,13 @@ _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, we
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class PreferenceDecisions(Decisions):
-    """What many sessions release: the preferences of all voters, shape (sessions, features)."""
+    """What many sessions release: the preferences of all voters, shape (sessions, features).
+
+    Examples:
+        >>> preferences, kinds = np.array([[0.8, -0.1]]), np.zeros((1, 2), dtype=np.int64)
+        >>> len(PreferenceDecisions(preferences=preferences, kinds=kinds).preferences)
+        1
+    """
 
     preferences: FloatArray
 
@@ -56,6 +62,12 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     Source:
         Wang et al. (2019), Algorithms 1 to 3; readings M1 to M14.
+
+    Examples:
+        >>> survey = MoralPreferences(Parameters(features=("lives", "age"), epsilon=2.0))
+        >>> inputs = survey.encode({"records": [[[[2.0, 0.0], [1.0, 0.0]]], [[[1.0, 0.5], [0.0, 0.5]]]]})
+        >>> {name: round(value, 3) for name, value in survey.truth(inputs).items()}
+        {'lives': 2.0, 'age': 0.0}
     """
 
     name: ClassVar[str] = "moral-preferences"

@@ -35,6 +35,10 @@ class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
         rank: 1 for the best; of equal utilities all have the best rank that one of them could have.
         least_rank: with `greatest_rank`, where the rank without noise lies, for all alternatives at once, with a
             probability of at least 1 − `level`, whatever the society is; None where the test is not known.
+
+    Examples:
+        >>> RankedAlternative(name="swerve", utility=1.6, rank=1).rank
+        1
     """
 
     name: str
@@ -58,6 +62,11 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
         level: of the verdict and of the ranks: the greatest probability, whatever the society is, that the verdict
             names an alternative that is not the best without noise, and also that a rank lies outside of its range.
         p_value: the least level at which the verdict is `winner`.
+
+    Examples:
+        >>> best = RankedAlternative(name="swerve", utility=1.6, rank=1)
+        >>> Ranking(alternatives=(best,), winner="swerve", certainty_at_least=None).winner
+        'swerve'
     """
 
     alternatives: tuple[RankedAlternative, ...]
@@ -88,6 +97,16 @@ def rank(
 
     Privacy:
         Post-processing of a release; it costs nothing.
+
+    Examples:
+        >>> from psephos.protocol import SimulatedNoise, run_population
+        >>> from psephos.protocol.moral_preferences import MoralPreferences, Parameters
+        >>> survey = MoralPreferences(Parameters(features=("lives", "age"), epsilon=30.0))
+        >>> inputs = survey.encode({"records": [[[[2.0, 0.0], [1.0, 0.0]]]] * 50})
+        >>> outcome = run_population(survey, inputs, noise=SimulatedNoise(1, session="survey")).outcome
+        >>> alternatives = {"swerve": {"lives": 2.0, "age": 0.0}, "stay": {"lives": 1.0, "age": 0.0}}
+        >>> [(one.name, one.rank) for one in rank(outcome, alternatives).alternatives]
+        [('swerve', 1), ('stay', 2)]
     """
     number = len(alternatives)
     require(1 < number <= MOST_ALTERNATIVES, "alternatives", f"{number} given", f"2 to {MOST_ALTERNATIVES}")

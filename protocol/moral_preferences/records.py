@@ -29,6 +29,11 @@ class Records(Sequence[FloatArray]):
     Raises:
         TypeError: an array is of another type.
         ValueError: the shapes do not fit together, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
+
+    Examples:
+        >>> records = Records.of_voters([np.array([[[2.0, 0.0], [1.0, 0.5]]])], num_features=2)
+        >>> records.differences.tolist(), records.num_records.tolist()
+        ([[1.0, -0.5]], [1])
     """
 
     offsets: IntArray

@@ -51,6 +51,11 @@ class Summary(abc.ABC):
         num_values: how many integers a summary has.
         bound: the greatest size of each.
         step: the grid's.
+
+    Examples:
+        >>> summary = make_summary(Parameters(features=("lives", "age"), epsilon=2.0))
+        >>> summary.name, summary.num_values
+        ('Laplace noise on preferences', 2)
     """
 
     name: str
@@ -97,12 +102,16 @@ class Summary(abc.ABC):
         """Return whether all rows could be summaries of records; what is not cannot be protected, or is made up."""
 
     @abc.abstractmethod
+    def noise(self, epsilon: float, bound: int) -> AdditiveNoise:
+        """Return noise for numbers up to a bound; a voter or a record loses `epsilon` at most."""
+
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
         """Return what a voter perturbs its own summary with; it loses `epsilon` at most."""
+        return self.noise(epsilon, self.bound)
 
-    @abc.abstractmethod
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
         """Return what a server perturbs the sum of all summaries with; a voter or a record loses `epsilon` at most."""
+        return self.noise(epsilon, GREATEST_SUM)
 
     @overload
     def noise_variance(self, mechanism: AdditiveNoise) -> float: ...
@@ -173,14 +182,10 @@ class PreferenceVector(Summary):
     def l1_sensitivity(self) -> int:
         return 2 * self.bound
 
-    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
-        """Laplace noise of scale 2B/ε."""
-        return VectorLaplace(quotient_up(2 * self.bound, epsilon), 2 * self.bound, self.bound)
-
-    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """The same noise on the sum, which one voter changes by as much; by half of it, where it is there or not."""
+    def noise(self, epsilon: float, bound: int) -> AdditiveNoise:
+        """Laplace noise of scale 2B/ε; of half of it on a sum in which a voter is or is not."""
         sensitivity = 2 * self.bound if self._parameters.public_number is None else self.bound
-        return VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, GREATEST_SUM)
+        return VectorLaplace(quotient_up(sensitivity, epsilon), sensitivity, bound)
 
     def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
         return means
@@ -233,9 +238,13 @@ class Coefficients(Summary):
     def are_possible(self, rows: IntArray) -> bool:
         return not rows.size or int(np.abs(rows).max()) <= self.bound
 
+    def noise(self, epsilon: float, bound: int) -> VectorLaplace:
+        """Laplace noise of scale Δ/ε on each coefficient."""
+        return VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, bound)
+
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
-        """Laplace noise of scale Δ/ε on each coefficient; the objective is then maximized, unless it is pooled."""
-        noise = VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, self.bound)
+        """Noise on the coefficients, whose objective is then maximized, unless it is pooled."""
+        noise = self.noise(epsilon, self.bound)
         if self._is_pooled:
             return noise
         return NoisyObjective(
@@ -246,10 +255,6 @@ class Coefficients(Summary):
             report_step=self.reported_step,
             remedy=self._parameters.remedy,
         )
-
-    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """The same noise on the sum, which one record changes by as much."""
-        return VectorLaplace(quotient_up(self._calibrated, epsilon), self._sensitivity, GREATEST_SUM)
 
     def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
         """Return means of places, or the places where mean objectives are greatest."""
@@ -331,13 +336,10 @@ class Direction(Summary):
         near = (rows.astype(np.float64) ** 2).sum(axis=1) > greatest * (1 - 1e-9)
         return all(sum(entry * entry for entry in row) <= greatest for row in rows[near].tolist())
 
-    def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
+    def noise(self, epsilon: float, bound: int) -> AdditiveNoise:
         """Noise of density ∝ exp(−ε‖x‖₂/2)."""
-        return self._mechanism(epsilon, self.bound)
-
-    def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """The same noise on the sum."""
-        return self._mechanism(epsilon, GREATEST_SUM)
+        sensitivity = 2 * _STEPS_IN_UNIT
+        return SphericalLaplace(quotient_up(sensitivity, epsilon), sensitivity, bound, self.num_values)
 
     def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
         """Return the directions of means, in the records' own coordinates, with ℓ₂ norm 1."""
@@ -358,13 +360,14 @@ class Direction(Summary):
             return None
         return Ball(norm="l2", radius=self.bound * self.step / length)
 
-    def _mechanism(self, epsilon: float, bound: int) -> SphericalLaplace:
-        sensitivity = 2 * _STEPS_IN_UNIT
-        return SphericalLaplace(quotient_up(sensitivity, epsilon), sensitivity, bound, self.num_values)
-
 
 def make_summary(parameters: Parameters) -> Summary:
-    """Return the summary that the parameters ask for."""
+    """Return the summary that the parameters ask for.
+
+    Examples:
+        >>> make_summary(Parameters(features=("lives", "age"), epsilon=2.0, mechanism="direction")).name
+        'spherical Laplace noise on directions'
+    """
     match parameters.mechanism:
         case "laplace":
             return PreferenceVector(parameters)

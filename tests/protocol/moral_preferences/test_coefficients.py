@@ -71,33 +71,11 @@ def test_sums_are_those_of_records_rounded_one_by_one(counts: list[int], num_fea
         assert np.array_equal(row, steps[offsets[voter] : offsets[voter + 1]].sum(axis=0))
 
 
-def test_rounding_is_towards_zero() -> None:
-    """At step ½, √(2/π)·V = ±.798 is one step, and −1/π = −.318 none."""
-    assert sum_coefficients(np.array([[1.0], [-1.0]]), np.array([0, 1, 2]), step=0.5).tolist() == [[1, 0], [-1, 0]]
-
-
-def test_a_voter_s_coefficients_do_not_depend_on_the_other_voters() -> None:
-    generator = np.random.default_rng(4)
-    differences = clip_differences(generator.standard_normal((3000, 5)))
-    together = sum_coefficients(differences, np.array([0, 7, 2999, 3000]), step=2.0**-30)
-    alone = sum_coefficients(differences[7:2999], np.array([0, 2992]), step=2.0**-30)
-    assert np.array_equal(together[1], alone[0])
-
-
 def test_items_are_clipped_each_by_itself_and_short_ones_are_left_alone() -> None:
     chosen, rejected = clip_items(np.array([[3.0, 4.0], [0.3, 0.4]]), np.array([[0.1, 0.0], [0.0, -8.0]]))
     assert chosen.ravel().tolist() == pytest.approx([0.3, 0.4, 0.3, 0.4], rel=1e-15)
     assert rejected.tolist() == [[0.1, 0.0], [0.0, -0.5]]
     assert chosen[1].tolist() == [0.3, 0.4]
-
-
-def test_clipping_an_item_does_not_look_at_the_other_records() -> None:
-    generator = np.random.default_rng(6)
-    chosen, rejected = generator.standard_normal((2, 50, 7))
-    together = clip_items(chosen, rejected)
-    alone = [clip_items(chosen[n : n + 1], rejected[n : n + 1]) for n in range(50)]
-    assert np.array_equal(together[0], np.concatenate([pair[0] for pair in alone]))
-    assert np.array_equal(together[1], np.concatenate([pair[1] for pair in alone]))
 
 
 def test_clipped_differences_keep_their_direction() -> None:

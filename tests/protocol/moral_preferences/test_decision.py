@@ -11,7 +11,6 @@ from helpers import make_preference_inputs, make_preferences
 from makers import preference_outcome
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.errors import ConfigurationError
-from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.moral_preferences import PRIORS, Ball, Decision, LevelOutcome, NoisyMaxima, Outcome, decide
 from psephos.protocol.moral_preferences.records import GREATEST_FEATURE
@@ -115,12 +114,6 @@ def test_a_verdict_by_hand() -> None:
     for level, verdict in ((p_value + 1e-5, "second"), (p_value - 1e-5, "undecided")):
         made = decide(large, {}, {"young": 1.0}, level=level)
         assert (made.choice, made.verdict, made.level) == ("second", verdict, level)
-
-
-def test_of_many_draws_noise_is_nearly_normal() -> None:
-    many = (LevelOutcome(epsilon=1.0, num_voters=5000, weight=1.0),)
-    made = decide(outcome(levels=many, num_voters=5000), {"young": 1.0, "many": 1.0}, {})
-    assert made.p_value == pytest.approx(0.5 * math.erfc(1 / math.sqrt(2)), abs=1e-4)
 
 
 def test_levels_share_the_noise_by_their_weights_and_epsilons() -> None:
@@ -288,29 +281,6 @@ def test_a_value_that_is_no_finite_number_or_too_large_is_refused(side: str, bad
     with refuses(f"young of the {side} alternative") as caught:
         decide(outcome(), alternatives["first"], alternatives["second"])
     assert caught.value.value is bad
-
-
-def test_estimates_are_preferences_with_their_errors() -> None:
-    assert outcome().estimates == (Estimate(1.0, 0.3), Estimate(-0.5, 0.4))
-    assert outcome(errors=None).estimates is None
-
-
-def test_an_outcome_survives_the_wire() -> None:
-    for released in (outcome(), outcome(errors=None)):
-        assert msgspec.msgpack.decode(msgspec.msgpack.encode(released), type=Outcome) == released
-        assert msgspec.json.decode(msgspec.json.encode(released), type=Outcome) == released
-
-
-def test_a_released_run_decides() -> None:
-    """Everybody chooses by the first feature alone; at ε = 100 the release says so."""
-    protocol = make_preferences(epsilon=100.0)
-    records = [[[[1.0, 0.0], [0.0, 0.0]]] * 3] * 50
-    released = run_population(protocol, protocol.encode({"records": records}), noise=SimulatedNoise(1, session="s"))
-    made = decide(released.outcome, {"a": 1.0}, {"b": 1.0})
-    assert made.choice == "first"
-    assert made.probability == pytest.approx(0.977, abs=0.02)  # Φ(2), at the ball's end
-    assert made.certainty is not None
-    assert made.certainty > 0.999
 
 
 def test_a_session_of_any_mechanism_decides() -> None:

@@ -1,15 +1,12 @@
 """Means of reports: plain and by inverse variance, worked by hand, and τ² found again."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from helpers import make_preferences
 from psephos.protocol import Inputs, SimulatedNoise, run_population
-from psephos.protocol.moral_preferences import Outcome
 from psephos.protocol.moral_preferences.estimation import LevelSums, Mean, average
-from thoroughness import IS_FULL, draws
 
 
 def level(epsilon: float, mean: list[float], *, number: int, square: float, noise: float | None) -> LevelSums:
@@ -34,16 +31,6 @@ def test_a_plain_mean_weighs_all_reports_alike() -> None:
     values, error, weights = shown(average(levels, is_weighted=False))
     assert (values, weights) == ([1.0, 6.0], (1.0, 1.0))
     assert error == pytest.approx(math.sqrt(1.25), rel=1e-15)
-
-
-@pytest.mark.parametrize("is_weighted", [True, False])
-def test_one_level_is_a_plain_mean(*, is_weighted: bool) -> None:
-    """Nine reports with a noise of variance 4: an error of 2/3."""
-    (values, error, weights) = shown(
-        average([level(1.0, [1.5, -2.0], number=9, square=7.0, noise=4.0)], is_weighted=is_weighted)
-    )
-    assert (values, weights) == ([1.5, -2.0], (1.0,))
-    assert error == pytest.approx(2 / 3, rel=1e-15)
 
 
 def test_weights_are_inverse_variances() -> None:
@@ -113,12 +100,6 @@ def test_the_voters_weights_add_up_to_their_number(*, is_weighted: bool) -> None
         assert min(weights_of(mean)) > 0
 
 
-def test_more_private_reports_weigh_less() -> None:
-    levels = [level(noise, [0.5], number=10, square=3 + noise, noise=noise) for noise in (0.1, 1.0, 10.0, 1e6)]
-    weights = weights_of(average(levels, is_weighted=True))
-    assert all(before > after for before, after in itertools.pairwise(weights))
-
-
 def test_no_other_weights_have_a_smaller_error() -> None:
     """Where voters do not differ, the error of the weighted mean is (Σ n/σ²)^(−1/2), the least of a linear mean."""
     levels = [
@@ -148,53 +129,3 @@ def test_voters_spread_is_found_again() -> None:
     between = (8 - ratio * 0.5) / (ratio - 1)  # solves (τ² + 8)/(τ² + 1/2) = ratio
     assert between == pytest.approx(0.25, abs=0.056)
     assert (of_first.num_voters, of_second.num_voters) == (number // 2, number // 2)
-
-
-def accuracy(outcome: Outcome, truth: np.typing.NDArray[np.float64]) -> float:
-    """Return the share of isotropic normal pairs in which both choose alike: 1 − angle/π (reading M1)."""
-    found = np.array(outcome.preferences)
-    cosine = float(found @ truth) / math.sqrt(float(found @ found) * float(truth @ truth))
-    return 1 - math.acos(max(-1.0, min(1.0, cosine))) / math.pi
-
-
-def test_a_weighted_mean_is_far_better_than_a_plain_one_where_few_are_not_private() -> None:
-    """Reading M9: N = 5,000 voters, of whom .54, .36 and .10 choose ε from [.01, .2], from [.2, 1] and 1 (M11).
-
-    Means of accuracies over sessions with fixed seeds; single ones have a standard deviation of about .09, so that
-    their means are within four errors of the expected .535 and .718 (false alarm 1e-4 for other seeds).
-    """
-    generator = np.random.default_rng(6)
-    number, num_features, radius = 5_000, 10, 2.0
-    kinds = generator.choice(3, size=number, p=[0.54, 0.36, 0.10])
-    ends = np.array([[0.01, 0.2], [0.2, 1.0], [1.0, 1.0]])[kinds]
-    chosen = np.round(generator.uniform(ends[:, 0], ends[:, 1]), 2)
-    epsilons = tuple(sorted(set(chosen.tolist())))
-    public = np.searchsorted(np.array(epsilons), chosen)[:, None].astype(np.int64)
-    weighted, plain = (make_preferences(num_features, epsilons=epsilons, mean=mean) for mean in ("weighted", "plain"))
-    society = np.full(num_features, 0.39 / math.sqrt(num_features))
-    vectors = society + generator.normal(scale=0.05, size=(number, num_features))
-    assert np.abs(vectors).sum(axis=1).max() <= radius
-    inputs = Inputs(np.trunc(vectors / weighted.summary.step).astype(np.int64), public)
-    truth = vectors.mean(axis=0)
-    accuracies: list[tuple[float, float]] = []
-    errors: list[tuple[float, float]] = []
-    sessions = draws(10, full=40)
-    for round_number in range(sessions):
-        noise = SimulatedNoise(7, session="s", round_number=round_number)
-        result = run_population(weighted, inputs, noise=noise)
-        better, worse = result.outcome, plain.outcome(result.tallies)
-        accuracies.append((accuracy(better, truth), accuracy(worse, truth)))
-        assert better.errors is not None
-        assert worse.errors is not None
-        errors.append((better.errors[0], worse.errors[0]))
-        weights = math.fsum(each.weight * each.num_voters for each in better.levels)
-        assert weights == pytest.approx(number, rel=1e-9)
-        assert {each.weight for each in worse.levels} == {1.0}
-    of_weighted, of_plain = np.mean(np.array(accuracies), axis=0).tolist()
-    four_errors = 4 * 0.095 / math.sqrt(sessions)
-    assert of_weighted == pytest.approx(0.718, abs=four_errors)
-    assert of_plain == pytest.approx(0.535, abs=four_errors)
-    assert of_weighted > of_plain + (0.1 if IS_FULL else 0.0)
-    # The plain mean's error is 8 to 9 times as large.
-    ratios = [plain_error / weighted_error for weighted_error, plain_error in errors]
-    assert 8 < min(ratios) <= max(ratios) < 10

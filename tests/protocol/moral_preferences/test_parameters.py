@@ -35,8 +35,13 @@ SIZES: dict[str, Any] = {"threshold": 4, "colluders": 1}
 refusal = as_usual(refused_by, Parameters, features=("a", "b"))
 
 
+def make_paradigm(paradigm: Paradigm) -> Parameters:
+    return Parameters(features=("a",), paradigm=paradigm, **(SIZES if paradigm in MASKED else {}))
+
+
 def test_a_paradigm_says_whom_voters_trust_and_what_is_protected() -> None:
     says = {paradigm.value: (paradigm.level, paradigm.model) for paradigm in Paradigm}
+    assert [paradigm for paradigm in Paradigm if make_paradigm(paradigm).is_local] == LOCAL
     assert says == {
         "VLCP": (Level.VOTER, TrustModel.CENTRAL),
         "RLCP": (Level.RECORD, TrustModel.CENTRAL),
@@ -56,25 +61,12 @@ def test_defaults_are_algorithm_2_at_epsilon_1() -> None:
     assert np.array_equal(parameters.covariance_matrix, np.eye(2))
 
 
-@pytest.mark.parametrize("paradigm", Paradigm)
-def test_voters_perturb_in_the_local_paradigms(paradigm: Paradigm) -> None:
-    sizes = SIZES if paradigm in MASKED else {}
-    assert Parameters(features=("a",), paradigm=paradigm, **sizes).is_local == (paradigm in LOCAL)
-
-
 def test_levels_are_those_given() -> None:
     assert Parameters(features=("a",), epsilon=0.3).levels == (0.3,)
     personal = Parameters(features=("a",), epsilons=(0.1, 2.0))
     assert personal.levels == (0.1, 2.0)
     assert personal.is_personal
     assert Parameters(features=("a",), epsilons=(0.5,)).is_personal
-
-
-@pytest.mark.parametrize("bound", [0.0, -1.0, math.nan, math.inf, MIN_BOUND / 2, 2 * MAX_BOUND])
-def test_a_bound_out_of_range_is_refused(bound: float) -> None:
-    error = refusal(bound=bound)
-    assert error.field == "bound"
-    assert error.value is bound
 
 
 @pytest.mark.parametrize("bound", [MIN_BOUND, MAX_BOUND])
@@ -93,17 +85,6 @@ def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
     assert error.value is epsilon
 
 
-def test_one_epsilon_for_all_and_levels_exclude_each_other() -> None:
-    error = refusal(epsilon=1.0, epsilons=(0.5, 1.0))
-    assert (error.field, error.allowed) == ("epsilon and epsilons", "given one of them alone")
-
-
-@pytest.mark.parametrize("paradigm", [*CENTRAL, *MASKED])
-def test_noise_on_a_sum_has_one_epsilon_for_all(paradigm: Paradigm) -> None:
-    sizes = SIZES if paradigm in MASKED else {}
-    assert refusal(paradigm=paradigm, epsilons=(0.5, 1.0), **sizes).field == "epsilons"
-
-
 def test_masked_sums_have_sizes_no_societies_and_no_tiny_epsilon() -> None:
     masked: dict[str, Any] = {"paradigm": Paradigm.RLMP, "mechanism": "direction", **SIZES}
     assert refusal(paradigm=Paradigm.RLMP).field == "threshold"
@@ -113,53 +94,74 @@ def test_masked_sums_have_sizes_no_societies_and_no_tiny_epsilon() -> None:
         _ = MoralPreferences(Parameters(features=tuple(map(str, range(512))), epsilon=1e-4, **masked)).phase
 
 
-@pytest.mark.parametrize("epsilons", [(1.0, 0.5), (0.5, 0.5), (0.1, 0.3, 0.2)])
-def test_levels_that_do_not_ascend_are_refused(epsilons: tuple[float, ...]) -> None:
-    error = refusal(epsilons=epsilons)
-    assert (error.field, error.value, error.allowed) == ("epsilons", list(epsilons), "distinct, ascending")
-
-
 def test_more_levels_than_there_may_be_are_refused() -> None:
     levels = tuple(number / 100 for number in range(1, MAX_LEVELS + 2))
     assert refusal(epsilons=levels).value == f"{MAX_LEVELS + 1} levels"
     assert len(Parameters(features=("a",), epsilons=levels[:-1]).levels) == MAX_LEVELS
 
 
-@pytest.mark.parametrize("paradigm", [Paradigm.VLCP, Paradigm.VLDP])
-@pytest.mark.parametrize("mechanism", ["functional", "pooled"])
-def test_coefficients_protect_records_and_not_voters(paradigm: Paradigm, mechanism: str) -> None:
-    error = refusal(paradigm=paradigm, mechanism=mechanism)
-    assert (error.field, error.value) == ("mechanism", mechanism)
-    assert paradigm.value in error.allowed
+NO_MATRIX = "a symmetric, positive definite matrix that changes no number more than 1e+06 times"
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    *(({"bound": bound}, "bound", "") for bound in (0.0, -1.0, math.nan, math.inf, MIN_BOUND / 2, 2 * MAX_BOUND)),
+    *(({"max_records": number}, "max_records", "") for number in (0, -3, MAX_RECORDS + 1)),
+    ({"epsilon": 1.0, "epsilons": (0.5, 1.0)}, "epsilon and epsilons", "given one of them alone"),
+    *(
+        ({"epsilons": levels}, "epsilons", "distinct, ascending")
+        for levels in ((1.0, 0.5), (0.5, 0.5), (0.1, 0.3, 0.2))
+    ),
+    *(({"paradigm": paradigm, "epsilons": (0.5, 1.0)}, "epsilons", "") for paradigm in CENTRAL),
+    *(({"paradigm": paradigm, "epsilons": (0.5, 1.0), **SIZES}, "epsilons", "") for paradigm in MASKED),
+    *(
+        ({"paradigm": paradigm, "mechanism": mechanism}, "mechanism", paradigm.value)
+        for paradigm in (Paradigm.VLCP, Paradigm.VLDP)
+        for mechanism in ("functional", "pooled")
+    ),
+    ({"paradigm": Paradigm.RLCP, "mechanism": "functional"}, "mechanism", "'pooled'"),
+    *(
+        ({"features": features}, "features", "")
+        for features in (
+            ("a", ""),
+            ("a", "a"),
+            ("a", " b"),
+            ("b ", "a"),
+            ("a", "x" * (MAX_NAME_LENGTH + 1)),
+            ("a\x1b[31mX",),
+            ("two\nlines",),
+        )
+    ),
+    *(
+        ({"mechanism": "direction", "covariance": covariance}, "covariance", "2 rows of 2 numbers")
+        for covariance in (((1.0,),), ((1.0, 0.0),), ((1.0, 0.0), (0.0,)), (*EYE, (0.0, 0.0)))
+    ),
+    *(
+        ({"paradigm": Paradigm.RLDP, "mechanism": mechanism, "covariance": EYE}, "covariance", "only directions")
+        for mechanism in ("laplace", "functional", "pooled")
+    ),
+    *(
+        ({"mechanism": "direction", "covariance": covariance}, "covariance", NO_MATRIX)
+        for covariance in (
+            ((1.0, 0.5), (0.4, 1.0)),  # not symmetric
+            ((1.0, 2.0), (2.0, 1.0)),  # indefinite
+            ((1.0, 1.0), (1.0, 1.0)),  # singular
+            ((0.0, 0.0), (0.0, 0.0)),
+            ((-1.0, 0.0), (0.0, 1.0)),
+            ((math.nan, 0.0), (0.0, 1.0)),
+            ((math.inf, 0.0), (0.0, 1.0)),
+            ((1e-308, 1.2), (1.2, 1.6e308)),  # a record would overflow, or not, by what is in it
+        )
+    ),
+    *(
+        ({"features": ("a",), "mechanism": "direction", "covariance": ((number,),)}, "covariance", NO_MATRIX)
+        for number in (1e-320, 1e-14, 1e14)
+    ),
+]
 
 
-def test_an_aggregator_with_all_coefficients_maximizes_their_mean() -> None:
-    error = refusal(paradigm=Paradigm.RLCP, mechanism="functional")
-    assert error.field == "mechanism"
-    assert "'pooled'" in error.allowed
-    assert Parameters(features=("a",), paradigm=Paradigm.RLCP, mechanism="pooled").mechanism == "pooled"
-
-
-@pytest.mark.parametrize("paradigm", Paradigm)
-@pytest.mark.parametrize("mechanism", ["laplace", "direction"])
-def test_vectors_and_directions_serve_every_paradigm(paradigm: Paradigm, mechanism: Any) -> None:
-    sizes = SIZES if paradigm in MASKED else {}
-    assert Parameters(features=("a",), paradigm=paradigm, mechanism=mechanism, **sizes).paradigm is paradigm
-
-
-@pytest.mark.parametrize("max_records", [0, -3, MAX_RECORDS + 1])
-def test_a_number_of_records_out_of_range_is_refused(max_records: int) -> None:
-    error = refusal(max_records=max_records)
-    assert (error.field, error.value) == ("max_records", max_records)
-
-
-@pytest.mark.parametrize(
-    "features", [("a", ""), ("a", "a"), ("a", " b"), ("b ", "a"), ("a", "x" * (MAX_NAME_LENGTH + 1))]
-)
-def test_feature_names_that_are_blank_long_or_given_twice_are_refused(features: tuple[str, ...]) -> None:
-    error = refusal(features=features)
-    assert error.field == "features"
-    assert error.value in features
+@pytest.mark.parametrize(("given", "field", "allowed"), REFUSED, ids=lambda each: repr(each)[:60])
+def test_what_is_not_allowed_is_refused_by_its_field(given: dict[str, Any], field: str, allowed: str) -> None:
+    error = refusal(**given)
+    assert error.field == field
+    assert allowed in error.allowed
 
 
 @pytest.mark.parametrize(
@@ -199,36 +201,6 @@ def test_the_widest_reports_at_every_limit_fit_into_64_bits(mechanism: Any, epsi
     )
     phase = type(protocol)(parameters).phase
     assert max(map(abs, phase.mechanism.report_range)) < 2**62
-
-
-@pytest.mark.parametrize(
-    "covariance",
-    [
-        ((1.0, 0.5), (0.4, 1.0)),  # not symmetric
-        ((1.0, 2.0), (2.0, 1.0)),  # indefinite
-        ((1.0, 1.0), (1.0, 1.0)),  # singular
-        ((0.0, 0.0), (0.0, 0.0)),
-        ((-1.0, 0.0), (0.0, 1.0)),
-        ((math.nan, 0.0), (0.0, 1.0)),
-        ((math.inf, 0.0), (0.0, 1.0)),
-    ],
-)
-def test_a_covariance_that_is_none_is_refused_and_not_shown(covariance: tuple[tuple[float, ...], ...]) -> None:
-    error = refusal(mechanism="direction", covariance=covariance)
-    allowed = "a symmetric, positive definite matrix that changes no number more than 1e+06 times"
-    assert (error.field, error.allowed) == ("covariance", allowed)
-
-
-@pytest.mark.parametrize("covariance", [((1.0,),), ((1.0, 0.0),), ((1.0, 0.0), (0.0,)), (*EYE, (0.0, 0.0))])
-def test_a_covariance_of_another_size_is_refused(covariance: tuple[tuple[float, ...], ...]) -> None:
-    error = refusal(mechanism="direction", covariance=covariance)
-    assert (error.field, error.allowed) == ("covariance", "2 rows of 2 numbers")
-
-
-@pytest.mark.parametrize("mechanism", ["laplace", "functional", "pooled"])
-def test_only_directions_are_whitened(mechanism: str) -> None:
-    error = refusal(paradigm=Paradigm.RLDP, mechanism=mechanism, covariance=EYE)
-    assert (error.field, error.allowed) == ("covariance", "left out: only directions are whitened")
 
 
 def test_a_covariance_that_is_accepted_can_be_used() -> None:
@@ -277,26 +249,3 @@ def test_parameters_survive_the_wire_and_are_refused_from_it_too() -> None:
     assert isinstance(caught.value.__cause__, ConfigurationError)
     with pytest.raises(msgspec.ValidationError, match="unknown field `radius`"):
         msgspec.convert({**msgspec.to_builtins(parameters), "radius": 1.0}, Parameters)
-
-
-@pytest.mark.parametrize(
-    "covariance",
-    [
-        ((1e-308, 1.2), (1.2, 1.6e308)),  # a record would overflow, or not, by what is in it
-        ((1e-320,),),
-        ((1e-14,),),
-        ((1e14,),),
-    ],
-)
-def test_a_covariance_that_magnifies_or_shrinks_beyond_measure_is_refused(
-    covariance: tuple[tuple[float, ...], ...],
-) -> None:
-    features = ("a", "b")[: len(covariance)]
-    with pytest.raises(ConfigurationError, match="covariance"):
-        Parameters(features=features, mechanism="direction", covariance=covariance)
-
-
-@pytest.mark.parametrize("name", ["a\x1b[31mX", "two\nlines", "", " a"])
-def test_a_features_name_that_a_terminal_could_not_show_is_refused(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="printable"):
-        Parameters(features=(name,))

@@ -141,26 +141,3 @@ def test_verdicts_and_ranks_are_wrong_no_more_often_than_their_level() -> None:
 
 def _are_within(made: Ranking, ranks: Mapping[str, int]) -> bool:
     return all((each.least_rank or 1) <= ranks[each.name] <= (each.greatest_rank or 4) for each in made.alternatives)
-
-
-def test_a_certainty_is_at_least_what_it_says_over_societies_of_its_prior() -> None:
-    """Society and noise are drawn as the prior `ball` takes them, normal: the mean claim is at most the share of hits.
-
-    The hits less the claims have a mean of at least 0 and a standard deviation of at most ½·√n: five of these below 0
-    have a probability below 1e-6.
-    """
-    num_trials = draws(100, full=4_000)
-    generator = np.random.default_rng(22)
-    errors: FloatArray = np.array([0.1, 0.1, 0.2])
-    features = np.array([[own.get(name, 0.0) for name in FEATURES] for own in ALTERNATIVES.values()])
-    names = list(ALTERNATIVES)
-    spread = np.sqrt(2 * 4 / (4 * 5))  # the variance of a coordinate that is uniform in the ℓ₁ ball of radius 2
-    surplus = claimed = 0.0
-    for _ in range(num_trials):
-        truth = generator.normal(scale=spread, size=3)
-        made = rank(outcome(tuple((truth + generator.normal(scale=errors)).tolist())), ALTERNATIVES)
-        claim = made.certainty_at_least or 0.0
-        surplus += (names[int(np.argmax(features @ truth))] == made.winner) - claim
-        claimed += claim
-    assert surplus >= -5 * 0.5 * np.sqrt(num_trials)
-    assert claimed > num_trials / 2

@@ -42,11 +42,6 @@ def test_a_range_of_voters_has_their_records_and_offsets_from_0() -> None:
     assert records.of_range(0, 3).differences.tolist() == records.differences.tolist()
 
 
-def test_there_may_be_no_voter() -> None:
-    records = Records.of_voters([], num_features=4)
-    assert (len(records), records.num_features, records.differences.shape) == (0, 4, (0, 4))
-
-
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2, 3), (3, 1, 2), (2,), (1, 2, 2, 1)])
 def test_a_voter_of_another_shape_is_named_by_its_place(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="voter 1: expected shape"):

@@ -12,7 +12,7 @@ import pytest
 from helpers import Session, make_preference_inputs, make_preferences
 from psephos.protocol import Inputs, SimulatedNoise, run_population
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.moral_preferences import MoralPreferences, Outcome, Paradigm
+from psephos.protocol.moral_preferences import MoralPreferences, Paradigm
 from psephos.protocol.views import Happening
 from scipy.stats import kstest, laplace
 from thoroughness import draws
@@ -155,23 +155,3 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
     if given.get("mechanism") != "functional":
         assert not np.any(seen == session.inputs.private)
     assert {phase for phase, _ in session.noise.draws} == {"preferences"}, "the server draws nothing"
-
-
-@pytest.mark.parametrize("given", CENTRAL, ids=name_of)
-def test_a_single_voter_may_trust_an_aggregator(given: dict[str, Any]) -> None:
-    protocol = make_preferences(2, **given)
-    session = Session(protocol, make_preference_inputs(protocol, 1), seed=9)
-    wire = session.play()
-    assert wire.result is not None
-    released = wire.result.outcome
-    assert isinstance(released, Outcome)
-    assert released.num_voters == 1
-    if given.get("mechanism", "laplace") == "laplace":
-        assert released.errors == pytest.approx([math.sqrt(2) * 4.0] * 2, rel=1e-4)  # scale 2B/ε = 4
-
-
-def test_rounds_of_a_session_have_noise_of_their_own() -> None:
-    protocol = make_preferences(2, paradigm=Paradigm.VLCP)
-    inputs = make_preference_inputs(protocol, 3)
-    outcomes = {run_population(protocol, inputs, noise=noise_of(number)).outcome.preferences for number in range(20)}
-    assert len(outcomes) == 20

@@ -50,28 +50,6 @@ def test_the_tight_bound_lies_below_the_printed_one(num_features: int) -> None:
     assert tight_sensitivity(num_features) < 0.81 * printed_sensitivity(num_features)
 
 
-def test_the_frobenius_norm_of_m6_s_proof() -> None:
-    """‖VVᵀ − V'V'ᵀ‖_F² = ½(‖p‖²‖q‖² + (p·q)²) with p = V + V', q = V − V'."""
-    generator = np.random.default_rng(1)
-    for first, second in generator.standard_normal((20, 2, 4)):
-        p, q = first + second, first - second
-        change = np.outer(first, first) - np.outer(second, second)
-        assert np.sum(change**2) == pytest.approx((p @ p * (q @ q) + (p @ q) ** 2) / 2, rel=1e-12)
-
-
-def test_m6_s_case_distinction_finds_the_greatest_frobenius_norm_at_each_distance() -> None:
-    """At distance x it is x√((4 − x²)/2), or x(2 − x) where that is more, for x < ⅔ alone: held against a grid."""
-    for distance in (0.02 + 0.04 * n for n in range(50)):
-        greatest = 0.0
-        for inner in (distance * (2 - distance) * n / 400 for n in range(401)):  # p·q; beyond, no p of the ball has it
-            squared_p = 4 - distance**2 - 2 * inner
-            assert inner**2 <= squared_p * distance**2 * (1 + 1e-9)
-            greatest = max(greatest, math.sqrt((squared_p * distance**2 + inner**2) / 2))
-        perpendicular, collinear = distance * math.sqrt((4 - distance**2) / 2), distance * (2 - distance)
-        assert greatest == pytest.approx(max(perpendicular, collinear), rel=1e-9)
-        assert (collinear > perpendicular) == (distance < 2 / 3)
-
-
 @pytest.mark.parametrize("num_features", [1, 2, 3, 10])
 def test_no_random_pair_of_records_passes_either_bound(num_features: int) -> None:
     generator = np.random.default_rng(num_features)

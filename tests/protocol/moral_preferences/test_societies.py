@@ -263,17 +263,6 @@ def test_a_society_and_an_epsilon_of_ones_own_stand_in_the_public_row() -> None:
         protocol.encode_own({"records": pair}, (3, 2))
 
 
-@pytest.mark.parametrize("given", [{}, {"mechanism": "functional", "paradigm": Paradigm.RLDP}, VARIANTS[-1]])
-def test_a_voters_noise_is_that_of_its_own_level_in_every_society(given: dict[str, Any]) -> None:
-    own: dict[str, Any] = {**given, "epsilons": LEVELS}
-    protocol = make_societies(**own)
-    (phase,), (alike,) = protocol.phases, alone(protocol).phases
-    for society in range(len(NAMES)):
-        for level in range(len(LEVELS)):
-            assert phase.mechanism_of((society, level)) == alike.mechanism_of((level,))
-            assert phase.losses_of((society, level)) == alike.losses_of((level,))
-
-
 @pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")
 @pytest.mark.parametrize(
     ("given", "why"),

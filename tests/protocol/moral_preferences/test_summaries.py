@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import make_preference_inputs, make_preferences
+from helpers import make_preferences
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import SphericalLaplace, VectorLaplace
 from psephos.protocol.moral_preferences import Paradigm, Parameters, Records, Summary, make_summary
 from psephos.protocol.moral_preferences.coefficients import coefficients_of_records
 from psephos.protocol.moral_preferences.functional import NoisyObjective
-from psephos.protocol.moral_preferences.parameters import PAPERS
 from psephos.protocol.moral_preferences.sensitivity import grid_sensitivity, printed_sensitivity, tight_sensitivity
 from psephos.protocol.moral_preferences.summaries import Coefficients, Direction, PreferenceVector
 
@@ -278,12 +277,6 @@ def test_noise_of_a_place_in_the_ball_has_no_variance_that_is_known() -> None:
     assert summary.noise_variance(summary.local_mechanism(1.0)) is None
 
 
-def test_spherical_noise_has_the_variance_of_its_law() -> None:
-    """There are d + 1 squared scales of 2/ε in it: 3·16 at d = 2 and ε = 1/2."""
-    summary = summary_of(2, mechanism="direction")
-    assert summary.noise_variance(summary.local_mechanism(0.5)) == pytest.approx(48.0, rel=1e-12)
-
-
 # The society's preferences
 
 
@@ -340,9 +333,3 @@ def test_summaries_do_not_depend_on_who_else_is_there(mechanism: str) -> None:
     whole = summary.rows_of(records)
     for start, stop in [(0, 7), (7, 8), (8, 20), (3, 3)]:
         assert np.array_equal(summary.rows_of(records.of_range(start, stop)), whole[start:stop])
-
-
-@pytest.mark.parametrize("paradigm", PAPERS)
-def test_summaries_that_a_table_gives_are_possible(paradigm: Paradigm) -> None:
-    protocol = make_preferences(3, paradigm=paradigm, mechanism="direction")
-    assert protocol.summary.are_possible(make_preference_inputs(protocol, 30).private)
