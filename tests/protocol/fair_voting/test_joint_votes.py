@@ -1,6 +1,5 @@
 """Votes in which a voter's group is private: rows, what is checked of them, losses, and outcomes."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -75,25 +74,6 @@ def test_the_loss_is_one_epsilon_for_group_and_ranking(mechanism: MechanismName)
     vote.check_loss_groups(np.empty((3, 0), dtype=np.int64))
     assert isinstance(vote.phase, JointRankings)
     assert loss.mechanism == vote.phase.report.name
-
-
-@every_mechanism
-def test_what_the_server_sees_differs_by_the_loss_between_any_groups_and_rankings(mechanism: MechanismName) -> None:
-    """Over all rows of three alternatives: by the law of the session's own phase."""
-    vote = make(mechanism, epsilon=0.9)
-    rows = vote.phase.rows_of(())
-    assert rows is not None
-    found: list[list[int]] = rows.tolist()
-    assert sorted(found) == sorted(
-        [group * 3 + position for position in order] for group in range(2) for order in itertools.permutations(range(3))
-    )
-    noise = SimulatedNoise(1, session="law")
-    drawn = [
-        noise.randomize(vote.phase.mechanism, rows[place % 12].tolist(), protocol="p", phase="q", place=place)
-        for place in range(300)
-    ]
-    logs = vote.phase.mechanism.log_likelihoods(np.array(drawn), rows)
-    assert float((logs.max(axis=1) - logs.min(axis=1)).max()) <= 0.9 + 1e-9
 
 
 def test_estimates_are_of_the_groups_sums_by_their_public_sizes() -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -26,7 +25,6 @@ from psephos.protocol.fair_voting import (
     Outcome,
     Parameters,
     Rankings,
-    make_scores,
 )
 from psephos.protocol.fair_voting.choices import SampledChoice
 from psephos.protocol.fair_voting.kinds import CENTRAL, LOCAL
@@ -391,22 +389,6 @@ def test_the_truth_worked_by_hand() -> None:
         "copeland": "a",
         "egalitarian": "b",
     }
-
-
-@every_mechanism
-@pytest.mark.parametrize("scores", ["borda", (1e6, 1e6 - 1, 1e6 - 2)])
-def test_there_is_a_truth_wherever_there_is_a_session(given: dict[str, Any], scores: Any) -> None:
-    vote = make_fair_vote(4, 3, scores=scores, **given)
-    inputs = make_fair_inputs(vote)
-    vote.check_roster(inputs.public)
-    truth = vote.truth(inputs)
-    assert truth is not None
-    exact = [Fraction(score) for score in make_scores(scores, 3)]
-    for group, name in enumerate(vote.parameters.groups):
-        rows: list[list[int]] = inputs.private[inputs.public[:, 0] == group].tolist()
-        for place, alternative in enumerate(vote.parameters.alternatives):
-            mean = sum((exact[row[place]] for row in rows), Fraction(0)) / len(rows)
-            assert truth[f"{alternative} ({name})"] == float(mean)
 
 
 @every_mechanism
