@@ -12,7 +12,6 @@ from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import batches, grouping
-from psephos.scenarios.running.session import SessionRecord
 from psephos.scenarios.truth_discovery.data import streams
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -58,18 +57,14 @@ def write(path: str, rows: Rows, names: tuple[str, str, str] = ("task", "worker"
             csv.writer(file).writerows([names, *rows])
 
 
+def load(parameters: dict[str, Any], workers: Any, *settings: str) -> Local:
+    usual = {"protocol": "truth-discovery", "name": "c", "seed": 3, "noise": "simulated", "transport": "array"}
+    Path("c.json").write_text(json.dumps({**usual, "parameters": parameters, "workers": workers}))
+    return resolve(load_scenario("c.json", settings))
+
+
 def resolved(parameters: dict[str, Any], answers: str, **more: Any) -> Local:
-    content = {
-        "protocol": "truth-discovery",
-        "name": "c",
-        "seed": 3,
-        "noise": "simulated",
-        "transport": "array",
-        "parameters": parameters,
-        "workers": {"answers": answers, **more},
-    }
-    Path("c.json").write_text(json.dumps(content))
-    return resolve(load_scenario("c.json", ["synthetic=true"]))
+    return load(parameters, {"answers": answers, **more}, "synthetic=true")
 
 
 refusal = as_usual(refused_by, resolved, {"epsilon": 2.0})
@@ -165,18 +160,7 @@ def test_workers_with_a_line_each_come_in_batches_too() -> None:
         "".join(",".join(row) + "\n" for row in [tuple(lines), *zip(*lines.values(), strict=True)])
     )
     parameters = {"epsilon": 2.0, "tasks": ["a", "b"], "answer_sets": [["x", "y"]], "max_answers": 2}
-    content = {
-        "protocol": "truth-discovery",
-        "name": "c",
-        "seed": 3,
-        "noise": "simulated",
-        "transport": "array",
-        "parameters": parameters,
-    }
-    records: list[SessionRecord] = []
-    for path in ("lines.parquet", "lines.csv"):
-        Path("c.json").write_text(json.dumps({**content, "workers": path}))
-        records.append(run_session(resolve(load_scenario("c.json")), seed=3))
+    records = [run_session(load(parameters, path), seed=3) for path in ("lines.parquet", "lines.csv")]
     assert list(records[0].tallies) == list(records[1].tallies)
     assert len(records[0].tallies[0].rows) == 30
     assert records[0].own_outcomes == records[1].own_outcomes
