@@ -241,57 +241,52 @@ def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
     assert found(psephos, write, content, *settings) == {"q1": truth, "q2": "yes"}
 
 
-@pytest.mark.bad_input("a task that nobody answered")
-@pytest.mark.few(most=3)
+NOBODY, SETS = "a task that nobody answered", "answer_sets=[['yes', 'no']]"
+OF_FILES = ("workers.answers=own.csv", "workers.truth=truth.csv", "workers.labels=['no', 'yes']")
+SKIPPED = "workers=[{worker='ann', tasks='q1; q2', answers='; no'}, {worker='bob', tasks='q2; q1', answers='no; '}]"
+SILENT = "workers=[{worker='ann', tasks='q1; q2', answers='; '}]"
+HEAD = "task,worker,label\n"
+EQUAL = HEAD + "".join(f"q1,{worker},yes\nq2,{worker},no\nq3,{worker},yes\n" for worker in ("ann", "bob", "cid", "dee"))
+FOUND = (
+    (NOBODY, f"{CROWD_FINE}q2,bob,no\n", OF_FILES, {"q1": "yes", "q2": "no", "q3": None}),
+    (NOBODY, CROWD_FINE, (SKIPPED, SETS), {"q1": None, "q2": "no"}),
+    (NOBODY, CROWD_FINE, (SILENT, SETS), {"q1": None, "q2": None}),
+    ("one worker", f"{HEAD}q1,ann,yes\nq2,ann,no\nq3,ann,yes\n", (), {"q1": "yes", "q2": "no", "q3": "yes"}),
+    (
+        "one class",
+        f"{HEAD}q1,ann,yes\nq2,ann,yes\nq1,bob,yes\n",
+        ("answer_sets=[['no', 'unsure', 'yes']]",),
+        {"q1": "yes", "q2": "yes"},
+    ),
+    ("all workers equal", EQUAL, (), {"q1": "yes", "q2": "no", "q3": "yes"}),
+)
+
+
+@pytest.mark.few(most=12)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_truth_of_a_task_that_nobody_answered_is_missing(psephos: Psephos, write: Write, estimator: str) -> None:
-    write("truth.csv", "task,truth\nq1,yes\nq3,no\n")
-    settings = ("workers.answers=own.csv", "workers.truth=truth.csv", "workers.labels=['no', 'yes']")
-    truths = found(psephos, write, f"{CROWD_FINE}q2,bob,no\n", *settings, estimator=estimator)
-    assert truths == {"q1": "yes", "q2": "no", "q3": None}
-    rows = "[{worker='ann', tasks='q1; q2', answers='; no'}, {worker='bob', tasks='q2; q1', answers='no; '}]"
-    settings = (f"workers={rows}", "answer_sets=[['yes', 'no']]")
-    assert found(psephos, write, CROWD_FINE, *settings, estimator=estimator) == {"q1": None, "q2": "no"}
-
-
-@pytest.mark.bad_input("a task that nobody answered")
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_nobody_who_answers_anything_leaves_every_truth_missing(psephos: Psephos, write: Write, estimator: str) -> None:
-    settings = ("workers=[{worker='ann', tasks='q1; q2', answers='; '}]", "answer_sets=[['yes', 'no']]")
-    assert found(psephos, write, CROWD_FINE, *settings, estimator=estimator) == {"q1": None, "q2": None}
-
-
-@pytest.mark.bad_input("one worker")
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_one_worker_is_believed(psephos: Psephos, write: Write, estimator: str) -> None:
-    content = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq3,ann,yes\n"
-    truths = found(psephos, write, content, estimator=estimator)
-    assert truths == {"q1": "yes", "q2": "no", "q3": "yes"}
-
-
-@pytest.mark.bad_input("one class")
-@pytest.mark.few(most=3)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_one_class_is_found_where_the_answer_set_says_which_others_there_are(
-    psephos: Psephos, write: Write, estimator: str
+@pytest.mark.parametrize(
+    ("content", "settings", "truths"),
+    [pytest.param(*case, marks=pytest.mark.bad_input(item)) for item, *case in FOUND],
+)
+def test_every_estimator_finds_the_truths_that_there_are(
+    psephos: Psephos,
+    write: Write,
+    content: str,
+    settings: tuple[str, ...],
+    truths: dict[str, str | None],
+    estimator: str,
 ) -> None:
-    content = "task,worker,label\nq1,ann,yes\nq2,ann,yes\nq1,bob,yes\n"
-    settings = "answer_sets=[['no', 'unsure', 'yes']]"
-    assert found(psephos, write, content, settings, estimator=estimator) == {"q1": "yes", "q2": "yes"}
+    write("truth.csv", "task,truth\nq1,yes\nq3,no\n")
+    assert found(psephos, write, content, *settings, estimator=estimator) == truths
 
 
-@pytest.mark.bad_input("all workers equal")
 @pytest.mark.few(most=3)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_workers_who_are_all_equal_weigh_alike(psephos: Psephos, write: Write, estimator: str) -> None:
-    own = {"q1": "yes", "q2": "no", "q3": "yes"}
-    rows = [f"{task},{worker},{label}\n" for worker in ("ann", "bob", "cid", "dee") for task, label in own.items()]
-    content = f"task,worker,label\n{''.join(rows)}"
-    assert found(psephos, write, content, estimator=estimator) == own
+def test_workers_who_are_all_equal_weigh_alike(write: Write, estimator: str) -> None:
+    write("own.csv", EQUAL)
+    path = write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
     settings = ("epsilon=30", f"estimator={estimator}", "synthetic=true")
-    record = run_session(resolve(load_scenario("own.toml", settings)), seed=1)
+    record = run_session(resolve(load_scenario(str(path), settings)), seed=1)
     assert len(record.own_outcomes) == 4
     assert len({msgspec.json.encode(each) for each in record.own_outcomes.values()}) == 1
 
@@ -334,23 +329,12 @@ def test_a_large_file_is_read_and_its_last_line_is_named(
     assert len(content) > 2 * at_once
     write("own.csv", content)
     write("own.toml", 'protocol = "truth-discovery"\nseed = 1\nworkers = "own.csv"\n')
-    options = (
-        "--set",
-        "synthetic=true",
-        "--set",
-        "estimator=majority",
-        "--set",
-        "epsilon=30",
-        "--transport",
-        "array",
-        "--no-pictures",
-        "--json",
-    )
-    ended = psephos("run", "own.toml", *options)
+    options = "--set synthetic=true --set estimator=majority --set epsilon=30 --transport array --no-pictures --json"
+    ended = psephos("run", "own.toml", *options.split())
     assert (ended.status, ended.err) == (0, "")
     outcome = json.loads(ended.out)["outcome"]
     assert (len(outcome["tasks"]), set(outcome["truths"]), set(outcome["num_answers"])) == (num_tasks, {"yes"}, {100})
     write("own.csv", f"{content}question-00007,worker-000,no\n")
-    refusal = psephos("run", "own.toml", *options).refusal
+    refusal = psephos("run", "own.toml", *options.split()).refusal
     assert f"label (own.csv line {len(rows) + 2})" in refusal
     assert "(own.csv line 9)" in refusal

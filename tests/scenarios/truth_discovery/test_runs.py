@@ -20,10 +20,18 @@ Write = Callable[[str, str | bytes], Path]
 PATHS = ("memory", "tcp", "array")
 SMALL = ("workers.tasks=20", "workers.workers=9", "workers.answers_per_task=4")
 OF_TABLE = {"tasks", "answer_sets", "answer_set_of_task", "max_answers"}
+SEEDED = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
 ANSWERS = "task,worker,label\nq1,ann,yes\nq2,ann,no\nq1,bob,yes\nq3,bob,no\nq2,cid,no\nq1,cid,no\nq3,dee,yes\n"
 LABELS = "answer_sets=[['no','yes']]"  # which everybody may know, and nobody reads off what real people answered
 # Without noise: two of three say yes to q1, both say no to q2, and q3 is open.
 CLEAN = {"q1": ("yes", 3), "q2": ("no", 2), "q3": ("no", 2)}
+
+
+@pytest.fixture(autouse=True)
+def _answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of answers in the folder where one is."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(ANSWERS, encoding="utf-8")
 
 
 @pytest.fixture
@@ -57,16 +65,13 @@ def found(printed: str) -> dict[str, tuple[str | None, int]]:
         (*SMALL, "workers.classes=3", "mechanism=central"),
         ("workers={tasks=6, workers=5, answer_probability=0.3}",),
         ("workers={stand_in='peer_grading', groups=5, students=7, grades=2}",),
-        ("workers=FILE", LABELS, "seed=7", "noise=simulated"),
+        ("workers=a.csv", LABELS, "seed=7", "noise=simulated"),
         ("workers.data=duchenne", "seed=7", "noise=simulated"),
     ],
 )
-def test_a_crowd_is_alike_on_every_path(
-    write: Write, duchenne: Path, tmp_path: Path, settings: tuple[str, ...]
-) -> None:
+def test_a_crowd_is_alike_on_every_path(duchenne: Path, tmp_path: Path, settings: tuple[str, ...]) -> None:
     """In the file are workers with two answers and one with one, so that rows are padded."""
-    file = str(write("a.csv", ANSWERS))
-    chosen = [f"data={duchenne}", *(setting.replace("FILE", file) for setting in settings)]
+    chosen = [f"data={duchenne}", *settings]
     results = {result_bytes("crowd", tmp_path / path, f"transport={path}", *chosen) for path in PATHS}
     tables = {(tmp_path / path / "estimates.csv").read_bytes() for path in PATHS}
     assert (len(results), len(tables)) == (1, 1)
@@ -76,8 +81,7 @@ def test_a_crowd_is_alike_on_every_path(
 
 
 @pytest.mark.parametrize("key", ["workers=a.csv", "workers.answers=a.csv", "parties.answers=a.csv"])
-def test_a_file_of_answers_takes_the_place_of_the_synthetic_crowd(psephos: Psephos, write: Write, key: str) -> None:
-    write("a.csv", ANSWERS)
+def test_a_file_of_answers_takes_the_place_of_the_synthetic_crowd(psephos: Psephos, key: str) -> None:
     words = ("--set", key, "--set", LABELS, "--set", "epsilon=30")
     ended = psephos("run", "crowd", *words, "--no-pictures", "--json")
     assert (ended.status, ended.err) == (0, "")
@@ -88,24 +92,10 @@ def test_a_file_of_answers_takes_the_place_of_the_synthetic_crowd(psephos: Pseph
 
 
 def test_known_truths_do_not_change_what_is_found(psephos: Psephos, write: Write) -> None:
-    write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,no\n")
-    plain = psephos(
-        "run",
-        "crowd",
-        "--seed",
-        "7",
-        "--set",
-        "noise=simulated",
-        "--set",
-        "workers=a.csv",
-        "--set",
-        LABELS,
-        "--no-pictures",
-        "--json",
-    )
-    words = ("--set", "workers.answers=a.csv", "--set", "workers.truth=t.csv", "--set", LABELS)
-    known = psephos("run", "crowd", "--seed", "7", "--set", "noise=simulated", *words, "--no-pictures", "--json")
+    usual = f"run crowd --seed 7 --set noise=simulated --set {LABELS} --no-pictures --json".split()
+    plain = psephos(*usual, "--set", "workers=a.csv")
+    known = psephos(*usual, "--set", "workers.answers=a.csv", "--set", "workers.truth=t.csv")
     assert (known.status, known.err, known.out) == (0, "", plain.out)
 
 
@@ -117,7 +107,7 @@ def test_a_truth_without_its_answers_is_refused(psephos: Psephos, write: Write) 
 
 def test_truths_are_known_beside_what_is_found(write: Write, tmp_path: Path) -> None:
     known = write("t.csv", "task,truth\nq1,no\n")
-    settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}")
+    settings = ("workers.answers=a.csv", f"workers.truth={known}")
     resolved, finished = made("crowd", tmp_path / "out", "synthetic=true", *settings)
     assert resolved.gold == finished.gold == {"q1": "no"}
     assert finished.truth == {task: truth for task, (truth, _) in CLEAN.items()}
@@ -145,17 +135,16 @@ def test_another_source_takes_the_title_with_it_and_what_is_said_of_tasks(write:
         '[parameters]\nanswer_sets = [["a", "b"]]\ntasks = ["q1", "q9"]\nmax_answers = 1\nepsilon = 3.0\n',
     )
     assert len(resolve(load_scenario(str(path))).protocol.parameters.tasks) == 2
-    scenario = load_scenario(str(path), [f"workers={write('a.csv', ANSWERS)}"])
+    scenario = load_scenario(str(path), ["workers=a.csv"])
     assert (scenario.title, scenario.parameters) == ("", {"epsilon": 3.0})
-    assert refusal(str(path), f"workers={write('a.csv', ANSWERS)}").field == "workers.labels"
-    scenario = load_scenario(str(path), [f"workers={write('a.csv', ANSWERS)}", LABELS])
+    assert refusal(str(path), "workers=a.csv").field == "workers.labels"
+    scenario = load_scenario(str(path), ["workers=a.csv", LABELS])
     assert resolve(scenario).protocol.parameters.tasks == ("q1", "q2", "q3")
 
 
 def test_paths_in_a_file_are_relative_to_it(
     write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, psephos: Psephos
 ) -> None:
-    write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,yes\n")
     whole = write("whole.toml", 'protocol = "truth-discovery"\nworkers = "a.csv"\n')
     text = 'protocol = "truth-discovery"\n[workers]\nanswers = "a.csv"\ntruth = "t.csv"\n'
@@ -171,7 +160,6 @@ def test_paths_in_a_file_are_relative_to_it(
 
 
 def test_other_answers_to_the_truths_of_a_file_are_set_one_by_one(write: Write) -> None:
-    write("a.csv", ANSWERS)
     write("t.csv", "task,truth\nq1,yes\n")
     text = 'protocol = "truth-discovery"\n[workers]\nanswers = "a.csv"\ntruth = "t.csv"\nrepeats = "first"\n'
     text += 'labels = ["no", "yes"]\n'
@@ -199,9 +187,8 @@ def test_other_answers_to_the_truths_of_a_file_are_set_one_by_one(write: Write) 
     ],
 )
 def test_what_is_set_of_tasks_and_labels_is_refused_or_keeps_every_answer_as_it_was(
-    psephos: Psephos, write: Write, setting: str
+    psephos: Psephos, setting: str
 ) -> None:
-    write("a.csv", ANSWERS)
     labels = "workers.labels=['no', 'yes']" if setting[:11] != "answer_sets" else "workers.repeats=first"
     words = ("--set", "workers.answers=a.csv", "--set", "epsilon=30", "--set", setting, "--set", labels)
     ended = psephos("run", "crowd", *words, "--set", "estimator=majority", "--no-pictures", "--json", "--out", "out")
@@ -229,8 +216,8 @@ def test_answer_sets_in_another_order_than_the_files_are_refused_or_keep_every_a
             assert found(ended.out) == {"q1": ("yes", 2), "q2": ("off", 1)}
 
 
-def test_an_answer_set_that_is_given_is_the_one_that_answers_are_held_to(write: Write) -> None:
-    source = f"workers={write('a.csv', ANSWERS)}"
+def test_an_answer_set_that_is_given_is_the_one_that_answers_are_held_to() -> None:
+    source = "workers=a.csv"
     wider = resolve(load_scenario("crowd", [source, "answer_sets=[['yes', 'unsure', 'no']]"]))
     assert wider.protocol.parameters.answer_sets == (("yes", "unsure", "no"),)
     assert (wider.protocol.truth(wider.inputs) or {})["q2"] == "no"
@@ -257,8 +244,7 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
     (tmp_path / "mine").mkdir()
     write("mine/a.csv", ANSWERS)
     write("mine/t.csv", "task,truth\nq1,yes\n")
-    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
-    first = psephos("run", "crowd", "--set", source, "--set", "mechanism=two_layer", *words, "--out", "runs/first")
+    first = psephos("run", "crowd", "--set", source, "--set", "mechanism=two_layer", *SEEDED, "--out", "runs/first")
     assert (first.status, first.err) == (0, "")
     kept = read_json("runs/first/scenario.json")
     assert "seed" not in kept
@@ -275,12 +261,11 @@ def test_a_runs_scenario_runs_again_from_its_own_folder(
         )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    again = psephos("run", "../runs/first/scenario.json", *words, "--out", "again")
+    again = psephos("run", "../runs/first/scenario.json", *SEEDED, "--out", "again")
     assert (again.status, again.out) == (0, first.out)
 
 
 def test_a_rerun_of_a_file_that_has_grown_has_its_new_tasks(psephos: Psephos, write: Write) -> None:
-    write("a.csv", ANSWERS)
     words = ("--set", "workers=a.csv", "--set", "answer_sets=[['no', 'maybe', 'yes']]")
     assert psephos("run", "crowd", *words, "--no-pictures", "--out", "first").status == 0
     write("a.csv", f"{ANSWERS}q4,eve,maybe\n")
@@ -290,7 +275,6 @@ def test_a_rerun_of_a_file_that_has_grown_has_its_new_tasks(psephos: Psephos, wr
 
 
 def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Psephos, write: Write) -> None:
-    write("a.csv", ANSWERS)
     words = ("--set", "workers=a.csv", "--set", "synthetic=true", "--no-pictures")
     assert psephos("run", "crowd", *words, "--out", "first").status == 0
     write(
@@ -303,31 +287,28 @@ def test_a_rerun_of_a_file_that_names_answer_sets_by_now_has_them(psephos: Pseph
     assert found(again.out) == {"q1": ("yes", 1), "q2": ("red", 2)}
 
 
-def test_what_was_set_of_an_answer_set_is_kept_for_a_rerun(psephos: Psephos, write: Write) -> None:
-    write("a.csv", ANSWERS)
+def test_what_was_set_of_an_answer_set_is_kept_for_a_rerun(psephos: Psephos) -> None:
     wider = "answer_sets=[['yes', 'unsure', 'no']]"
-    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
-    first = psephos("run", "crowd", "--set", "workers=a.csv", "--set", wider, *words, "--out", "first")
+    first = psephos("run", "crowd", "--set", "workers=a.csv", "--set", wider, *SEEDED, "--out", "first")
     assert read_json("first/scenario.json")["parameters"]["answer_sets"] == [["yes", "unsure", "no"]]
-    assert psephos("run", "first/scenario.json", *words, "--out", "again").out == first.out
+    assert psephos("run", "first/scenario.json", *SEEDED, "--out", "again").out == first.out
 
 
 def test_a_data_sets_run_runs_again_and_leaves_the_tasks_to_the_data_set(psephos: Psephos, duchenne: Path) -> None:
-    words = ("--seed", 11, "--set", "noise=simulated", "--no-pictures", "--json")
-    first = psephos("run", "duchenne", "--data", duchenne, *words, "--out", "first")
+    first = psephos("run", "duchenne", "--data", duchenne, *SEEDED, "--out", "first")
     assert (first.status, first.err) == (0, "")
     kept = read_json("first/scenario.json")
     assert (kept["data"], kept["parties"]) == ("../sets", {"data": "duchenne"})
     assert kept["parameters"].keys().isdisjoint(OF_TABLE)
-    assert psephos("run", "first/scenario.json", *words, "--out", "again").out == first.out
+    assert psephos("run", "first/scenario.json", *SEEDED, "--out", "again").out == first.out
 
 
 # Price.
 
 
-def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) -> None:
+def test_a_budget_is_held_against_who_pays_most(tmp_path: Path) -> None:
     """Dee answers once, the others twice: at 2 an answer, the session costs 4."""
-    source = f"workers={write('a.csv', ANSWERS)}"
+    source = "workers=a.csv"
     error = refusal("crowd", source, LABELS, "budget=3.99")
     assert (error.field, error.value) == ("budget", 3.99)
     assert "4" in error.allowed
@@ -337,9 +318,9 @@ def test_a_budget_is_held_against_who_pays_most(write: Write, tmp_path: Path) ->
     assert left == {"ann": 0, "bob": 0, "cid": 0, "dee": 2}
 
 
-def test_a_budget_knows_the_joint_law_of_two_layers(write: Write) -> None:
+def test_a_budget_knows_the_joint_law_of_two_layers() -> None:
     """All answers share one draw, so that a worker's loss is J and not a sum."""
-    source = f"workers={write('a.csv', ANSWERS)}"
+    source = "workers=a.csv"
     resolved = resolve(load_scenario("crowd", [source, LABELS, "mechanism=two_layer", "epsilon=1"]))
     (loss,) = resolved.protocol.losses
     assert loss.claimed == pytest.approx(2)
@@ -462,18 +443,16 @@ def test_with_record_a_worker_sees_its_own_report_and_weight_and_the_aggregator_
         (("workers.stand_in=peer_grading",), ["truth"]),
         (("workers.data=duchenne",), ["truth"]),
         (("workers.data=duchenne", "noise=secure"), []),
-        (("workers=FILE", LABELS), []),
-        (("workers=FILE", "public_record=true"), ["truth"]),
-        (("workers=FILE", "synthetic=true"), ["truth"]),
-        (("workers=FILE", "synthetic=true", "noise=secure"), []),
+        (("workers=a.csv", LABELS), []),
+        (("workers=a.csv", "public_record=true"), ["truth"]),
+        (("workers=a.csv", "synthetic=true"), ["truth"]),
+        (("workers=a.csv", "synthetic=true", "noise=secure"), []),
     ],
 )
 def test_the_truth_of_clean_answers_is_shown_of_nobody_real_or_of_public_record(
-    write: Write, duchenne: Path, tmp_path: Path, settings: tuple[str, ...], shown: list[str]
+    duchenne: Path, tmp_path: Path, settings: tuple[str, ...], shown: list[str]
 ) -> None:
-    path = str(write("a.csv", ANSWERS))
-    chosen = [setting.replace("FILE", path) for setting in settings]
-    resolved, finished = made("crowd", tmp_path / "out", f"data={duchenne}", *chosen)
+    resolved, finished = made("crowd", tmp_path / "out", f"data={duchenne}", *settings)
     assert finished.truth == (resolved.protocol.truth(resolved.inputs) if shown else None)
     assert [key for key in finished.result if key == "truth"] == shown
     assert (tmp_path / "out" / "workers.csv").exists() == bool(shown)
@@ -484,7 +463,7 @@ def test_each_worker_of_a_crowd_that_is_nobodys_secret_has_its_weight_error_and_
 ) -> None:
     """By hand: of the truths q1 yes, q2 no, cid has one wrong of two; dee answered neither, and Im(½) = 1/G(½) = 1."""
     known = write("t.csv", "task,truth\nq1,yes\nq2,no\n")
-    settings = (f"workers.answers={write('a.csv', ANSWERS)}", f"workers.truth={known}", "synthetic=true")
+    settings = ("workers.answers=a.csv", f"workers.truth={known}", "synthetic=true")
     made("crowd", tmp_path / "out", *settings)
     rows: dict[Any, Mapping[str, Any]] = {row["worker"]: row for row in rows_in(tmp_path / "out" / "workers.csv")}
     assert {name: (row["answers"], row["error"], row["importance"]) for name, row in rows.items()} == {
