@@ -20,7 +20,14 @@ _PHASE: Final = "answers"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a crowd's answers stand in the rows that workers report."""
+    """Where a crowd's answers stand in the rows that workers report.
+
+    Examples:
+        >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
+        >>> layout = Layout.of(make_crowd(SyntheticCrowd(tasks=2, workers=3, answers_per_task=2, seed=1)))
+        >>> layout.places.tolist(), layout.is_gold.tolist()
+        ([0, 1, 0, 0], [True, True])
+    """
 
     crowd: Crowd
     parameters: Parameters  # without a price: its tasks and answer sets
@@ -87,7 +94,13 @@ def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: 
 
 
 def renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
-    """Return for each task a new number for each label, the same for all answer sets of a size."""
+    """Return for each task a new number for each label, the same for all answer sets of a size.
+
+    Examples:
+        >>> numbers = renumbering(3, np.array([2, 3, 2]), np.random.default_rng(1))
+        >>> numbers[0].tolist() == numbers[2].tolist()
+        True
+    """
     numbers = np.tile(np.arange(most), (len(sizes), 1))
     for size in np.unique(sizes).tolist():
         numbers[sizes == size, :size] = generator.permutation(size)

@@ -40,7 +40,12 @@ _NO_LABEL: Final = -2  # of a truth that somebody knows, and no answer can say
 
 
 def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
-    """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count."""
+    """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count.
+
+    Examples:
+        >>> error_rate_of({"q": "yes", "r": "no", "s": None}, {"q": "yes", "r": "yes", "s": "no"})
+        0.5
+    """
     judged = [task for task in truth if found.get(task) is not None]
     return sum(found[task] != truth[task] for task in judged) / len(judged)
 

@@ -37,7 +37,12 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PassMark(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Scores as answers; ConfigurationError for a threshold with which all scores would be alike."""
+    """Scores as answers; ConfigurationError for a threshold with which all scores would be alike.
+
+    Examples:
+        >>> PassMark().threshold
+        13
+    """
 
     threshold: int = 13  # the least score that passes, in [2, 25]; by default more than half of the points
 
@@ -63,6 +68,12 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
     Raises:
         ConfigurationError: there is no such crowd; an option is not allowed; a file cannot be read, or is not what it
             should be.
+
+    Examples:
+        >>> load_crowd("duchene", Path("sets"))
+        Traceback (most recent call last):
+            ...
+        psephos.protocol.errors.ConfigurationError: crowd ...did you mean 'duchenne'...
     """
     require(name in CROWDS, "crowd", name, one_of(CROWDS, name))
     crowd = CROWDS[name]

@@ -10,6 +10,7 @@ from psephos.scenarios import Streamed, load_scenario, resolve
 
 Psephos = Callable[..., Any]
 Write = Callable[[str, str | bytes], Path]
+Draft = Callable[..., Any]
 MANY = [f"w{place}" for place in range(6)]
 
 
@@ -23,15 +24,20 @@ def answers(header: str = "task,worker,label", labels: str = "yes no yes no yes 
     return table(header, rows)
 
 
-def told(psephos: Psephos, content: str, write: Write, *options: str) -> dict[str, Any] | str:
+@pytest.fixture
+def draft(psephos: Psephos, write: Write) -> Draft:
     """Return the table of workers that `psephos new crowd` writes, or what it asks."""
-    write("own.csv", content)
-    Path("own.toml").unlink(missing_ok=True)
-    ended = psephos("new", "crowd", "own.csv", "--no-run", *options)
-    if ended.status:
-        assert (ended.status, ended.out, Path("own.toml").exists()) == (2, "", False)
-        return str(ended.err)
-    return dict(tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"])
+
+    def draft_crowd(content: str, *options: str) -> dict[str, Any] | str:
+        write("own.csv", content)
+        Path("own.toml").unlink(missing_ok=True)
+        ended = psephos("new", "crowd", "own.csv", "--no-run", *options)
+        if ended.status:
+            assert (ended.status, ended.out, Path("own.toml").exists()) == (2, "", False)
+            return str(ended.err)
+        return dict(tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"])
+
+    return draft_crowd
 
 
 SAID = ("--labels", "no,yes")
@@ -51,10 +57,9 @@ SAID = ("--labels", "no,yes")
     ],
 )
 def test_columns_are_known_by_the_names_that_programs_give_them(
-    psephos: Psephos, write: Write, header: str, renamed: dict[str, str]
+    draft: Draft, header: str, renamed: dict[str, str]
 ) -> None:
-    found = told(psephos, answers(header), write, *SAID)
-    assert isinstance(found, dict), found
+    found = draft(answers(header), *SAID)
     assert found["columns"].items() >= renamed.items()
     assert found["labels"] == ["no", "yes"]
 
@@ -70,23 +75,20 @@ def test_columns_are_known_by_the_names_that_programs_give_them(
         ("task,worker,Answer.a,Answer.b", "labels", "(Answer.a, Answer.b)"),
     ],
 )
-def test_a_column_that_no_name_tells_or_two_is_asked_for(
-    psephos: Psephos, write: Write, header: str, option: str, choices: str
-) -> None:
+def test_a_column_that_no_name_tells_or_two_is_asked_for(draft: Draft, header: str, option: str, choices: str) -> None:
     width = header.count(",") + 1
     rows = [",".join([f"x{place}", *[f"y{place}"] * (width - 2), "yes"]) for place in range(6)]
-    found = told(psephos, table(header, rows), write, *SAID[: 0 if option.startswith("label") else 2])
+    found = draft(table(header, rows), *SAID[: 0 if option.startswith("label") else 2])
     assert f"--{option}: " in str(found)
     assert choices in str(found)
 
 
-def test_labels_that_are_said_tell_their_column(psephos: Psephos, write: Write) -> None:
+def test_labels_that_are_said_tell_their_column(draft: Draft) -> None:
     rows = [
         f"q,{who},{word},text {who},{len(word)}"
         for who, word in zip(MANY, ["yes", "no", "yes", "no", "no", "no"], strict=True)
     ]
-    found = told(psephos, table("task,worker,mood,why,length", rows), write, *SAID)
-    assert isinstance(found, dict), found
+    found = draft(table("task,worker,mood,why,length", rows), *SAID)
     assert found["columns"] == {"label": "mood"}
 
 
@@ -107,13 +109,12 @@ def test_labels_that_are_said_tell_their_column(psephos: Psephos, write: Write) 
     ],
 )
 def test_labels_that_few_gave_or_that_may_be_others_are_asked_for_and_written_down(
-    psephos: Psephos, write: Write, labels: str, why: str, options: Sequence[str], said: Any
+    draft: Draft, labels: str, why: str, options: Sequence[str], said: Any
 ) -> None:
-    asked = told(psephos, answers(labels=labels), write)
+    asked = draft(answers(labels=labels))
     assert "--labels: " in str(asked)
     assert why in str(asked)
-    found = told(psephos, answers(labels=labels), write, *options)
-    assert isinstance(found, dict), found
+    found = draft(answers(labels=labels), *options)
     assert found["labels"] == said
 
 
@@ -126,69 +127,64 @@ def test_labels_that_many_gave_are_written_down_and_said(psephos: Psephos, write
     assert tomllib.loads(Path("own.toml").read_text(encoding="utf-8"))["workers"]["labels"] == ["no", "yes"]
 
 
-def test_answers_that_are_no_label_are_left_out_or_refused_as_said(psephos: Psephos, write: Write) -> None:
+def test_answers_that_are_no_label_are_left_out_or_refused_as_said(draft: Draft) -> None:
     content = answers(labels="yes no yes no yes scurvy")
-    asked = told(psephos, content, write, *SAID)
+    asked = draft(content, *SAID)
     assert "answers that are none of the labels: 2, the first is 'scurvy', label (own.csv line 7)" in str(asked)
     assert "if they are left out, everybody can see whose" in str(asked)
-    found = told(psephos, content, write, *SAID, "--other-labels", "leave-out")
-    assert isinstance(found, dict), found
+    found = draft(content, *SAID, "--other-labels", "leave-out")
     assert (found["labels"], found["other_labels"]) == (["no", "yes"], "leave_out")
     assert "scurvy" not in Path("own.toml").read_text(encoding="utf-8")
-    assert "label (own.csv line 7) must be" in str(told(psephos, content, write, *SAID, "--other-labels", "refuse"))
+    assert "label (own.csv line 7) must be" in str(draft(content, *SAID, "--other-labels", "refuse"))
 
 
-def test_a_column_that_says_what_became_of_a_line_is_asked_about(psephos: Psephos, write: Write) -> None:
+def test_a_column_that_says_what_became_of_a_line_is_asked_about(draft: Draft) -> None:
     words = ["approved", "rejected", "approved", "submitted", "approved", "rejected"]
     rows = [f"q,{who},yes,{word}" for who, word in zip(MANY, words, strict=True)]
     for name in ("status", "AssignmentStatus", "ASSIGNMENT:status", "mood.responses.status", "State"):
         content = table(f"task,worker,label,{name}", rows)
-        asked = told(psephos, content, write, *SAID)
+        asked = draft(content, *SAID)
         assert f"--only: '{name}' has 'approved' (" in str(asked)
         assert "which rows count, or 'none': all" in str(asked)
-        found = told(psephos, content, write, *SAID, "--only", f"{name}=approved", "--only", f"{name}=submitted")
+        found = draft(content, *SAID, "--only", f"{name}=approved", "--only", f"{name}=submitted")
         assert isinstance(found, dict), found
         assert found["only"] == {name: ["approved", "submitted"]}
-    assert isinstance(
-        told(psephos, table("task,worker,label,status", [f"q,{who},yes,done" for who in MANY]), write, *SAID), dict
-    )
+    assert isinstance(draft(table("task,worker,label,status", [f"q,{who},yes,done" for who in MANY]), *SAID), dict)
 
 
-def test_lines_without_an_answer_and_answers_given_twice_are_asked_about(psephos: Psephos, write: Write) -> None:
+def test_lines_without_an_answer_and_answers_given_twice_are_asked_about(draft: Draft) -> None:
     content = answers() + "q1,w6,\nq3,,\nq1,w0,no\n"
-    assert "lines without a label: 2, the first is label (own.csv line 14)" in str(told(psephos, content, write, *SAID))
+    assert "lines without a label: 2, the first is label (own.csv line 14)" in str(draft(content, *SAID))
     options = (*SAID, "--leave-out-empty", "label")
-    asked = told(psephos, content, write, *options)
+    asked = draft(content, *options)
     assert "which answer of 'w0' to 'q1' counts, who gave another one before: label (own.csv line 16)" in str(asked)
     for word in ("first", "last"):
-        found = told(psephos, content, write, *options, "--repeats", word)
+        found = draft(content, *options, "--repeats", word)
         assert isinstance(found, dict), found
         assert (found["repeats"], found["leave_out_empty"]) == (word, ["label"])
-    assert "label (own.csv line 16) must be 'yes'" in str(
-        told(psephos, content, write, *options, "--repeats", "refuse")
-    )
+    assert "label (own.csv line 16) must be 'yes'" in str(draft(content, *options, "--repeats", "refuse"))
 
 
-def test_a_column_of_truths_in_the_file_is_that(psephos: Psephos, write: Write) -> None:
+def test_a_column_of_truths_in_the_file_is_that(draft: Draft) -> None:
     rows = [f"q{task},{who},yes,{'no' if task else ''}" for task in range(2) for who in MANY]
     for name in ("GOLDEN:label", "gold", "true label", "ground_truth"):
-        found = told(psephos, table(f"task,worker,label,{name}", rows), write, *SAID)
+        found = draft(table(f"task,worker,label,{name}", rows), *SAID)
         assert isinstance(found, dict), found
         assert (found["truth"], found["truth_columns"]) == ("own.csv", {"task": "task", "truth": name})
     wrong = [row.replace(",no", ",perhaps") for row in rows]
-    asked = told(psephos, table("task,worker,label,gold", wrong), write, *SAID)
+    asked = draft(table("task,worker,label,gold", wrong), *SAID)
     assert "truth (own.csv line 8) must be one of 'no', 'yes', got 'perhaps'" in str(asked)
 
 
-def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write) -> None:
+def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write, draft: Draft) -> None:
     content = answers() + "q1,W0 ,no\nq3,W0,no\n"
-    asked = told(psephos, content, write, *SAID)
+    asked = draft(content, *SAID)
     assert "--alike-workers: whether 'w0' and 'W0' in own.csv are one worker, or several?" in asked
-    asked = told(psephos, content, write, *SAID, "--alike-workers", "one")
+    asked = draft(content, *SAID, "--alike-workers", "one")
     assert "--repeats: which answer of 'W0' to 'q1' counts" in asked
     for options, number in (("several", ()), 7), (("one", ("--repeats", "last")), 6):
         word, more = options
-        assert isinstance(told(psephos, content, write, *SAID, "--alike-workers", word, *more), dict)
+        assert isinstance(draft(content, *SAID, "--alike-workers", word, *more), dict)
         assert len(resolve(load_scenario("own.toml")).names) == number
     written = Path("own.toml").read_text(encoding="utf-8")
     Path("own.toml").write_text(written.replace('alike_workers = "one"', ""), encoding="utf-8")
