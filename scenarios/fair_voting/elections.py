@@ -5,9 +5,7 @@ population. So each has noise of its own, and all cells of one seed and session 
 """
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -230,7 +228,10 @@ def _sampled(
         sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(sums[0].size), draw=draw)
     of_counts = uniforms[:, 2:]
-    hits, chances = _hit_probabilities(choice, sums)
+    # Numerators and denominators of `SampledChoice.hit_probabilities`, of all elections.
+    of_group = np.array(choice.sum_sizes, dtype=np.int64)[:, None]
+    hits = 2 * (sums - of_group * choice.scoring.steps[-1]).reshape(-1)
+    chances = np.broadcast_to(of_group * (choice.num_alternatives * choice.scoring.range), sums.shape).reshape(-1)
     counts = draw_binomials(
         choice.num_samples, hits, chances, of_counts if len(sums) == 1 else of_counts.reshape(1, -1)
     )
@@ -246,15 +247,6 @@ def _sampled(
     return released.rescaled() if choice.scale == "printed" else released
 
 
-def _hit_probabilities(choice: SampledChoice, sums: IntArray) -> tuple[IntArray, IntArray]:
-    """Return numerators and denominators of `SampledChoice.hit_probabilities`, of all elections: flat."""
-    scoring = choice.scoring
-    sizes = np.array(choice.sum_sizes, dtype=np.int64)[:, None]
-    hits = 2 * (sums - sizes * scoring.steps[-1])
-    chances = np.broadcast_to(sizes * (choice.num_alternatives * scoring.range), sums.shape)
-    return hits.reshape(-1), chances.reshape(-1)
-
-
 def _sums_of_sampled(
     vote: FairVoting, phase: DisclosedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
 ) -> IntArray:
@@ -268,17 +260,13 @@ def _sums_of_sampled(
     positions: IntArray = np.empty(0, dtype=np.int64)
     for trial, row in enumerate(uniforms.tolist()):
         if not trial or not profiles.is_fixed:
-            positions = _in_order(profiles, trial)
+            positions = profiles.positions[trial].astype(np.int64)
+            # Sorted within each group, as the protocol's tally has them.
+            positions = positions[np.lexsort((code_of_rankings(positions), profiles.members))]
         chosen = starts + np.array(subsample.randomize_row([0], row), dtype=np.int64)
         utilities = steps[positions[chosen]]
         sums[trial] = utilities.reshape(len(parameters.groups), parameters.samples, -1).sum(axis=1)
     return sums
-
-
-def _in_order(profiles: Profiles, trial: int) -> IntArray:
-    """Return an election's rankings, sorted within each group, as the protocol's tally has them."""
-    positions = profiles.positions[trial].astype(np.int64)
-    return positions[np.lexsort((code_of_rankings(positions), profiles.members))]
 
 
 def _local(
@@ -292,7 +280,7 @@ def _local(
     report = phase.report
     units, unit = _linear(report)
     sizes, members = profiles.group_sizes, profiles.members
-    num_voters = len(members)
+    num_voters, ends = len(members), np.cumsum(sizes)[:-1]
     values = np.empty((trials, len(sizes), report.size), dtype=units.dtype)
     of_ties = np.empty(trials)
     at_a_time = max(1, _ROWS_AT_A_TIME // num_voters)
@@ -307,17 +295,11 @@ def _local(
         drawn = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
         drawn = drawn.reshape(stop - start, num_voters, -1)
         for trial in range(start, stop):
-            tally, counts = _tally_of(phase, drawn[trial - start], sizes)
+            by_group = np.split(drawn[trial - start], ends)
+            counts = np.stack([report.totals_of(reports) for reports in by_group])
             values[trial] = counts.astype(units.dtype) @ units
-            of_ties[trial] = lot_of(tally)
+            of_ties[trial] = lot_of(np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1))
     return Release(values, unit, sizes, sizes, of_ties=of_ties)
-
-
-def _tally_of(phase: RandomizedRankings, reports: IntArray, sizes: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """Return an election's tally, and of it what each group's estimates are made of, shape (G, width)."""
-    ends = np.cumsum([0, *sizes]).tolist()
-    counts = np.stack([phase.report.totals_of(reports[start:stop]) for start, stop in itertools.pairwise(ends)])
-    return np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1), counts
 
 
 def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:

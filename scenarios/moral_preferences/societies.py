@@ -16,7 +16,6 @@ from ..presentation.presenter import Known
 from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
 from ..verdicts import UNDECIDED, at_most
-from ..words import say_number
 
 _MOST_SOCIETIES: Final = 5  # side by side in a terminal
 _MOST_DRAWN: Final = len(drawing.COLORS)
@@ -40,13 +39,20 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
     values = [(society.preferences or ())[place] for society in shown for place in places]
     errors = [error for society in shown for error in society.errors or ()]
     decimals = decimals_of(values, errors or [None])
-    rows: list[Sequence[Entry]] = [
-        (say_number("voter", "voters", 2), *(f"{society.num_voters:,}" for society in shown))
-    ]
+    rows: list[list[Entry]] = [["voters", *(f"{society.num_voters:,}" for society in shown)]]
     for feature, place in zip(features, places, strict=True):
-        rows.append((feature, *(_cell(society, place, decimals) for society in shown)))
+        cells: list[Entry] = [feature]
+        for society in shown:
+            value = (society.preferences or ())[place]
+            is_sure = society.errors is None or abs(value) > drawing.ERRORS_SHOWN * society.errors[place]
+            cells.append(Cell(rounded(value, decimals, signed=True), tone="" if is_sure else "quiet"))
+        rows.append(cells)
     if errors:
-        rows.append(("± each", *(Cell(_error_of(society, decimals), tone="quiet") for society in shown)))
+        cells = ["± each"]
+        for society in shown:  # one number where all features have the same
+            own = [f"{error:,.{decimals}f}" for error in sorted(society.errors or ())]
+            cells.append(Cell(own[0] if own[0] == own[-1] else f"{own[0]} to {own[-1]}", tone="quiet"))
+        rows.append(cells)
     names = [drawing.fold(society.name, most_lines=1) for society in shown]
     show_table(console, Table(columns=["Feature", *names], rows=rows))
     left = len(outcome.by_society) - len(shown)
@@ -56,29 +62,6 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
         if society.preferences is None:
             show_note(console, f"{society.name}: nobody reported", style="yellow")
     console.print()
-    _show_first_differences(console, outcome)
-
-
-def _cell(society: SocietyOutcome, place: int, decimals: int) -> Cell:
-    value = (society.preferences or ())[place]
-    is_sure = society.errors is None or abs(value) > drawing.ERRORS_SHOWN * society.errors[place]
-    return Cell(rounded(value, decimals, signed=True), tone="" if is_sure else "quiet")
-
-
-def _error_of(society: SocietyOutcome, decimals: int) -> str:
-    """Return a society's errors: one number where all features have the same."""
-    errors = [f"{error:,.{decimals}f}" for error in sorted(society.errors or ())]
-    return errors[0] if errors[0] == errors[-1] else f"{errors[0]} to {errors[-1]}"
-
-
-def compare_largest(outcome: Outcome, *, most: int = MOST_COMPARED, level: float | None = None) -> Sequence[Difference]:
-    """Return the differences between the societies with most voters; see `compare_societies`."""
-    names = [society.name for society in _largest(outcome, most)]
-    return compare_societies(outcome, names, level=level) if names else ()
-
-
-def _show_first_differences(console: Console, outcome: Outcome) -> None:
-    """Print the differences that stand out most from the noise."""
     found = compare_largest(outcome, most=_MOST_SOCIETIES)
     if not found:
         why = why_no_verdict(outcome) or "fewer than two of them reported"
@@ -87,6 +70,12 @@ def _show_first_differences(console: Console, outcome: Outcome) -> None:
     show_differences(console, outcome, found, most=_MOST_DIFFERENCES)
     if len(found) > _MOST_DIFFERENCES:
         show_note(console, "all of them: psephos decide RUN --differences")
+
+
+def compare_largest(outcome: Outcome, *, most: int = MOST_COMPARED, level: float | None = None) -> Sequence[Difference]:
+    """Return the differences between the societies with most voters; see `compare_societies`."""
+    names = [society.name for society in _largest(outcome, most)]
+    return compare_societies(outcome, names, level=level) if names else ()
 
 
 def show_differences(
@@ -110,31 +99,22 @@ def show_differences(
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=(_INTERVAL,))
     console.print()
     number = sum(map(_stands_out, found))
+    counted = f"{number:,} of {pluralize(len(found), 'difference')}"
     if level is None:
-        large = say_number(
-            "{number:,} of {all} is larger than {errors} standard errors",
-            "{number:,} of {all} are larger than {errors} standard errors",
-            number,
-            all=pluralize(len(found), "difference"),
-            errors=drawing.ERRORS_SHOWN,
-        )
-        console.print(Text(f"  {large}", style="bold"))
+        verb = "is" if number == 1 else "are"
+        large = f"  {counted} {verb} larger than {drawing.ERRORS_SHOWN} standard errors"
+        console.print(Text(large, style="bold"))
         show_note(console, f"no verdict: {why_no_verdict(outcome)}")
     else:
-        hold = say_number(
-            "{number:,} of {all} holds, all of them at once, at the {level} level",
-            "{number:,} of {all} hold, all of them at once, at the {level} level",
-            number,
-            all=pluralize(len(found), "difference"),
-            level=f"{at_most(100 * level)} %",
-        )
-        console.print(Text(f"  {hold}", style="bold"))
+        risk = f"{at_most(100 * level)} %"
+        verb = "holds" if number == 1 else "hold"
+        console.print(Text(f"  {counted} {verb}, all of them at once, at the {risk} level", style="bold"))
         show_note(console, "interval: of the difference without noise")
-        told = (
-            "noise makes any interval or verdict wrong with a probability of at most {level}, whatever the societies "
-            "are"
+        show_note(
+            console,
+            f"noise makes any interval or verdict wrong with a probability of at most {risk}, whatever the societies "
+            "are",
         )
-        show_note(console, told.format(level=f"{at_most(100 * level)} %"))
     if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 
@@ -165,8 +145,8 @@ def verdict_on_differences(found: Sequence[Difference]) -> str:
     """Return in a sentence which of some differences, at least one, is clearest; or that none is clear."""
     first = next(filter(_stands_out, found), None)
     if first is not None:
-        told = "The societies differ most clearly on {feature}: it counts more to {more} than to {less}."
-        return told.format(feature=first.feature, more=first.more, less=first.less)
+        counts = f"it counts more to {first.more} than to {first.less}"
+        return f"The societies differ most clearly on {first.feature}: {counts}."
     if found[0].level is None:
         return f"No difference between societies is larger than {drawing.ERRORS_SHOWN} standard errors."
     return "Every difference between societies is undecided."

@@ -97,9 +97,7 @@ def show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def conclude(outcome: Outcome) -> str:
     """Return who wins, what for, and how sure it is that this is the best."""
-    what = f"{_elected_for(outcome)}{_exceeding(outcome)}"
-    elected = f"{outcome.winner} wins, elected for {what}."
-    return f"{elected} {_assured(outcome)}"
+    return f"{outcome.winner} wins, elected for {_elected_for(outcome)}{_exceeding(outcome)}. {_assured(outcome)}"
 
 
 def _assured(outcome: Outcome) -> str:
@@ -135,10 +133,16 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
     said: dict[str, Entry] = {
         "Objective": Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow"),
-        "Features": _features(outcome),
+        "Features": "; ".join(
+            f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})"
+            for feature in outcome.features or ()
+        ),
         "Verdict": Text(_assured(outcome), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
         "Voters": _by_group(outcome, outcome.group_sizes),
-        "Reports": _reports(outcome),
+        # Where groups are private, nobody knows how many of each reported.
+        "Reports": f"{sum(outcome.num_reports):,}"
+        if outcome.mechanism in JOINT
+        else _by_group(outcome, outcome.num_reports or outcome.group_sizes),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
     }
     details = outcome.details
@@ -198,25 +202,10 @@ def _exceeding(outcome: Outcome) -> str:
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
-    told = "{number:,} of {group}"
-    named = [
-        told.format(number=number, group=_short(name)) for name, number in zip(outcome.groups, numbers, strict=True)
-    ]
+    named = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
     if len(named) > _MOST_NAMED:
         named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
     return f"{sum(numbers):,}: {', '.join(named)}"
-
-
-def _is_joint(outcome: Outcome) -> bool:
-    """Return whether groups are private, so that nobody knows how many of each reported."""
-    return outcome.mechanism in JOINT
-
-
-def _reports(outcome: Outcome) -> str:
-    """Return how many reported, of each group where groups are public."""
-    if _is_joint(outcome):
-        return f"{sum(outcome.num_reports):,}"
-    return _by_group(outcome, outcome.num_reports or outcome.group_sizes)
 
 
 def _short(name: str) -> str:
@@ -327,14 +316,6 @@ def _show_feature(
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
-def _features(outcome: Outcome) -> str:
-    """Return which features there are; a disparity is the greatest of theirs."""
-    named = [
-        f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})" for feature in outcome.features or ()
-    ]
-    return "; ".join(named)
-
-
 def _fit(console: Console, shown: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a line has room for all these columns beside the alternatives' names."""
     names = min(max(cell_len(alternative.name) for alternative in shown), _WIDEST_NAME)
@@ -414,7 +395,7 @@ def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
     yield "± is one standard error of the randomization, not of how voters differ"
-    if _is_joint(outcome):
+    if outcome.mechanism in JOINT:
         yield "every report is noise to every group; who sent nothing counts as indifferent"
         return
     if not all(outcome.num_reports):

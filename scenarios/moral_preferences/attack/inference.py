@@ -18,7 +18,6 @@ Source of the attacked protocol: Wang et al. (2019), Algorithms 1 to 3; readings
 synthetic likelihoods.
 """
 
-from collections.abc import Sequence
 from typing import ClassVar, Final, cast
 
 import numpy as np
@@ -128,7 +127,10 @@ class MoralAttack(Attack):
             if found is None:
                 continue
             total, num_honest = found
-            mechanism = self._mechanism(seen.public[cells == cell][0].tolist())
+            # What puts noise on the row of a voter of the cell: the voter, or the server.
+            public = seen.public[cells == cell][0].tolist()
+            mechanism = phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
+            assert mechanism is not None  # noqa: S101  a session with adversaries is not masked
             if num_honest == 1:
                 low, high = mechanism.report_range
                 logs[of_cell] = self._law_of(mechanism, np.clip(total, low, high)[None, :], candidates.rows)
@@ -137,7 +139,10 @@ class MoralAttack(Attack):
                 allowed = "all voters but one: where an objective is largest, the noise is not additive"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
             num_draws = phase.num_draws(num_honest)
-            logs[of_cell] = self._of_crowd(mechanism, total, candidates.rows, num_honest - 1, num_draws)
+            # The others are the line-up's, and all together normal.
+            spread = (num_honest - 1) * self.line_up.var(axis=0) + num_draws * mechanism.noise_variance
+            misses = total - (num_honest - 1) * self.line_up.mean(axis=0) - candidates.rows
+            logs[of_cell] = -0.5 * np.sum(misses * misses / spread, axis=1)
         return logs
 
     def _honest_sum(self, seen: CoalitionView, cell: int) -> tuple[IntArray, int] | None:
@@ -162,15 +167,6 @@ class MoralAttack(Attack):
         if count != num_voters:
             return None
         return sums - own.sum(axis=0, dtype=np.int64), num_voters - num_members
-
-    def _of_crowd(
-        self, mechanism: AdditiveNoise, total: IntArray, rows: IntArray, num_others: int, num_draws: int
-    ) -> FloatArray:
-        """Return ln P[a sum | candidate], the others being the line-up's and all together normal: shape (c,)."""
-        spread = num_others * self.line_up.var(axis=0) + num_draws * mechanism.noise_variance
-        misses = total - num_others * self.line_up.mean(axis=0) - rows
-        logs: FloatArray = -0.5 * np.sum(misses * misses / spread, axis=1)
-        return logs
 
     def _law_of(self, mechanism: RowMechanism, reports: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[report | candidate], shape (reports, c): exact, or by simulation."""
@@ -204,13 +200,6 @@ class MoralAttack(Attack):
             factor: FloatArray = np.linalg.inv(np.linalg.cholesky(covariance)).T.astype(np.float64, copy=False)
             self._simulated[key] = means, factor
         return self._simulated[key]
-
-    def _mechanism(self, public: Sequence[int]) -> RowMechanism:
-        """Return what puts noise on the row of a voter with this public row: the voter, or the server."""
-        phase = self.protocol.phase
-        mechanism = phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
-        assert mechanism is not None  # noqa: S101  a session with adversaries is not masked
-        return mechanism
 
     def _cells_of(self, public: IntArray) -> IntArray:
         """Return for each voter the row of the tally that it is in: that of its society and its ε."""
