@@ -95,7 +95,11 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     They are the path of a file of choices or of Moral Machine responses; or a table of `ChoicesFile`, of
     `ResponsesFile`, or of a generator's options beside its name; each with those of `OwnEpsilons`.
     """
-    options = {_kind_of(path_of(parties)): parties} if isinstance(parties, str) else dict(parties)
+    options: dict[str, Any] = {}
+    if isinstance(parties, str):  # which kind of file it is, its header says; whoever reads it says what is wrong
+        options["responses" if RESPONSE in header_of(path_of(parties)) else "choices"] = parties
+    else:
+        options |= parties
     is_streamed = convert(options.pop("stream", False), bool, f"{_FIELD}.stream")
     allowed = "left out, or false: only `psephos run` streams voters"
     refuse(is_streamed, f"{_FIELD}.stream", is_streamed, allowed)
@@ -165,8 +169,3 @@ def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_recor
         gold=gold,
         note="" if survey.is_generated else survey.reading.description,
     )
-
-
-def _kind_of(path: Path) -> str:
-    """Return which kind of file this is, by its header; whoever reads it says what is wrong with it."""
-    return "responses" if RESPONSE in header_of(path) else "choices"

@@ -85,16 +85,12 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
         where = f"{path.name} line {line}"
         refuse(name in epsilons, f"voter ({where})", name, "named once")
-        epsilons[name] = _epsilon_of(entry, where)
+        try:
+            epsilons[name] = float(entry)
+        except ValueError:
+            epsilons[name] = math.nan
+        allowed = f"a number in (0, {MAX_EPSILON:g}]"
+        require(0 < epsilons[name] <= MAX_EPSILON, f"epsilon ({where})", entry, allowed)
     missing = next((voter for voter in voters if voter not in epsilons), None)
     refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")
     return [epsilons[voter] for voter in voters]
-
-
-def _epsilon_of(entry: str, where: str) -> float:
-    try:
-        epsilon = float(entry)
-    except ValueError:
-        epsilon = math.nan
-    require(0 < epsilon <= MAX_EPSILON, f"epsilon ({where})", entry, f"a number in (0, {MAX_EPSILON:g}]")
-    return epsilon

@@ -126,36 +126,6 @@ def survey_of_rows(
         size = sizes[np.searchsorted(starts, first)]
         _blame([row_at(int(place)) for place in rows.places[order[first : first + size]]])
     pairs = pairs[np.lexsort((rows.places[order[pairs]], voters[pairs]))]  # a voter's in the order of the file
-    survey = _survey(
-        rows,
-        limits,
-        order=order,
-        pairs=pairs,
-        source=source,
-        row_at=row_at,
-        reading={
-            "num_rows": len(rows.voters),
-            "num_responses": len(starts),
-            "num_incomplete": int(np.sum(sizes == 1)),
-            "num_rows_without_voter": int(np.sum(~is_named)),
-        },
-    )
-    if not len(survey.voters) and not is_empty_allowed:
-        raise no_voters(source, limits, num_rows=len(rows.voters))
-    return survey
-
-
-def _survey(
-    rows: ResponseRows,
-    limits: Limits,
-    *,
-    order: IntArray,
-    pairs: IntArray,
-    source: str,
-    row_at: Callable[[int], tuple[str, dict[str, str]]],
-    reading: dict[str, int],
-) -> Survey:
-    """Return the survey of the complete pairs, which begin at these places of the order."""
     num_names = len(rows.names)
     counts = np.bincount(rows.voters[order[pairs]], minlength=num_names)
     is_kept = counts >= limits.min_records
@@ -168,34 +138,39 @@ def _survey(
     is_first_saved = rows.entries[first_rows, _SAVED_AT] == 1
     chosen = np.where(is_first_saved, first_rows, second_rows)
     rejected = np.where(is_first_saved, second_rows, first_rows)
-    kept = np.flatnonzero(is_kept)
+    of_survey = np.flatnonzero(is_kept)
     firsts = np.full(num_names, np.iinfo(np.int64).max)
     lines = firsts.copy()
     np.minimum.at(firsts, rows.voters[order], rows.places[order])
     np.minimum.at(lines, rows.voters[order], rows.lines[order])
-    names = [rows.names[voter] for voter in kept.tolist()]
-    for voter, name in zip(kept.tolist(), names, strict=True):
+    names = [rows.names[voter] for voter in of_survey.tolist()]
+    for voter, name in zip(of_survey.tolist(), names, strict=True):
         if not name.isalnum() or len(name) > 100:  # noqa: PLR2004  the others can name a party in any case
             try:
                 check_party_name(name)
             except ConfigurationError:  # only now, since where a row stands takes another reading of the file
                 check_party_name(name, field=f"{VOTER} ({row_at(int(firsts[voter]))[0]})")
-    offsets = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows.voters[first_rows], minlength=num_names)[kept], out=offsets[1:])
+    offsets = np.zeros(len(of_survey) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows.voters[first_rows], minlength=num_names)[of_survey], out=offsets[1:])
+    if not len(of_survey) and not is_empty_allowed:
+        raise no_voters(source, limits, num_rows=len(rows.voters))
     return Survey(
         voters=names,
         features=tuple(FEATURES),
         records=Records(offsets, features_of_rows(rows.entries[chosen]), features_of_rows(rows.entries[rejected])),
         source=source,
         reading=Reading(
-            num_voters=len(kept),
+            num_voters=len(of_survey),
             num_records=len(first_rows),
             num_surplus=int(np.sum(of_kept & ~within)),
             num_voters_dropped=int(np.sum(named & ~is_kept)),
             num_records_dropped=int(np.sum(~of_kept)),
-            **reading,
+            num_rows=len(rows.voters),
+            num_responses=len(starts),
+            num_incomplete=int(np.sum(sizes == 1)),
+            num_rows_without_voter=int(np.sum(~is_named)),
         ),
-        lines=lines[kept].tolist(),
+        lines=lines[of_survey].tolist(),
     )
 
 
