@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .running.folder import RunFolder, read_ledger
     from .running.from_python import RunResult, load, run
     from .running.resolution import Local, Resolved, Served, Streamed, resolve, resolve_served
-    from .running.run import Finished, run_in_folder, run_session
+    from .running.run import FinishedRun, run_in_folder, run_session
     from .running.series import Series, load_series
     from .running.series_run import FinishedSeries, resolve_series, run_series
     from .running.session import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Adversity",
     "AgentClasses",
-    "Finished",
+    "FinishedRun",
     "FinishedSeries",
     "Local",
     "Resolved",
@@ -61,7 +61,7 @@ _HOMES = {
     "running.folder": ("RunFolder", "read_ledger"),
     "running.from_python": ("RunResult", "load", "run"),
     "running.resolution": ("Local", "Resolved", "Served", "Streamed", "resolve", "resolve_served"),
-    "running.run": ("Finished", "run_in_folder", "run_session"),
+    "running.run": ("FinishedRun", "run_in_folder", "run_session"),
     "running.series": ("Series", "load_series"),
     "running.series_run": ("FinishedSeries", "resolve_series", "run_series"),
     "running.session": (

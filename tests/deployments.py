@@ -54,9 +54,9 @@ from psephos.scenarios.deployment import (
     join_in_folder,
     serve,
 )
-from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment.client import JoinResult
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.invitations import read_opening
+from psephos.scenarios.deployment.invitations import read_server_session
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.transports.addresses import parse_address
@@ -242,7 +242,7 @@ class Serving:
         self.transport = "tcp" if folder is None else "tls"
         self._descriptor, self._keys = NO_DESCRIPTOR, None
         if folder is not None:
-            opening, self._keys = read_opening(folder, fingerprints=side.fingerprints or ())
+            opening, self._keys = read_server_session(folder, fingerprints=side.fingerprints or ())
             self._descriptor = opening.descriptor
         self.address = ""
         self.effects: list[Effect] = []
@@ -404,7 +404,7 @@ def entries_of(party: str, folder: Path, *, role: str) -> Mapping[str, Any]:
     return read_own_entries(folder / f"{party}.csv", party=party, roles=[role])
 
 
-def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str, Any]) -> Callable[[], Heard]:
+def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str, Any]) -> Callable[[], JoinResult]:
     """Return what lets a party take part in its folder; its file is not read where entries are given."""
     options: dict[str, Any] = {"seed": SEED, "transport": "tcp", **given}
     on_agreed = options.pop("on_agreed", None)
@@ -414,7 +414,7 @@ def _start(address: str, party: str, folder: Path, role: str, given: Mapping[str
     return lambda: join_in_folder(joining, RunFolder(folder / f"as-{party}"), on_agreed=on_agreed)
 
 
-Start = Callable[..., concurrent.futures.Future[Heard]]
+Start = Callable[..., concurrent.futures.Future[JoinResult]]
 """Lets the named party take part, with options of `Joining` and `join_in_folder`."""
 
 
@@ -430,7 +430,7 @@ def joining(session: Serving, folder: Path, *, role: str, most: int) -> Generato
     """
     with concurrent.futures.ThreadPoolExecutor(max_workers=most) as pool:
 
-        def start(party: str, **options: Any) -> concurrent.futures.Future[Heard]:
+        def start(party: str, **options: Any) -> concurrent.futures.Future[JoinResult]:
             return pool.submit(_start(session.address, party, folder, role, options))
 
         yield start
@@ -438,7 +438,7 @@ def joining(session: Serving, folder: Path, *, role: str, most: int) -> Generato
 
 def join_all(
     session: Serving, folder: Path, options: Mapping[str, Mapping[str, Any]], *, role: str
-) -> dict[str, Heard]:
+) -> dict[str, JoinResult]:
     """Let parties take part, and return what each heard.
 
     Args:

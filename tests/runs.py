@@ -11,10 +11,10 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.running.folder import RunFolder
-from psephos.scenarios.running.run import Finished, run_in_folder
+from psephos.scenarios.running.run import FinishedRun, run_in_folder
 
 
-def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, Finished]:
+def made(scenario: str, folder: Path, *settings: str, record: bool = False) -> tuple[Local, FinishedRun]:
     resolved = resolve(load_scenario(scenario, settings), record=record)
     return resolved, run_in_folder(resolved, RunFolder(folder), pictures=False)
 

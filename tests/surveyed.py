@@ -10,7 +10,7 @@ import deployments
 from deployments import SEED, Serving, invitations_to, serving
 from psephos.protocol.fair_voting.kinds import CENTRAL
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment.client import JoinResult
 from psephos.scenarios.running.folder import read_ledger
 
 
@@ -71,7 +71,7 @@ class Surveyed:
 
     def join_all(
         self, session: Serving, folder: Path, own: Mapping[str, Mapping[str, Any]] | None = None, **options: Any
-    ) -> dict[str, Heard]:
+    ) -> dict[str, JoinResult]:
         """Let all take part, with the same options and maybe some of their own, and return what each heard."""
         given = {name: {"trusts_server": self.trusts, **options, **(own or {}).get(name, {})} for name in self.names}
         return deployments.join_all(session, folder, given, role=self.role)

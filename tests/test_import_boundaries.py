@@ -522,7 +522,10 @@ def test_a_planted_violation_is_caught(file: str, source: str, named: str) -> No
         ("scenarios/deployment/status.py", "import h11\nfrom prometheus_client import CollectorRegistry"),
         ("scenarios/__init__.py", "import importlib\nimportlib.import_module(f'.{home}', __name__)"),
         ("scenarios/running/run.py", "import importlib\nimportlib.import_module('matplotlib.figure')\nimport time"),
-        ("scenarios/dpwevote/data/files.py", "from ...running.run import Finished\nfrom ....protocol import dpwevote"),
+        (
+            "scenarios/dpwevote/data/files.py",
+            "from ...running.run import FinishedRun\nfrom ....protocol import dpwevote",
+        ),
         ("scenarios/dpwevote/paper/rows.py", "from ..data import DATA_SETS\nname = 'dpwevote'"),
         ("scenarios/dpwevote/paper/claims.py", "from .rows import Row\nfrom . import PAPER"),
         ("scenarios/dpwevote/system.py", "reproduction = f'{_HERE}.paper:PAPER'"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ...agents.person_journal import PersonJournal
     from ..deployment import Agreement
-    from ..deployment.hosting import Hosted
+    from ..deployment.hosting import HostResult
 
 _WIDEST_PUBLIC: Final = 60
 """Characters of a public entry in a heading."""
@@ -117,7 +117,7 @@ def tell_of_loss(error: Exception) -> None:
     click.echo(f"trying again: {error}", err=True)
 
 
-def _tell_of_failures(hosted: "Hosted") -> None:
+def _tell_of_failures(hosted: "HostResult") -> None:
     party, error = next(iter(hosted.failures.items()))
     click.echo(f"going on without {len(hosted.failures):,} of the parties, such as {party!r}: {error}", err=True)
 

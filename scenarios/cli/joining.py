@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..deployment import Agreement, Invitation, Keys
-    from ..deployment.client import Heard
+    from ..deployment.client import JoinResult
 
 
 def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -221,7 +221,7 @@ def join(
     tell_folder(console, folder)
 
 
-def _show_heard(console: "Console", heard: "Heard", agreement: "Agreement") -> None:
+def _show_heard(console: "Console", heard: "JoinResult", agreement: "Agreement") -> None:
     """Print what a party was told, and what it paid."""
     from ..presentation import show_outcome, show_verdict
     from ..running.report import show_privacy

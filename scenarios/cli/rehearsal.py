@@ -15,7 +15,7 @@ from .options import folder_option, json_option, load, make_folder, pictures_opt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..deployment.rehearsal import Ended, Plan
+    from ..deployment.rehearsal import Plan, ProcessEnd
     from ..running.config import Scenario
     from ..running.resolution import Local
 
@@ -136,7 +136,7 @@ class _Told:
         if not line.startswith(b"listening on "):
             self.line(line, err=True)
 
-    def failure(self, party: str, ended: "Ended") -> None:
+    def failure(self, party: str, ended: "ProcessEnd") -> None:
         """Name a party that failed, with its line."""
         from ...protocol.errors import printable
 

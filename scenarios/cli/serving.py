@@ -164,7 +164,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     from ...protocol.errors import refuse
     from ...protocol.messages import SessionDescriptor
     from ...protocol.roles import SessionKind
-    from ..deployment.invitations import check_expiry, read_opening
+    from ..deployment.invitations import check_expiry, read_server_session
     from ..deployment.journals import witness_of
     from ..deployment.server import JOURNAL_FILE
 
@@ -177,7 +177,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
             dataclasses.replace(serving, descriptor=SessionDescriptor(draw_session_id())) if is_deployment else serving
         )
     folder = roster_file if roster_file.is_dir() else roster_file.parent
-    opening, keys = read_opening(folder, fingerprints=side.fingerprints)
+    opening, keys = read_server_session(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_expiry(opening.descriptor, field="--roster")
     serving = dataclasses.replace(

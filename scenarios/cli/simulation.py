@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from ..adversaries import AttackReport
     from ..running.folder import RunFolder
     from ..running.resolution import Local
-    from ..running.run import Finished
+    from ..running.run import FinishedRun
     from ..running.series import Series
-    from ..running.shards import Sharded
+    from ..running.shards import ShardedTally
 
 
 class _How(NamedTuple):
@@ -122,14 +122,14 @@ def _run_shared(
     from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
     from ..running.run import seed_of
-    from ..running.shards import Sharded, check_sharded
+    from ..running.shards import ShardedTally, check_sharded
 
     check_sharded(resolved)
     folder = make_folder(out, resolved.scenario.name, resume=resume)
     with open_cluster(cluster) as pool:
         if seed is None:
             seed = seed_of(resolved) if resume is None else seed_in(resume)
-        sharded = Sharded(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
+        sharded = ShardedTally(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
         with contextlib.closing(sharded.journal):
             _run(resolved, folder, how, sharded=sharded)
             sharded.journal.drop()
@@ -224,7 +224,7 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "Sharded | None" = None) -> None:
+def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "ShardedTally | None" = None) -> None:
     from ..presentation import make_console, show_lesson, show_verdict
     from ..running.progress import watch
     from ..running.record import SessionObservers
@@ -416,7 +416,7 @@ def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
 
 
 def _show_briefly(
-    console: "Console", resolved: "Local", finished: "Finished", folder: "RunFolder", *, above: int
+    console: "Console", resolved: "Local", finished: "FinishedRun", folder: "RunFolder", *, above: int
 ) -> None:
     """Print what matters most of a run below so many lines."""
     from rich.text import Text
@@ -467,7 +467,7 @@ def _show_trust(console: "Console", resolved: "Local") -> None:
     show_label(console, "About", f"{scenario.description} {resolved.note}")
 
 
-def _show_end(console: "Console", resolved: "Local", finished: "Finished") -> None:
+def _show_end(console: "Console", resolved: "Local", finished: "FinishedRun") -> None:
     from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
     from ..running.report import show_privacy, show_release

@@ -7,14 +7,14 @@ and, in its invitation, what it agreed to, with the server's certificate.
 from .agreement import DEFAULT_BUDGET, Agreement, Joining
 from .client import join, join_in_folder
 from .common import Keys
-from .invitations import Drawn, Invitation, draw_session, find_invitation, write_session
+from .invitations import DrawnSession, Invitation, draw_session, find_invitation, write_session
 from .keys import Enrollment, enroll, read_enrollments
 from .server import Serving, serve, serve_in_folder
 
 __all__ = [
     "DEFAULT_BUDGET",
     "Agreement",
-    "Drawn",
+    "DrawnSession",
     "Enrollment",
     "Invitation",
     "Joining",

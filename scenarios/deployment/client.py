@@ -34,11 +34,11 @@ from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 from .keys import signer_beside
 
-__all__ = ["Heard", "describe", "join", "join_in_folder"]
+__all__ = ["JoinResult", "describe", "join", "join_in_folder"]
 
 
-class Heard(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client was told.
+class JoinResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client has of its session: the public outcome, and its private one.
 
     Args:
         outcome: as everybody was.
@@ -62,7 +62,7 @@ async def join(
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
     ledger: Ledger | None = None,
     transport: Transport | None = None,
-) -> Heard:
+) -> JoinResult:
     """Take part in one session as one party.
 
     Args:
@@ -135,8 +135,10 @@ async def join(
     return _told(client, outcome)
 
 
-def _told(client: Client, outcome: msgspec.Struct) -> Heard:
-    return Heard(outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase)
+def _told(client: Client, outcome: msgspec.Struct) -> JoinResult:
+    return JoinResult(
+        outcome=outcome, own=client.own_outcome, transcript=client.transcript, late_phase=client.late_phase
+    )
 
 
 async def _reach(connect: Callable[[], Awaitable[Channel]], patience: RetryPolicy) -> Channel:
@@ -215,7 +217,7 @@ def join_in_folder(
     *,
     on_agreed: Callable[[Agreement], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
-) -> Heard:
+) -> JoinResult:
     """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.

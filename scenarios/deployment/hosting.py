@@ -27,21 +27,21 @@ from ..running.writing import open_run
 from ..system import find_protocol
 from ..verdicts import as_written
 from .agreement import Joining, protocol_of
-from .client import Heard, describe, join
+from .client import JoinResult, describe, join
 from .common import find_transport
 from .invitations import Invitation, read_invitations
 from .journals import HOST_FILE, default_journal, witness_of
 from .own_entries import read_entries_of_many
 
-__all__ = ["Hosted", "host", "host_in_folder", "hosted_by", "open_host_journal"]
+__all__ = ["HostResult", "host", "host_in_folder", "hosted_by", "open_host_journal"]
 
 _MOMENT_SECONDS: Final = 0.5
 """In which all parties end where it is their session that does."""
 
 
 @dataclasses.dataclass
-class Hosted:
-    """What became of a host's parties.
+class HostResult:
+    """The results of a host's parties.
 
     Args:
         heard: what each was told that heard the release.
@@ -49,12 +49,12 @@ class Hosted:
         paid: what they were charged.
     """
 
-    heard: dict[str, Heard] = dataclasses.field(default_factory=dict[str, Heard])
+    heard: dict[str, JoinResult] = dataclasses.field(default_factory=dict[str, JoinResult])
     failures: dict[str, Exception] = dataclasses.field(default_factory=dict[str, Exception])
     paid: list[LedgerEntry] = dataclasses.field(default_factory=list[LedgerEntry])
 
     @property
-    def fullest(self) -> Heard:
+    def fullest(self) -> JoinResult:
         """What one of those was told who heard most: whoever was late knows no transcript."""
         return max(self.heard.values(), key=lambda heard: heard.transcript or "")
 
@@ -160,9 +160,9 @@ async def host(
     journal: HostJournal | None,
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
-    on_failure: Callable[[Hosted], None] | None = None,
-    hosted: Hosted | None = None,
-) -> Hosted:
+    on_failure: Callable[[HostResult], None] | None = None,
+    hosted: HostResult | None = None,
+) -> HostResult:
     """Let parties take part in one session over one connection.
 
     Args:
@@ -179,7 +179,7 @@ async def host(
         JournalError: what has to be kept cannot be; nothing left that was not.
         ConfigurationError: as `find_transport`, or another process takes part with the key.
     """
-    hosted = Hosted() if hosted is None else hosted
+    hosted = HostResult() if hosted is None else hosted
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
     failure: BaseException | None = None
 
@@ -226,8 +226,8 @@ def host_in_folder(
     *,
     journal: HostJournal | None,
     on_loss: Callable[[Exception], None] | None = None,
-    on_failure: Callable[[Hosted], None] | None = None,
-) -> Hosted:
+    on_failure: Callable[[HostResult], None] | None = None,
+) -> HostResult:
     """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
 
     However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
@@ -236,7 +236,7 @@ def host_in_folder(
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
     """
-    hosted, ended = Hosted(), "it was stopped before it heard the outcome"
+    hosted, ended = HostResult(), "it was stopped before it heard the outcome"
     how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
     with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
         told = {"on_loss": on_loss, "on_failure": on_failure}
@@ -261,7 +261,7 @@ def host_in_folder(
     return hosted
 
 
-def _row_of(joining: Joining, hosted: Hosted, ended: str) -> dict[str, object]:
+def _row_of(joining: Joining, hosted: HostResult, ended: str) -> dict[str, object]:
     party, invitation = joining.party, joining.invitation
     accepted: int | str = ""
     if joining.journal is not None and invitation is not None:

@@ -106,8 +106,8 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return Keys(own, peers)
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server knows of its session beside scenario and roster, each as in every invitation."""
+class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server knows of its session, next to scenario and roster; each as in every invitation."""
 
     session: str
     kind: str
@@ -133,8 +133,8 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Drawn:
-    """Everything that is drawn up for a session.
+class DrawnSession:
+    """A session that was drawn up: its roster, certificates and invitations.
 
     Args:
         roster: with fingerprints.
@@ -143,7 +143,7 @@ class Drawn:
     """
 
     roster: Roster
-    opening: Opening
+    opening: ServerSession
     server: Identity = dataclasses.field(repr=False)
     certificates: Sequence[str]
     invitations: Sequence[Invitation]
@@ -159,7 +159,7 @@ def draw_session(
     days: float = 30.0,
     enrolled: dict[str, Enrollment] | None = None,
     forecast: str = "",
-) -> Drawn:
+) -> DrawnSession:
     """Draw up a session: its id, its server's key, and what each party is told.
 
     Args:
@@ -222,7 +222,7 @@ def draw_session(
         )
         for place, name in enumerate(roster.names)
     ]
-    opening = Opening(
+    opening = ServerSession(
         session=session,
         kind=kind.value,
         session_id=session_id,
@@ -230,10 +230,12 @@ def draw_session(
         expires=expires,
         address=address,
     )
-    return Drawn(roster=roster, opening=opening, server=server, certificates=certificates, invitations=invitations)
+    return DrawnSession(
+        roster=roster, opening=opening, server=server, certificates=certificates, invitations=invitations
+    )
 
 
-def write_session(folder: Path, drawn: Drawn) -> None:
+def write_session(folder: Path, drawn: DrawnSession) -> None:
     """Write what the server needs but the roster, and each invitation into a file of its own: NUMBER-NAME.json.
 
     Args:
@@ -266,7 +268,7 @@ def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening, Keys]:
+def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[ServerSession, Keys]:
     """Return what `write_session` wrote for a server.
 
     Raises:
@@ -275,7 +277,7 @@ def read_opening(folder: Path, *, fingerprints: Sequence[str]) -> tuple[Opening,
     path = folder / _OPENING_FILE
     check_regular(path, field="--roster")
     try:
-        opening = msgspec.json.decode(path.read_bytes(), type=Opening)
+        opening = msgspec.json.decode(path.read_bytes(), type=ServerSession)
     except (OSError, ValueError, RecursionError) as error:
         allowed = f"a folder as `psephos roster` writes ({error})"
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None

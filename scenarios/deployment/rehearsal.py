@@ -34,10 +34,10 @@ from .own_entries import own_file_of
 __all__ = [
     "MOST_PARTIES",
     "Command",
-    "Ended",
-    "Part",
+    "PartyCommand",
     "Plan",
-    "Rehearsed",
+    "ProcessEnd",
+    "RehearsalResult",
     "check_rehearsed",
     "make_plan",
     "most_parties",
@@ -77,8 +77,8 @@ def _ignore(line: bytes) -> None:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Part:
-    """What one party does.
+class PartyCommand:
+    """The command of one party, and its files.
 
     Args:
         folder: where `join` leaves what came of it.
@@ -104,7 +104,7 @@ class Plan:
     folder: Path
     roster: Command
     serve: Command
-    parts: Sequence[Part]
+    parts: Sequence[PartyCommand]
 
     @property
     def commands(self) -> list[str]:
@@ -121,7 +121,7 @@ class Plan:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """How a process ended.
 
     Args:
@@ -134,7 +134,7 @@ class Ended:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rehearsed:
+class RehearsalResult:
     """How a rehearsal ended.
 
     Args:
@@ -142,8 +142,8 @@ class Rehearsed:
         parties: by name, each that was started.
     """
 
-    server: Ended
-    parties: Mapping[str, Ended] = dataclasses.field(default_factory=dict[str, Ended])
+    server: ProcessEnd
+    parties: Mapping[str, ProcessEnd] = dataclasses.field(default_factory=dict[str, ProcessEnd])
 
 
 def most_parties() -> int:
@@ -206,7 +206,7 @@ def make_plan(
     if seed is not None and own.round:
         joining += ["--round", str(own.round)]
     vote = folder / _VOTE
-    parts: list[Part] = []
+    parts: list[PartyCommand] = []
     choices = _choices_of(resolved)
     for stem, party, chosen in zip(stems_of(resolved.names), resolved.names, choices, strict=True):
         values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
@@ -214,7 +214,7 @@ def make_plan(
         # One user of this machine plays many persons, each of whom keeps a journal.
         kept = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
         command = ("join", invitation, "--input", str(values), *chosen, "--out", str(out), *kept, *joining)
-        parts.append(Part(party=party, values=values, folder=out, command=command))
+        parts.append(PartyCommand(party=party, values=values, folder=out, command=command))
     drawn = ("--make-keys", "--address", address, "--out", str(vote))
     served = ("--roster", str(vote), "--out", str(folder / _SERVER))
     return Plan(
@@ -276,8 +276,8 @@ async def rehearse(
     *,
     show: _Tell,
     show_error: _Tell,
-    on_failure: Callable[[str, Ended], None],
-) -> Rehearsed:
+    on_failure: Callable[[str, ProcessEnd], None],
+) -> RehearsalResult:
     """Run the commands of a rehearsal, and end all of them in any case.
 
     Args:
@@ -291,12 +291,12 @@ async def rehearse(
     run = functools.partial(_run, environment={"PSEPHOS_WITNESS": str(plan.folder / _WITNESS), **os.environ})
     drawn = await run(plan.roster, on_error=show_error)
     if drawn.status:
-        return Rehearsed(drawn)
-    ended: dict[str, Ended] = {}
+        return RehearsalResult(drawn)
+    ended: dict[str, ProcessEnd] = {}
     starting = trio.Semaphore(_STARTING_ON_EACH_CORE * num_cores())
     is_listening = trio.Event()
 
-    async def take_part(part: Part) -> None:
+    async def take_part(part: PartyCommand) -> None:
         await starting.acquire()
         has_connected = trio.Event()
 
@@ -328,9 +328,9 @@ async def rehearse(
         nursery.cancel_scope.deadline = trio.current_time() + (_SECONDS_AFTER_SERVER if is_listening.is_set() else 0)
     if is_listening.is_set():
         for party in [part.party for part in plan.parts if part.party not in ended]:
-            ended[party] = Ended(_ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before")
+            ended[party] = ProcessEnd(_ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before")
             on_failure(party, ended[party])
-    return Rehearsed(server, ended)
+    return RehearsalResult(server, ended)
 
 
 def num_told(plan: Plan) -> int:
@@ -348,7 +348,7 @@ def _transcript_in(folder: Path) -> str | None:
 
 async def _run(
     command: Command, *, environment: Mapping[str, str], on_line: _Tell = _ignore, on_error: _Tell = _ignore
-) -> Ended:
+) -> ProcessEnd:
     """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us."""
     last = b""
 
@@ -373,7 +373,7 @@ async def _run(
     except* OSError as group:  # there is no room for another process, or nobody to start one
         keep(f"psephos: cannot start a process: {group.exceptions[0]}".encode())
         status = 1
-    return Ended(status if status >= 0 else _ENDED_BY_SIGNAL - status, last.decode(errors="replace"))
+    return ProcessEnd(status if status >= 0 else _ENDED_BY_SIGNAL - status, last.decode(errors="replace"))
 
 
 async def _end(process: trio.Process) -> None:

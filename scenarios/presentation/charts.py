@@ -27,7 +27,7 @@ from .drawing import (
     WIDTH,
     Frame,
     Marks,
-    Measured,
+    NumberWithError,
     apart,
     embeddable,
     frame_of,
@@ -180,7 +180,7 @@ class Panel:
         """Draw a mark."""
         self.line((x,), (y,), **{"level": 4.0, **style})
 
-    def measured(self, found: Measured, row: float, **style: Any) -> None:
+    def measured(self, found: NumberWithError, row: float, **style: Any) -> None:
         """Draw a number in a row, with its whisker."""
         self.whisker((found.value, row), found.standard_error, **style)
         self.mark(found.value, row, **style)

@@ -138,7 +138,7 @@ class Picture:
     note: str = ""  # how it is read, in small type below the panels
 
 
-class Measured(Protocol):
+class NumberWithError(Protocol):
     """A number with its standard error."""
 
     @property
@@ -392,7 +392,7 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[Measured], **style: Any) -> None:
+def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[NumberWithError], **style: Any) -> None:
     """Draw numbers with their errors at these places of the horizontal axis."""
     found = list(measured)
     errors = [ERRORS_SHOWN * each.standard_error for each in found]

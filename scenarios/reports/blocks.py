@@ -11,7 +11,7 @@ from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
 from ..presentation.terminal import title_of
 from ..running.reader import RunArtifacts
-from ..running.session_facts import Priced, SessionFacts
+from ..running.session_facts import PhaseLosses, SessionFacts
 from ..tables import Cell, Rows, Table
 from ..words import say_number
 from .page import Step, Steps, epsilon_text
@@ -105,7 +105,7 @@ def exchange_of(left: RunArtifacts, about: SessionFacts) -> Steps:
     return Steps(parties=capitalized(parties), server=capitalized(server), steps=steps)
 
 
-def _priced(loss: Priced) -> str:
+def _priced(loss: PhaseLosses) -> str:
     unit = loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}"
     epsilon = epsilon_text(loss.proven)
     if loss.number == 1:

@@ -30,7 +30,7 @@ _MOST_CHARACTERS: Final = 60  # of a setting in a terminal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Compared:
+class Comparison:
     """Runs side by side."""
 
     names: Sequence[str]  # what each is called here
@@ -42,7 +42,7 @@ class Compared:
     settings: Table  # what differs in their scenarios
 
 
-def compare_runs(paths: Sequence[Path]) -> Compared:
+def compare_runs(paths: Sequence[Path]) -> Comparison:
     """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
     refuse(len(paths) < _FEWEST, _RUN, paths, "given twice or more, to be compared")
     runs = [read_run(path) for path in paths]
@@ -52,7 +52,7 @@ def compare_runs(paths: Sequence[Path]) -> Compared:
     values = {key: [own.get(key, _NOT_SAID) for own in settings] for key in keys}
     estimates, names = _estimates(runs), _names(paths)
     shared = _shared(estimates)
-    return Compared(
+    return Comparison(
         names=names,
         runs=runs,
         prices=Table(caption="Privacy loss per person", name="prices", columns=["At most", *names], rows=_prices(runs)),
@@ -145,7 +145,7 @@ def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
     ]
 
 
-def show_comparison(console: Console, compared: Compared) -> None:
+def show_comparison(console: Console, compared: Comparison) -> None:
     """Print runs side by side."""
     for name, run in zip(compared.names, compared.runs, strict=True):
         console.print()
@@ -172,7 +172,7 @@ def _short(cell: Cell) -> str:
     return cell.words if len(cell.words) <= _MOST_CHARACTERS else f"{cell.words[:_MOST_CHARACTERS]} …"
 
 
-def write_comparison(compared: Compared, path: Path) -> None:
+def write_comparison(compared: Comparison, path: Path) -> None:
     """Write the tables as one file of CSV: a column for each run, a line for each number of any table.
 
     Raises:

@@ -14,7 +14,7 @@ from ...protocol.privacy import LedgerEntry, total_of
 from ..presentation import verdict_of
 from ..presentation.numbers import pluralize
 from ..presentation.terminal import title_of
-from ..running.reader import Learnt, RunArtifacts
+from ..running.reader import AttackReportJSON, RunArtifacts
 from ..running.report import against_whom
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
@@ -303,7 +303,7 @@ def _adversaries(left: RunArtifacts) -> Iterator[Section]:
         yield Section(title=who, blocks=list(_learnt(learnt, place)), is_part=True)
 
 
-def _learnt(learnt: Learnt, place: int) -> Iterator[Block]:
+def _learnt(learnt: AttackReportJSON, place: int) -> Iterator[Block]:
     role = learnt.role
     yield Text(f"Trust: {learnt.trust}", "quiet")
     for sentence in learnt.sentences:

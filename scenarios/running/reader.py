@@ -98,8 +98,8 @@ class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
     person: PersonLoss = PersonLoss()
 
 
-class Released(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `result.json`; `series` is the name of one, which is no single run."""
+class ResultJSON(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of `result.json` that are read; `series` is the name of one, which is no single run."""
 
     schema: int = 0
     session: str = ""
@@ -126,8 +126,8 @@ class _Tables(msgspec.Struct, frozen=True):
     network: dict[str, Any] | None = None
 
 
-class Learnt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of what an adversary learnt; the number that JSON cannot write is None."""
+class AttackReportJSON(msgspec.Struct, frozen=True, kw_only=True):
+    """One adversary's report, as a run folder has it; a number that JSON cannot write is None."""
 
     role: str
     who: str
@@ -149,13 +149,13 @@ class RunArtifacts:
     scenario: Mapping[str, Any] | None  # as plain data; None where the folder has none
     run: RunJSON | None  # how it ran; None where the run has not ended, or its process was killed
     about: SessionFacts | None  # whom it trusts and what it costs; None where the folder does not say
-    result: Released | None  # what it released; None where it released nothing, and of a party
+    result: ResultJSON | None  # what it released; None where it released nothing, and of a party
     # Decoded to the protocol's type; None where there is none, or the protocol is not installed.
     outcome: msgspec.Struct | None
     missing_protocol: str  # why an outcome is not decoded; empty where it is, or there is none
     entries: Sequence[LedgerEntry] | None  # the ledger; None where the folder has none
     estimates: Rows | None  # the table that it wrote of its outcome; None where the folder has none
-    learnt: Sequence[Learnt]  # by its adversaries
+    learnt: Sequence[AttackReportJSON]  # by its adversaries
     dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
     pictures: Mapping[str, bytes]  # as `pictures_in` returns them
     is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
@@ -183,7 +183,7 @@ def read_run(path: Path) -> RunArtifacts:
     require(names & {"run.json", "result.json", "outcome.json", *_BEGUN}, _RUN, str(path), allowed)
     check_files(path)
     run: RunJSON | None = read_as(path / "run.json", RunJSON) if "run.json" in names else None
-    result: Released | None = read_as(path / "result.json", Released) if "result.json" in names else None
+    result: ResultJSON | None = read_as(path / "result.json", ResultJSON) if "result.json" in names else None
     allowed = "a single run, such as the folder of one of its votes"
     refuse(result is not None and result.series, _RUN, f"{path}, a series of votes", allowed)
     scenario = _read_json(path / "scenario.json") if "scenario.json" in names else None
@@ -215,7 +215,7 @@ def read_run(path: Path) -> RunArtifacts:
         missing_protocol=missing,
         entries=entries,
         estimates=rows_in(path / "estimates.csv") if "estimates.csv" in names else None,
-        learnt=_parsed(path / "adversaries.json", list[Learnt]) if "adversaries.json" in names else (),
+        learnt=_parsed(path / "adversaries.json", list[AttackReportJSON]) if "adversaries.json" in names else (),
         dropped=_read_dropped(path / "events.jsonl") if "events.jsonl" in names and not is_deployment else (),
         pictures=pictures_in(path),
         is_deployment=is_deployment,
@@ -267,7 +267,7 @@ def _parsed(path: Path, kind: Any) -> Any:
 
 
 def _kind_of(
-    names: Collection[str], scenario: Mapping[str, Any] | None, run: RunJSON | None, result: Released | None
+    names: Collection[str], scenario: Mapping[str, Any] | None, run: RunJSON | None, result: ResultJSON | None
 ) -> tuple[Kind, bool]:
     """Return what a folder is of, by the names in it, and whether it is a deployment's."""
     is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)

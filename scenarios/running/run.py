@@ -40,7 +40,7 @@ from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
 
 if TYPE_CHECKING:
-    from .shards import Sharded  # else every run would import what clusters need
+    from .shards import ShardedTally  # else every run would import what clusters need
 
 Details = Callable[[Local], Mapping[str, Sequence[Mapping[str, Any]]]]
 """A system's part: parties that are nobody's secret → rows of tables, by the files' names."""
@@ -49,14 +49,14 @@ _SEED_BITS: Final = 128
 
 @dataclasses.dataclass
 class Watched:
-    """What adversaries see of a run, in the order in which it happens."""
+    """Record what adversaries see of a run, in the order in which it happens."""
 
     views: list[View] = dataclasses.field(default_factory=list[View])
     traffic: list[Traffic] = dataclasses.field(default_factory=list[Traffic])
     attempts: list[Attempt] = dataclasses.field(default_factory=list[Attempt])
 
 
-class Finished(msgspec.Struct, kw_only=True):
+class FinishedRun(msgspec.Struct, kw_only=True):
     """A run that ended with its outcome.
 
     Examples:
@@ -87,7 +87,7 @@ def run_session(
     watched: Watched | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    sharded: "Sharded | None" = None,
+    sharded: "ShardedTally | None" = None,
 ) -> SessionRecord:
     """Run a resolved scenario's session on the path that it names.
 
@@ -169,7 +169,7 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> Finished:
+def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> FinishedRun:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
     `watched` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
@@ -215,8 +215,8 @@ def run_in_folder(
     on_failure: Callable[[Sequence[AttackReport]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     watched: Watched | None = None,
-    sharded: "Sharded | None" = None,
-) -> Finished:
+    sharded: "ShardedTally | None" = None,
+) -> FinishedRun:
     """Run a scenario and leave everything that came of it in a folder.
 
     Args:
@@ -322,11 +322,11 @@ def _finished(
     streamed: StreamedInputs | None,
     *,
     seconds: float,
-) -> Finished:
+) -> FinishedRun:
     """Return what a run came to, before adversaries conclude."""
     truth = checked_truth(resolved.protocol, resolved.inputs) if resolved.may_show_truth else None
     num_parties = len(resolved.names) if streamed is None else streamed.num_parties
-    return Finished(
+    return FinishedRun(
         record=record,
         result=result_of(resolved, record, num_parties=num_parties, truth=truth),
         truth=truth,

@@ -35,7 +35,7 @@ from .plugin_errors import blaming_plugins
 from .progress import Watcher
 from .record import SessionObservers
 from .resolution import Local, resolve, with_adversaries
-from .run import Finished, run_in_folder, write_lessons
+from .run import FinishedRun, run_in_folder, write_lessons
 from .series import Series, Vote, naming_vote
 from .session_facts import SessionFacts, about, prices_of
 from .statements import certainty_of, meaning_of, model_of, trust_of
@@ -47,7 +47,7 @@ Watching = Callable[[Local], AbstractContextManager[Watcher]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Held:
-    """What became of one vote.
+    """The result of one vote of a series.
 
     Args:
         vote: which.
@@ -68,7 +68,7 @@ class Held:
     refused: Mapping[str, BudgetExceededError]
     paid: Mapping[str, float]
     repeated: Mapping[str, Collection[str]] = dataclasses.field(default_factory=dict[str, Collection[str]])
-    finished: Finished | None = None
+    finished: FinishedRun | None = None
     failure: PsephosError | None = None
 
 
@@ -372,7 +372,7 @@ def _hold(
             return outcome(names=(), paid={}, failure=error)
     ledgers = {name: accounts.ledger(name, vote.at) for name in side.names}
     before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
-    finished: Finished | None = None
+    finished: FinishedRun | None = None
     failure: PsephosError | None = None
     observers = SessionObservers(kept=kept)
     try:

@@ -33,7 +33,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest units that are stated, those of one price together, dearest first; of each the dearest."""
 
 
-class Priced(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseLosses(msgspec.Struct, frozen=True, kw_only=True):
     """Losses of one phase that are alike, and their number: ε of all of them together, None where nothing bounds it."""
 
     mechanism: str
@@ -53,7 +53,7 @@ class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     hides_participation: bool  # whether it is private who takes part
     publishes: bool  # whether everybody is told something when it closes, before the session's outcome
     kept: str  # the scope in which a party repeats its report; empty where it draws each time
-    losses: tuple[Priced, ...]  # the most that it costs any party
+    losses: tuple[PhaseLosses, ...]  # the most that it costs any party
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -154,9 +154,9 @@ def _alike(loss: PrivacyLoss) -> tuple[str, ...]:
     return loss.mechanism, loss.unit, loss.relation.value, loss.model.value
 
 
-def _priced(alike: list[PrivacyLoss]) -> Priced:
+def _priced(alike: list[PrivacyLoss]) -> PhaseLosses:
     total, first = total_of(alike), alike[0]
-    return Priced(
+    return PhaseLosses(
         mechanism=first.mechanism,
         unit=first.unit,
         relation=first.relation.value,

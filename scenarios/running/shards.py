@@ -76,8 +76,8 @@ def check_sharded(resolved: Local) -> TableFiles:
     return files
 
 
-class Sharded:
-    """Whoever tallies a stream by a pool, and keeps what is finished until the run's results are there.
+class ShardedTally:
+    """Tally a stream by a pool of workers, and keep finished shards until the run's results are there.
 
     Args:
         pool: tallies shards; what a shard is worth is measured on the first.

@@ -30,7 +30,7 @@ _LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processe
 _HASH_SEEDS: Final = ("1", "2", "3")
 
 
-class Computed(NamedTuple):
+class Computation(NamedTuple):
     """What a server computes: of each phase's reports a tally, and of released tallies all that is published."""
 
     tallies: list[Tally]
@@ -57,7 +57,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 def compute(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, tallies: Sequence[Tally]
-) -> Computed:
+) -> Computation:
     """Return what a protocol's server computes of everybody's reports and of what is released, phase by phase."""
     published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
     own = sorted(protocol.own_outcomes(tallies).items())
@@ -67,12 +67,12 @@ def compute(
         tally_batch(phase, reports[number], protocol.retained_reports(reports[:number]), public, slice(None))
         for number, phase in enumerate(protocol.phases)
     ]
-    return Computed(made, released)
+    return Computation(made, released)
 
 
 def compute_afresh(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, tallies: Sequence[Tally]
-) -> list[Computed]:
+) -> list[Computation]:
     """Return what each of the other processes computes. See `compute`.
 
     It is nothing where the protocol's class, or a function that its parameters name, cannot be imported by its name
@@ -104,7 +104,7 @@ def compute_afresh(
         if answer.failure:
             raise RuntimeError(f"in a new process: {answer.failure}")
     found = [answer.computed for answer in answers if answer.computed is not None]
-    return [Computed([tally.restore() for tally in made], released) for made, released in found]
+    return [Computation([tally.restore() for tally in made], released) for made, released in found]
 
 
 def _found(module: str, name: str) -> object:

@@ -41,7 +41,7 @@ from psephos.scenarios.deployment import (
     join_in_folder,
 )
 from psephos.scenarios.deployment import client as client_module
-from psephos.scenarios.deployment.client import Heard, describe
+from psephos.scenarios.deployment.client import JoinResult, describe
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.verdicts import as_written
@@ -76,19 +76,19 @@ def joining_of(address: str, party: str = "ann", **options: Any) -> Joining:
     return Joining(address=address, party=party, **{**usual, **options})
 
 
-def join_as(address: str, party: str = "ann", **options: Any) -> Heard:
+def join_as(address: str, party: str = "ann", **options: Any) -> JoinResult:
     """Take part, from this thread."""
     own = {name: options.pop(name) for name in ("ledger", "on_agreed", "on_loss") if name in options}
     joining = joining_of(address, party, **options)
 
-    async def take_part() -> Heard:
+    async def take_part() -> JoinResult:
         with trio.fail_after(PATIENCE):
             return await join(joining, **own)
 
     return trio.run(take_part)
 
 
-def join_with_others(session: Serving, **options: Any) -> Heard:
+def join_with_others(session: Serving, **options: Any) -> JoinResult:
     """Take part as ann, beside bob and cid, who hear the same."""
     others = [session.join(name) for name in ("bob", "cid")]
     heard = join_as(session.address, **options)

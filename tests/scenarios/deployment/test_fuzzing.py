@@ -32,7 +32,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.roster import Roster
 from psephos.scenarios.deployment import Joining, draw_session, find_invitation, read_enrollments
 from psephos.scenarios.deployment.common import find_transport
-from psephos.scenarios.deployment.invitations import Drawn, check_expiry, read_opening, write_session
+from psephos.scenarios.deployment.invitations import DrawnSession, check_expiry, read_server_session, write_session
 from psephos.scenarios.deployment.keys import check_enrollments, enroll, read_certificates
 from psephos.transports import TLSTransport
 from psephos.transports.keys import Identity, make_identity, read_certificate
@@ -45,7 +45,7 @@ SEVERAL: Final = settings(max_examples=EXAMPLES, deadline=None)
 
 
 @functools.cache
-def drawn() -> Drawn:
+def drawn() -> DrawnSession:
     """Return a session that is drawn up, once."""
     inputs = PROTOCOL.encode({"weight": [1.0, 2.0], "merger": [1, 0]})
     return draw_session(
@@ -219,7 +219,7 @@ def test_an_enrollment_is_taken_or_refused(content: bytes) -> None:
 
 def read_session(folder: Path) -> None:
     """Do all that `serve` does with what was drawn up."""
-    opening, keys = read_opening(folder, fingerprints=drawn().roster.fingerprints or ())
+    opening, keys = read_server_session(folder, fingerprints=drawn().roster.fingerprints or ())
     check_expiry(opening.descriptor, field="--roster")
     opening.check(session="vote", kind=SessionKind.DEPLOYMENT, roster=drawn().roster)
     find_transport("tls", keys=keys)

@@ -37,7 +37,7 @@ from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
 from psephos.scenarios.deployment.common import Keys, make_mode
 from psephos.scenarios.deployment.earlier import read_kept
-from psephos.scenarios.deployment.invitations import read_opening
+from psephos.scenarios.deployment.invitations import read_server_session
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.running.folder import RunFolder, read_ledger
 from psephos.scenarios.running.rosters import ROSTER_FILE
@@ -85,7 +85,7 @@ class Game:
         rules = tuple(f"phases.{phase}.quorum={quorum}" for phase in ("join", "weights", "opinions"))
         side = resolve_served(load_scenario(self.scenario, (*GAME, *settings, *rules)), roster=folder)
         assert side.fingerprints is not None
-        opening, keys = read_opening(folder, fingerprints=side.fingerprints)
+        opening, keys = read_server_session(folder, fingerprints=side.fingerprints)
         mode = make_mode(side.scenario.name, seed=None)
         kept = read_kept(side, after, kind=mode.kind)
         is_up, address = threading.Event(), list[str]()

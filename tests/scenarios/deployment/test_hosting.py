@@ -35,11 +35,10 @@ from psephos.scenarios import load_scenario, resolve, resolve_served, run_sessio
 from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
 from psephos.scenarios.deployment import hosting as hosting_module
 from psephos.scenarios.deployment.agreement import protocol_of
-from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment.client import JoinResult
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.hosting import Hosted, host, host_in_folder, hosted_by
-from psephos.scenarios.deployment.invitations import Drawn as DrawnUp
-from psephos.scenarios.deployment.invitations import write_session
+from psephos.scenarios.deployment.hosting import HostResult, host, host_in_folder, hosted_by
+from psephos.scenarios.deployment.invitations import DrawnSession, write_session
 from psephos.scenarios.deployment.journal_care import back_up, restore
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
 from psephos.scenarios.deployment.own_rows import encode_own, with_choices
@@ -59,7 +58,7 @@ OF_HOSTS = [list(ENTRIES_OF_MANY)[:20], list(ENTRIES_OF_MANY)[20:NUM_HOSTED]]
 ALONE = list(ENTRIES_OF_MANY)[NUM_HOSTED:]
 
 
-def drawn_up(folder: Path) -> tuple[Serving, DrawnUp]:
+def drawn_up(folder: Path) -> tuple[Serving, DrawnSession]:
     """Return a simulation of two hosts' parties and three others, as it is served and as it was drawn up."""
     side = resolve_served(load_scenario(write_vote(folder, entries=ENTRIES_OF_MANY), ()))
     for number, names in enumerate(OF_HOSTS):
@@ -83,7 +82,7 @@ def drawn_up(folder: Path) -> tuple[Serving, DrawnUp]:
     return serving, drawn
 
 
-def joinings(drawn: DrawnUp, names: Sequence[str], key: Path, address: str) -> list[Joining]:
+def joinings(drawn: DrawnSession, names: Sequence[str], key: Path, address: str) -> list[Joining]:
     invitations = {each.party: each for each in drawn.invitations}
     return [
         Joining(
@@ -109,7 +108,7 @@ def hold(serving: Serving, act: Callable[[str, trio.Nursery], Awaitable[None]], 
     return trio.run(main)
 
 
-def join_alone(nursery: trio.Nursery, drawn: DrawnUp, folder: Path, address: str) -> None:
+def join_alone(nursery: trio.Nursery, drawn: DrawnSession, folder: Path, address: str) -> None:
     """Let those take part who have no host."""
     for name in ALONE:
         (own,) = joinings(drawn, [name], folder / "keys" / name, address)
@@ -119,7 +118,7 @@ def join_alone(nursery: trio.Nursery, drawn: DrawnUp, folder: Path, address: str
 def test_hosted_parties_and_others_have_the_result_of_a_simulation(tmp_path: Path) -> None:
     serving, drawn = drawn_up(tmp_path)
     assert len(drawn.certificates) == len(OF_HOSTS) + len(ALONE)
-    hosted: list[Hosted] = []
+    hosted: list[HostResult] = []
 
     async def let_host(names: Sequence[str], key: Path, address: str) -> None:
         hosted.append(await host(joinings(drawn, names, key, address), journal=None))
@@ -182,7 +181,7 @@ def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_th
     """It ends in one line, and the first goes on; one that no longer answers gives way."""
     monkeypatch.setattr(server_module, "_REFUSAL_SECONDS", 2.0)
     serving, drawn = drawn_up(tmp_path)
-    firsts: list[Hosted] = []
+    firsts: list[HostResult] = []
     losses: list[Exception] = []
     key = tmp_path / "keys" / "host 0"
 
@@ -388,8 +387,11 @@ def test_a_host_is_told_the_price_of_its_dearest_party(tmp_path: Path, psephos: 
 
 
 def test_what_a_host_shows_is_of_a_party_that_was_not_late() -> None:
-    late, whole = Heard(outcome=SessionEnded(), late_phase="opinions"), Heard(outcome=SessionEnded(), transcript="1234")
-    assert Hosted(heard={"ann": late, "bob": whole, "cid": late}).fullest is whole
+    late, whole = (
+        JoinResult(outcome=SessionEnded(), late_phase="opinions"),
+        JoinResult(outcome=SessionEnded(), transcript="1234"),
+    )
+    assert HostResult(heard={"ann": late, "bob": whole, "cid": late}).fullest is whole
 
 
 def test_a_party_without_room_is_named_at_once_while_the_others_go_on(tmp_path: Path) -> None:
@@ -400,7 +402,7 @@ def test_a_party_without_room_is_named_at_once_while_the_others_go_on(tmp_path: 
     async def go_on_until_told() -> None:
         with trio.CancelScope() as scope:
 
-            def on_failure(hosted: Hosted) -> None:
+            def on_failure(hosted: HostResult) -> None:
                 named.extend(hosted.failures)
                 scope.cancel()
 

@@ -17,7 +17,7 @@ from psephos.protocol import ConfigurationError, Roster, SessionKind
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.messages import SessionDescriptor
 from psephos.scenarios.deployment import (
-    Drawn,
+    DrawnSession,
     Enrollment,
     Invitation,
     draw_session,
@@ -26,21 +26,21 @@ from psephos.scenarios.deployment import (
     read_enrollments,
     write_session,
 )
-from psephos.scenarios.deployment.invitations import check_expiry, read_opening
+from psephos.scenarios.deployment.invitations import check_expiry, read_server_session
 from psephos.transports.keys import Identity
 
 VOTE = DPWeVote(Parameters(candidates=("merger",), epsilon=2.0))
 NAMES = ("Ann", "Bob & Söhne", "东京")
 
 
-def draw(names: tuple[str, ...] = NAMES, **options: Any) -> Drawn:
+def draw(names: tuple[str, ...] = NAMES, **options: Any) -> DrawnSession:
     """Draw up a deployment, with keys for all unless they have enrolled."""
     roster = Roster(names, VOTE.encode_public({}, num_parties=len(names)))
     given: dict[str, Any] = {"kind": SessionKind.DEPLOYMENT, **options}
     return draw_session(VOTE, roster, session="spring", **given)
 
 
-def write(folder: Path, drawn: Drawn) -> Path:
+def write(folder: Path, drawn: DrawnSession) -> Path:
     """Write a session into a new folder, and return that of its invitations."""
     folder.mkdir()
     write_session(folder, drawn)
@@ -207,12 +207,12 @@ def test_an_enrollment_by_whose_key_anybody_could_sign_is_refused_and_its_party_
 def test_a_server_reads_what_was_drawn_up(tmp_path: Path) -> None:
     drawn = draw()
     write(tmp_path / "new", drawn)
-    opening, keys = read_opening(tmp_path / "new", fingerprints=drawn.roster.fingerprints or ())
+    opening, keys = read_server_session(tmp_path / "new", fingerprints=drawn.roster.fingerprints or ())
     assert opening == drawn.opening
     assert keys.identity == tmp_path / "new" / "server.pem"
     assert keys.fingerprints == set(drawn.roster.fingerprints or ())
     with pytest.raises(ConfigurationError, match=r"the fingerprint of a certificate in certificates\.pem, got '00"):
-        read_opening(tmp_path / "new", fingerprints=["00" * 32])
+        read_server_session(tmp_path / "new", fingerprints=["00" * 32])
 
 
 @pytest.mark.parametrize("name", ["session.json", "certificates.pem"])
@@ -225,7 +225,7 @@ def test_a_servers_folder_that_is_none_is_named(tmp_path: Path, name: str, conte
     if content is not None:
         path.write_bytes(content)
     with refuses("--roster", str(path)):
-        read_opening(tmp_path / "new", fingerprints=())
+        read_server_session(tmp_path / "new", fingerprints=())
 
 
 @pytest.mark.parametrize(

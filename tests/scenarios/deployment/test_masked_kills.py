@@ -12,7 +12,7 @@ from deployments import ENTRIES, Ending
 from durable_votes import DURABLE_STEPS, Vote, check_ended
 from journal_care_child import die_at, in_a_process
 from masked_kills import CALM, DISPUTE, EVERYWHERE, KILLED, kill
-from psephos.scenarios.deployment.invitations import read_opening, revoke
+from psephos.scenarios.deployment.invitations import read_server_session, revoke
 
 Psephos = Callable[..., Any]
 LEAST_KILLED: Final = {
@@ -73,9 +73,9 @@ def test_a_revocation_that_is_cut_off_at_any_call_is_there_or_not_and_the_next_o
         (folder / "revoked.json").unlink(missing_ok=True)
         is_cut, said = in_a_process(functools.partial(die_at, number), functools.partial(revoke, folder, "ann"))
         assert not said
-        had.add(len(read_opening(folder, fingerprints=())[1].peers))
+        had.add(len(read_server_session(folder, fingerprints=())[1].peers))
         revoke(folder, "ann")
-        assert len(read_opening(folder, fingerprints=())[1].peers) == len(ENTRIES) - 1
+        assert len(read_server_session(folder, fingerprints=())[1].peers) == len(ENTRIES) - 1
     assert number == 4  # it makes a file, has it on the disk, and puts it in place
     assert had == {len(ENTRIES), len(ENTRIES) - 1}
 

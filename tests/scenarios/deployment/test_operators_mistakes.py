@@ -13,7 +13,7 @@ from durable_votes import Vote, check_ended
 from psephos.protocol import ConfigurationError
 from psephos.protocol.records import Drawn
 from psephos.scenarios.deployment import Keys, find_invitation
-from psephos.scenarios.deployment.invitations import read_opening
+from psephos.scenarios.deployment.invitations import read_server_session
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.transports.keys import make_identity
 
@@ -74,19 +74,19 @@ def test_a_roster_that_was_edited_after_the_invitations_went_out_serves_nobody(d
 def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path, psephos: Psephos) -> None:
     fingerprints = {name: find_invitation(drawn / "invitations", party=name).certificate for name in ENTRIES}
     told = tuple(fingerprints.values())
-    assert read_opening(drawn, fingerprints=told)[1].fingerprints == set(told)
+    assert read_server_session(drawn, fingerprints=told)[1].fingerprints == set(told)
     for name, left in (("bob", {"ann", "cid"}), ("bob", {"ann", "cid"}), ("ann", {"cid"})):
         ended = psephos("revoke", name, "--roster", drawn)
         assert (ended.status, ended.err) == (0, "")
         assert ended.out == f"{name}: certificate {fingerprints[name]} opens nothing, once the server has begun again\n"
-        assert read_opening(drawn, fingerprints=told)[1].fingerprints == {fingerprints[each] for each in left}
+        assert read_server_session(drawn, fingerprints=told)[1].fingerprints == {fingerprints[each] for each in left}
     assert refused(psephos("revoke", "eve", "--roster", drawn)).startswith("INVITATION must be a folder with an invita")
     assert psephos("revoke", "cid", "--roster", drawn).status == 0  # as one word does where a host has all parties
     with pytest.raises(ConfigurationError, match="--roster must be one of which not all certificates are revoked"):
-        read_opening(drawn, fingerprints=told)
+        read_server_session(drawn, fingerprints=told)
     (drawn / "revoked.json").write_text("[1]", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="--roster must be a list"):
-        read_opening(drawn, fingerprints=told)
+        read_server_session(drawn, fingerprints=told)
     assert refused(psephos("revoke", "cid", "--roster", drawn)).startswith("--roster must be a list")
 
 
@@ -99,7 +99,7 @@ def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: 
     assert said.startswith("the certificate of this side ends on 20")
     assert not list(Keys(long, [long.certificate]).ending_soon(names))
     assert psephos("roster", "vote.toml", "--make-keys", "--days", "0.5", "--out", "brief").status == 0
-    opening, keys = read_opening(Path("brief"), fingerprints=())
+    opening, keys = read_server_session(Path("brief"), fingerprints=())
     assert opening.expires
     assert any(
         " and " in said and "more ends on" in said for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "p"))

@@ -26,7 +26,7 @@ from psephos.scenarios.deployment import rehearsal
 from psephos.scenarios.deployment.own_entries import own_file_of, read_own_entries
 from psephos.scenarios.deployment.own_rows import encode_own
 from psephos.scenarios.deployment.rehearsal import (
-    Ended,
+    ProcessEnd,
     check_rehearsed,
     make_plan,
     reserved_address,
@@ -253,7 +253,7 @@ def test_a_party_that_fails_is_told_of_and_a_quorum_goes_on_without_it(tmp_path:
     """Ann's file is changed behind the plan's back: her process alone ends, by her values' own fault."""
     scenario = write_vote(tmp_path)
     side = check_rehearsed(load_scenario(scenario), trusts_server=False)
-    failures: dict[str, Ended] = {}
+    failures: dict[str, ProcessEnd] = {}
     lines: list[bytes] = []
     settings = ("--set", "quorum=2", "--set", "deadline_seconds=10", "--set", "name=vote")
     with reserved_address() as address:
@@ -264,13 +264,13 @@ def test_a_party_that_fails_is_told_of_and_a_quorum_goes_on_without_it(tmp_path:
         write_values(plan, values_of(side))
         plan.parts[0].values.write_text("weight,merger\n7,1\n", encoding="utf-8")
 
-        async def run() -> rehearsal.Rehearsed:
+        async def run() -> rehearsal.RehearsalResult:
             return await rehearsal.rehearse(
                 plan, show=lines.append, show_error=lines.append, on_failure=failures.__setitem__
             )
 
         rehearsed = trio.run(run)
-    assert rehearsed.server == Ended(0)
+    assert rehearsed.server == ProcessEnd(0)
     assert failures == {"ann": rehearsed.parties["ann"]}
     assert failures["ann"].status == 2
     assert failures["ann"].said.startswith("psephos: weight must be one of 1, 2, 3")

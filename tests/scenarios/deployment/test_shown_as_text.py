@@ -41,8 +41,8 @@ _SHOWN: Final = {
     "Measured.reports": "the least and the greatest report that there is",
     "Measured.values": "likewise of values",
     "Questions.entries": "a function",
-    "Part.values": "a path",
-    "Rehearsed.server": "how its process ended",
+    "PartyCommand.values": "a path",
+    "RehearsalResult.server": "how its process ended",
     "Invitation.server": "a certificate",
 }
 """Fields of such a name that anybody may read, each with why."""

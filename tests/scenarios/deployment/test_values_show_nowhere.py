@@ -37,7 +37,7 @@ from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, j
 from psephos.scenarios.deployment import server as server_module
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import host_in_folder
-from psephos.scenarios.deployment.invitations import Drawn, Invitation
+from psephos.scenarios.deployment.invitations import DrawnSession, Invitation
 from psephos.scenarios.deployment.keys import enroll, read_enrollments
 from psephos.scenarios.deployment.own_entries import read_own_entries
 from psephos.scenarios.deployment.server import serve_in_folder
@@ -106,7 +106,7 @@ class Held:
             descriptor=SessionDescriptor(self.session_id),
         )
 
-    def serve_drawn(self, drawn: Drawn) -> None:
+    def serve_drawn(self, drawn: DrawnSession) -> None:
         """Let it be served over TLS, with a journal."""
         side = msgspec.structs.replace(self.side, fingerprints=drawn.roster.fingerprints, keys=drawn.roster.keys)
         peers = [read_certificate(each)[0] for each in drawn.certificates]
@@ -344,7 +344,7 @@ def test_what_a_host_s_parties_hold_shows_in_nothing_that_is_left(tmp_path: Path
     check_alike(left)
 
 
-def draw_up(held: Held, keys: Path) -> Drawn:
+def draw_up(held: Held, keys: Path) -> DrawnSession:
     """Draw a deployment up of those who have enrolled, to be served over TLS with a journal."""
     side = held.side
     known, kind = read_enrollments(keys), SessionKind.DEPLOYMENT

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.deployment.invitations import read_invitations, read_opening
+from psephos.scenarios.deployment.invitations import read_invitations, read_server_session
 from psephos.scenarios.deployment.keys import SIGNATURE_FILE, find_key, read_certificates, signer_beside
 from psephos.scenarios.reading.batches import TableFiles
 from psephos.scenarios.reading.columnar import rows_of_columns
@@ -41,7 +41,7 @@ DOORS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "any file": ("p.txt", read_text),
     "a scenario": ("p.toml", lambda path: load_scenario(str(path))),
     "an invitation": ("p.json", read_invitations),
-    "a session's opening": ("session.json", lambda path: read_opening(path.parent, fingerprints=[])),
+    "a session's opening": ("session.json", lambda path: read_server_session(path.parent, fingerprints=[])),
     "certificates": ("certificates.pem", read_certificates),
     "a key of signatures": (SIGNATURE_FILE, lambda path: signer_beside(path.with_name("key.pem"))),
     "a key of TLS": ("key.pem", lambda path: find_key("", [path])),

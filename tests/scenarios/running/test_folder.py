@@ -20,7 +20,7 @@ from makers import loss_of
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry, NonPrivate, TrustModel
 from psephos.scenarios import (
-    Finished,
+    FinishedRun,
     RunFolder,
     load_scenario,
     read_ledger,
@@ -39,7 +39,7 @@ RECORDED = {"private", "private/simulation.json", "private/views.jsonl"}
 
 
 @pytest.fixture
-def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Path, Finished]]:
+def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Path, FinishedRun]]:
     """Runs a survey over distinctive values with a distinctive seed; returns its folder."""
     assert importlib.import_module(survey)
     monkeypatch.chdir(tmp_path)
@@ -48,7 +48,7 @@ def run_survey(survey: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     text = f'protocol = "bounded-total"\nsurveyors = "values.csv"\nseed = {SEED}\nnoise = "simulated"\n'
     (tmp_path / "survey.toml").write_text(text, encoding="utf-8")
 
-    def run(*settings: str, record: bool = False) -> tuple[Path, Finished]:
+    def run(*settings: str, record: bool = False) -> tuple[Path, FinishedRun]:
         resolved = resolve(load_scenario("survey.toml", settings), record=record)
         folder = RunFolder(tmp_path / f"out-{len(list(tmp_path.glob('out-*')))}")
         return folder.path, run_in_folder(resolved, folder)
@@ -106,7 +106,7 @@ def test_without_pictures_there_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["memory", "tcp", "array"])
 def test_neither_the_seed_nor_a_private_value_is_in_a_folder(
-    run_survey: Callable[..., tuple[Path, Finished]], transport: str
+    run_survey: Callable[..., tuple[Path, FinishedRun]], transport: str
 ) -> None:
     folder, _ = run_survey(f"transport={transport}")
     secrets = [str(SEED), f"{SEED:x}", str(sum(VALUES.values())), *map(str, VALUES.values())]
@@ -116,7 +116,7 @@ def test_neither_the_seed_nor_a_private_value_is_in_a_folder(
 
 
 def test_what_is_recorded_is_in_files_that_say_so_and_nowhere_else(
-    run_survey: Callable[..., tuple[Path, Finished]],
+    run_survey: Callable[..., tuple[Path, FinishedRun]],
 ) -> None:
     folder, _ = run_survey(record=True)
     assert names_of(folder) >= RECORDED
@@ -151,7 +151,7 @@ def test_what_is_recorded_is_in_files_that_say_so_and_nowhere_else(
     }
 
 
-def test_recording_does_not_change_what_is_public(run_survey: Callable[..., tuple[Path, Finished]]) -> None:
+def test_recording_does_not_change_what_is_public(run_survey: Callable[..., tuple[Path, FinishedRun]]) -> None:
     plain, _ = run_survey()
     recorded, _ = run_survey(record=True)
     assert (plain / "result.json").read_bytes() == (recorded / "result.json").read_bytes()
@@ -221,7 +221,7 @@ def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["memory", "array"])
 def test_the_ledger_is_read_back_as_it_was_written(
-    run_survey: Callable[..., tuple[Path, Finished]], transport: str
+    run_survey: Callable[..., tuple[Path, FinishedRun]], transport: str
 ) -> None:
     folder, finished = run_survey(f"transport={transport}")
     entries = read_ledger(folder)
@@ -245,7 +245,7 @@ def test_what_is_no_run_has_no_ledger(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", [b"no json", b"{}", b'{"person": "ann"}', b"\xff", b'{"person": "\xff"}', b"[" * 90])
-def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, Finished]], line: bytes) -> None:
+def test_a_line_that_is_no_entry_is_named(run_survey: Callable[..., tuple[Path, FinishedRun]], line: bytes) -> None:
     folder, _ = run_survey()
     with (folder / "ledger.jsonl").open("ab") as file:
         file.write(line + b"\n")

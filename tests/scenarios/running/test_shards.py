@@ -15,7 +15,7 @@ from psephos.scenarios.running import shards
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError
 from psephos.scenarios.running.record import SessionRecord
-from psephos.scenarios.running.shards import Sharded
+from psephos.scenarios.running.shards import ShardedTally
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -83,7 +83,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def session(vote: Streamed, pool: Here, *, resumes: bool = False, seed: int = SEED) -> SessionRecord:
-    sharded = Sharded(vote, pool, Path("run"), seed=seed, resumes=resumes)
+    sharded = ShardedTally(vote, pool, Path("run"), seed=seed, resumes=resumes)
     try:
         return run_session(vote, seed=seed, sharded=sharded)
     finally:
@@ -188,7 +188,7 @@ def test_finished_shards_that_overlap_or_are_no_pieces_are_refused(places: list[
 def test_a_file_that_changes_after_the_plan_is_refused_by_name() -> None:
     write_all(Path("votes"))
     vote = resolved()
-    sharded = Sharded(vote, Here(), Path("run"), seed=SEED, resumes=False)
+    sharded = ShardedTally(vote, Here(), Path("run"), seed=SEED, resumes=False)
     os.utime("votes/2.parquet", (1, 1))
     with pytest.raises(ConfigurationError, match=r"^2\.parquet must be .*it has changed since"):
         run_session(vote, seed=SEED, sharded=sharded)
@@ -200,7 +200,7 @@ def test_a_file_that_is_there_twice_is_refused() -> None:
     write_all(Path("votes"))
     Path("votes/9.parquet").symlink_to(Path("votes/0.parquet").absolute())
     with pytest.raises(ConfigurationError, match=r"^partners must be another file than 0\.parquet"):
-        Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
+        ShardedTally(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
 
 
 def test_a_pattern_counts_a_file_once_and_a_folder_no_hidden_one() -> None:
@@ -215,22 +215,22 @@ def test_another_run_s_folder_keeps_what_it_has() -> None:
     Path("run/events.jsonl").write_text("{}")
     folder = RunFolder(Path("run"), resumes=True)
     with pytest.raises(ConfigurationError, match="a run that was interrupted"):
-        Sharded(resolved(), Here(), folder.path, seed=SEED, resumes=True)
+        ShardedTally(resolved(), Here(), folder.path, seed=SEED, resumes=True)
     assert Path("run/events.jsonl").exists()
 
 
 def test_a_journal_is_gone_on_with_by_one_process() -> None:
     write_all(Path("votes"))
-    first = Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
+    first = ShardedTally(resolved(), Here(), Path("run"), seed=SEED, resumes=False)
     with pytest.raises(ConfigurationError, match="that no other process goes on with"):
-        Sharded(resolved(), Here(), Path("run"), seed=SEED, resumes=True)
+        ShardedTally(resolved(), Here(), Path("run"), seed=SEED, resumes=True)
     first.journal.close()
 
 
 def test_a_second_answer_that_differs_stops_the_run() -> None:
     write_all(Path("votes"))
     vote = resolved()
-    sharded = Sharded(vote, Here(), Path("run"), seed=SEED, resumes=False)
+    sharded = ShardedTally(vote, Here(), Path("run"), seed=SEED, resumes=False)
     sharded.journal.finished["0 4"] = b""
     with pytest.raises(msgspec.DecodeError):
         run_session(vote, seed=SEED, sharded=sharded)

@@ -12,7 +12,7 @@ from machine_files import write_moral_machine_like
 from psephos.protocol import ConfigurationError
 from psephos.protocol.privacy import LedgerEntry
 from psephos.scenarios import (
-    Finished,
+    FinishedRun,
     RunFolder,
     Streamed,
     load_scenario,
@@ -66,7 +66,7 @@ def responses(tmp_path: Path) -> Path:
     return path
 
 
-def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> Finished:
+def streamed(folder: Path, *settings: str, scenario: str = "moral-synthetic", **options: Any) -> FinishedRun:
     resolved = resolve(load_scenario(scenario, ["seed=7", "noise=simulated", *settings, *STREAMED]))
     return run_in_folder(resolved, RunFolder(folder), pictures=False, **options)
 

@@ -13,7 +13,7 @@ from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
 from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement
-from psephos.scenarios.deployment.client import Heard
+from psephos.scenarios.deployment.client import JoinResult
 from runs import read_json
 from surveyed import ANSWERS, QUIZ, TASKS
 
@@ -26,7 +26,7 @@ def quiz(tmp_path: Path) -> str:
     return QUIZ.write(tmp_path)
 
 
-def all_join(session: Serving, folder: Path, **options: Any) -> dict[str, Heard]:
+def all_join(session: Serving, folder: Path, **options: Any) -> dict[str, JoinResult]:
     """Let all workers take part, some with options, and return what each heard."""
     return QUIZ.join_all(session, folder, options)
 
@@ -90,7 +90,7 @@ def test_an_answer_to_a_task_that_the_worker_was_not_asked_stays_at_home(quiz: s
     assert agreement.cost == 4
     record = run_session(resolve(load_scenario(quiz, ["noise=simulated"])), seed=SEED)
     own = record.own_outcomes[1]
-    assert heard["bob"] == Heard(outcome=record.outcome, own=own, transcript=session.result().transcript)
+    assert heard["bob"] == JoinResult(outcome=record.outcome, own=own, transcript=session.result().transcript)
 
 
 def test_a_worker_who_skips_everything_takes_part_and_hears_no_weight(quiz: str, tmp_path: Path) -> None:
