@@ -41,7 +41,7 @@ from .folder import RunFolder
 from .frame_drafts import scenario_of_frame
 from .plugin_errors import blaming_plugins
 from .resolution import resolve
-from .run import Watched, run_in_folder, run_in_memory
+from .run import ObservedRun, run_in_folder, run_in_memory
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -261,7 +261,7 @@ def run(
     refuse(not isinstance(cast("object", views), bool | np.bool_), "views", views, "True or False")
     resolved = resolve(chosen)
     folder = None if out is None else RunFolder(_path_of(out))
-    watched = Watched() if views or resolved.adversaries else None
+    watched = ObservedRun() if views or resolved.adversaries else None
     with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
         if folder is None:
             finished = run_in_memory(resolved, watched=watched)

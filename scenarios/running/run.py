@@ -48,7 +48,7 @@ _SEED_BITS: Final = 128
 
 
 @dataclasses.dataclass
-class Watched:
+class ObservedRun:
     """Record what adversaries see of a run, in the order in which it happens."""
 
     views: list[View] = dataclasses.field(default_factory=list[View])
@@ -84,7 +84,7 @@ def run_session(
     *,
     seed: int,
     observers: SessionObservers | None = None,
-    watched: Watched | None = None,
+    watched: ObservedRun | None = None,
     streamed: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     sharded: "ShardedTally | None" = None,
@@ -169,7 +169,7 @@ def run_session(
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def run_in_memory(resolved: Local, *, watched: Watched | None = None) -> FinishedRun:
+def run_in_memory(resolved: Local, *, watched: ObservedRun | None = None) -> FinishedRun:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
     `watched` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
@@ -214,7 +214,7 @@ def run_in_folder(
     observers: SessionObservers | None = None,
     on_failure: Callable[[Sequence[AttackReport]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    watched: Watched | None = None,
+    watched: ObservedRun | None = None,
     sharded: "ShardedTally | None" = None,
 ) -> FinishedRun:
     """Run a scenario and leave everything that came of it in a folder.
@@ -237,7 +237,7 @@ def run_in_folder(
     scenario, protocol, observers = resolved.scenario, resolved.protocol, observers or SessionObservers()
     seed = seed_of(resolved) if sharded is None else sharded.seed
     if watched is None and resolved.roles:
-        watched = Watched()
+        watched = ObservedRun()
     is_streamed = isinstance(resolved, Streamed)
     streamed = StreamedInputs(protocol, resolved.stream, folder=folder.path) if is_streamed else None
     how = {"transport": scenario.transport, "noise": scenario.noise}
@@ -338,7 +338,7 @@ def _finished(
     )
 
 
-def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: Watched) -> SessionTrace:
+def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: ObservedRun) -> SessionTrace:
     """Return what a session that came to its end left for adversaries."""
     return SessionTrace(
         views=watched.views,
@@ -370,7 +370,7 @@ def _lessons_of(
 
 
 def _lessons_of_failure(
-    resolved: Local, error: PsephosError, watched: Watched | None, entries: Sequence[LedgerEntry], *, seed: int
+    resolved: Local, error: PsephosError, watched: ObservedRun | None, entries: Sequence[LedgerEntry], *, seed: int
 ) -> Sequence[AttackReport]:
     """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
     if not resolved.adversaries or watched is None or not watched.views:

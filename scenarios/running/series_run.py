@@ -46,7 +46,7 @@ Watching = Callable[[Local], AbstractContextManager[Watcher]]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Held:
+class VoteResult:
     """The result of one vote of a series.
 
     Args:
@@ -84,7 +84,7 @@ class FinishedSeries:
         setting: how many persons there were, what they paid and whom they trust: the line below pictures' titles.
     """
 
-    held: Sequence[Held]
+    held: Sequence[VoteResult]
     accounts: Accounts
     result: Mapping[str, Any]
     attack_reports: Sequence[AttackReport] = ()
@@ -140,7 +140,7 @@ def run_series(
     *,
     pictures: bool = True,
     watching: Watching | None = None,
-    on_vote: Callable[[Held], None] | None = None,
+    on_vote: Callable[[VoteResult], None] | None = None,
 ) -> FinishedSeries:
     """Run votes one after another, and leave all that came of them in a folder.
 
@@ -164,7 +164,7 @@ def run_series(
     how: dict[str, Any] = {"transport": first.transport, "noise": first.noise, "votes": len(resolved)}
     how |= {"title": series.title, "about": facts_of_votes(resolved)}
     failure: dict[str, Any] = {}
-    held: list[Held] = []
+    held: list[VoteResult] = []
     try:
         for vote, side in zip(series.votes, resolved, strict=True):
             held.append(_hold(series, vote, side, accounts, kept, folder, pictures=pictures, watching=watching))
@@ -214,7 +214,7 @@ def say_allowance(series: Series) -> str:
     return said + ("" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all")
 
 
-def _rows_of_votes(held: Sequence[Held], resolved: Sequence[Local]) -> list[dict[str, object]]:
+def _rows_of_votes(held: Sequence[VoteResult], resolved: Sequence[Local]) -> list[dict[str, object]]:
     """Return a row for each vote: what is decided, who came, and what came of it; nobody where that is private."""
     rows: list[dict[str, object]] = []
     hides = any(side.protocol.hides_participation for side in resolved)
@@ -232,7 +232,7 @@ def _rows_of_votes(held: Sequence[Held], resolved: Sequence[Local]) -> list[dict
 def _study_of(
     series: Series,
     resolved: Sequence[Local],
-    held: Sequence[Held],
+    held: Sequence[VoteResult],
     accounts: Accounts,
     *,
     attack_reports: Sequence[AttackReport] = (),
@@ -307,7 +307,7 @@ def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
     return max((side.protocol for side in resolved), key=trust)
 
 
-def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str:
+def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[VoteResult]) -> str:
     """Return how many persons there were, the most that one of them paid, and whom they trust."""
     party = protocol.client_role
     persons = {name for each in held for name in (*each.names, *each.refused)}
@@ -316,7 +316,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[Held]) -> str
     return f"{pluralize(len(persons), party)} · {paid} · {model_of(protocol)}"
 
 
-def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[AttackReport]:
+def _learn(resolved: Sequence[Local], held: Sequence[VoteResult]) -> list[AttackReport]:
     """Return what adversaries that every vote has learnt from all of them together."""
     attack_reports: list[AttackReport | None] = []
     for number, table in enumerate(resolved[0].scenario.adversary):
@@ -329,7 +329,7 @@ def _learn(resolved: Sequence[Local], held: Sequence[Held]) -> list[AttackReport
     return [attack_report for attack_report in attack_reports if attack_report is not None]
 
 
-def _voted(roles: Sequence[Role], held: Sequence[Held]) -> Iterator[SeriesVote]:
+def _voted(roles: Sequence[Role], held: Sequence[VoteResult]) -> Iterator[SeriesVote]:
     """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
     for role, each in zip(roles, held, strict=True):
         if each.finished is None or each.finished.trace is None:
@@ -355,7 +355,7 @@ def _hold(
     *,
     pictures: bool,
     watching: Watching | None,
-) -> Held:
+) -> VoteResult:
     """Hold one vote, with those who have room for it."""
     repeated = _repeated(side, kept)
     prices = _prices(side, repeated)
@@ -363,7 +363,7 @@ def _hold(
     refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
     outcome = functools.partial(
-        Held, vote=vote, folder=name_of_folder, num_there=len(side.names), refused=refused, repeated=repeated
+        VoteResult, vote=vote, folder=name_of_folder, num_there=len(side.names), refused=refused, repeated=repeated
     )
     if refused:
         try:
@@ -466,7 +466,7 @@ def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, flo
     return {name: total_of(paid, relation=NeighboringRelation.REPLACE_ONE).proven for name, paid in own.items()}
 
 
-def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, is_secure: bool) -> dict[str, Any]:
+def _result_of(series: Series, held: Sequence[VoteResult], accounts: Accounts, *, is_secure: bool) -> dict[str, Any]:
     """Return the content of the series' `result.json`."""
     kind = SessionKind.DEPLOYMENT if is_secure else SessionKind.SIMULATION
     return {
@@ -479,7 +479,7 @@ def _result_of(series: Series, held: Sequence[Held], accounts: Accounts, *, is_s
     }
 
 
-def _result_of_vote(held: Held) -> dict[str, Any]:
+def _result_of_vote(held: VoteResult) -> dict[str, Any]:
     result: dict[str, Any] = {"vote": held.vote.number, "title": held.vote.scenario.title, "folder": held.folder}
     if held.vote.at is not None:
         result["at"] = held.vote.at.isoformat()
@@ -523,7 +523,7 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
     return privacy
 
 
-def _rows_of(series: Series, held: Sequence[Held], accounts: Accounts) -> list[dict[str, object]]:
+def _rows_of(series: Series, held: Sequence[VoteResult], accounts: Accounts) -> list[dict[str, object]]:
     """Return a row for each person: what it lost in each vote, in all, and what is left of its budget."""
     last = held[-1].vote.at
     names = dict.fromkeys(name for each in held for name in (*each.names, *each.refused))

@@ -16,7 +16,7 @@ from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
 from ..tables import Cell, Entry, Table
 from .series import Series, Vote
-from .series_run import FinishedSeries, Held, say_allowance
+from .series_run import FinishedSeries, VoteResult, say_allowance
 from .session_facts import prices_of
 from .statements import meaning_of
 
@@ -32,7 +32,7 @@ _ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "marke
 _ROW_INCHES: Final = 0.25
 
 
-def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) -> None:
+def show_series_verdict(console: Console, series: Series, held: Sequence[VoteResult]) -> None:
     """Print what came of each vote in a line or two, or of how many something came where they are many."""
     if len(held) <= _MOST_VOTES:
         titles = [f"{_title_of(one, series) or one.vote.number}: " for one in held]
@@ -43,12 +43,12 @@ def show_series_verdict(console: Console, series: Series, held: Sequence[Held]) 
     console.print(Text(f"Verdict: {said.removesuffix('.')}.", style="bold"))
 
 
-def _title_of(held: Held, series: Series) -> str:
+def _title_of(held: VoteResult, series: Series) -> str:
     """Return what a vote is called, without the series' title, which one has that names itself nothing."""
     return held.vote.scenario.title.removeprefix(f"{series.title}, ")
 
 
-def show_votes(console: Console, series: Series, held: Sequence[Held]) -> None:
+def show_votes(console: Console, series: Series, held: Sequence[VoteResult]) -> None:
     """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
     rows: list[Sequence[Entry]] = [
         (
@@ -160,7 +160,7 @@ def _draw_losses(series: Series, finished: FinishedSeries) -> Panel:
     return panel
 
 
-def _counted(held: Sequence[Held], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
+def _counted(held: Sequence[VoteResult], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
     """Return the loss up to a vote, or within the period that ends with it."""
     at = held[number].vote.at
     return math.fsum(
@@ -187,11 +187,11 @@ def _is_drawn(brief: Brief) -> bool:
     return estimate is not None and math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
 
 
-def _briefs(held: Held) -> Sequence[Brief]:
+def _briefs(held: VoteResult) -> Sequence[Brief]:
     return () if held.finished is None else briefs_of(held.finished.record.outcome)
 
 
-def _outcome_of(held: Held, *, is_titled: bool = False) -> Text:
+def _outcome_of(held: VoteResult, *, is_titled: bool = False) -> Text:
     """Return what came of a vote, in a few words; where its title stands before it, without the one thing's name."""
     if held.finished is None:
         return Text("not held" if not held.paid else "no outcome", style="red")

@@ -13,7 +13,7 @@ from psephos.scenarios.adversaries import AttackReport, SessionTrace
 from psephos.scenarios.adversaries.poisoner import PoisonerRole
 from psephos.scenarios.attacks import find_attack, seen_by_arrays
 from psephos.scenarios.running.resolution import Local
-from psephos.scenarios.running.run import Watched, run_in_memory, seed_of
+from psephos.scenarios.running.run import ObservedRun, run_in_memory, seed_of
 
 GROUP = "{{voters=3, center={center}, dispersion=0.5}}"
 SESSIONS: dict[str, tuple[str, list[str], str, str]] = {
@@ -53,7 +53,7 @@ def resolved(name: str, *tables: dict[str, Any]) -> Local:
 
 def played(name: str, *tables: dict[str, Any]) -> tuple[list[AttackReport], SessionTrace | None, str]:
     """Return what roles learnt, what happened, and why the session came to no end."""
-    watched = Watched()
+    watched = ObservedRun()
     try:
         finished = run_in_memory(resolved(name, *tables), watched=watched)
     except PsephosError as error:
@@ -122,7 +122,7 @@ def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -
     _, _, target, member = SESSIONS[name]
     step = next(step.name for step in resolved(name).protocol.steps if step.is_charged)
     local = resolved(name, {"role": "drop-out", "members": [target], "phase": step})
-    finished = run_in_memory(local, watched=Watched())
+    finished = run_in_memory(local, watched=ObservedRun())
     assert finished.trace is not None
     context, trace = finished.trace
     coalition = context.coalition(["server", member])

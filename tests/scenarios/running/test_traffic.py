@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.running.run import Watched, run_session
+from psephos.scenarios.running.run import ObservedRun, run_session
 from runs import read_json
 
 SCENARIOS: Final[Mapping[str, tuple[str, list[str]]]] = {
@@ -61,7 +61,7 @@ def test_what_a_relay_sees_is_what_the_server_counts() -> None:
     """On TCP each message has a header of four bytes besides."""
     seen = "adversary=[{role='network-observer'}]"
     resolved = resolve(load_scenario("consortium", ["partners.count=6", "transport=tcp", seen]))
-    watched = Watched()
+    watched = ObservedRun()
     record = run_session(resolved, seed=1, watched=watched)
     for is_upstream in (True, False):
         relayed = sum(each.num_bytes for each in watched.traffic if each.is_upstream == is_upstream)
