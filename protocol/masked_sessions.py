@@ -40,9 +40,9 @@ from .masking import (
     MaskingRules,
     MaskingServer,
     NeighborKeys,
+    PartyMessage,
     Piece,
     Primitives,
-    Said,
     Shares,
     Survivors,
 )
@@ -150,7 +150,7 @@ class ServerMasking:
             allowed = f"fewer, or shorter ones: all of them, and their keys, are one message ({error})"
             raise ConfigurationError(field="roster", value=value, allowed=allowed) from None
 
-    def receive(self, place: int, said: Said) -> None:
+    def receive(self, place: int, said: PartyMessage) -> None:
         """Take an answer in the open step; see `MaskingServer.receive`."""
         self._server.receive(place, said)
         if isinstance(said, Keys):
@@ -233,7 +233,7 @@ class PartyMasking:
         self.sealed = b""
         """The root of its secrets, as records hold it; empty for who keeps none, or has said nothing yet."""
 
-    def answer(self, step: Step, request: Request, draw: Callable[[], Sequence[int]]) -> Said:
+    def answer(self, step: Step, request: Request, draw: Callable[[], Sequence[int]]) -> PartyMessage:
         """Return what the party says in a step.
 
         Args:

@@ -28,9 +28,9 @@ from psephos.protocol.masking import (
     MaskingParty,
     Opening,
     Piece,
+    ServerMessage,
     Shares,
     Survivors,
-    Told,
 )
 from psephos.protocol.masking.deals import alpha_of, combined_of, entry_digest, key_of_box, leaves_of
 from psephos.protocol.masking.scalars import ORDER, encode_scalar, scalar_from, values_at
@@ -559,7 +559,7 @@ def hold(
     *,
     liars: Iterable[int],
     leaves: Mapping[int, MaskingMove] | None = None,
-    listen: Callable[[MaskingMove, int, Told], None] = lambda _move, _place, _told: None,
+    listen: Callable[[MaskingMove, int, ServerMessage], None] = lambda _move, _place, _told: None,
     order: random.Random | None = None,
 ) -> dict[int, list[Evidence]]:
     """Hold a phase to its end; return who was named, with what proves it.

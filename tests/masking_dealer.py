@@ -15,8 +15,8 @@ from psephos.protocol.masking import (
     MaskingParty,
     MaskingRules,
     MaskingServer,
-    Said,
-    Told,
+    PartyMessage,
+    ServerMessage,
 )
 from psephos.protocol.mechanisms.polya import wrapped
 
@@ -67,7 +67,7 @@ def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple
     return tuple(wrapped(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
 
 
-def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
+def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int]) -> PartyMessage:
     """Return what a party says in a step."""
     match move:
         case MaskingMove.KEYS:
@@ -75,7 +75,7 @@ def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int
         case MaskingMove.MASKED:
             return party.masked(heard, row)
         case _:
-            said: Said = getattr(party, move.value)(heard)
+            said: PartyMessage = getattr(party, move.value)(heard)
             return said
 
 
@@ -107,13 +107,13 @@ class Dealer:
         self.signers = [signer_of(own) for own in private]
         self.parties = [self.party(place, kind) for place in range(number)]
         self.server = MaskingServer(self.rules, PRIMITIVES)
-        self.said: dict[tuple[int, MaskingMove], Said] = {}
+        self.said: dict[tuple[int, MaskingMove], PartyMessage] = {}
 
     def party(self, place: int, kind: type[MaskingParty] = MaskingParty) -> MaskingParty:
         root = secret_of("root", place)
         return kind(self.rules, place, root=root, sign=self.signers[place], primitives=PRIMITIVES)
 
-    def answer(self, place: int, move: MaskingMove, heard: Any, row: Sequence[int]) -> Said:
+    def answer(self, place: int, move: MaskingMove, heard: Any, row: Sequence[int]) -> PartyMessage:
         return answer(self.parties[place], move, heard, row)
 
     def run(
@@ -128,7 +128,7 @@ class Dealer:
 
         Until a step it is played until that step is said, and not closed.
         """
-        heard: Mapping[int, Told | None] = dict.fromkeys(range(len(rows)))
+        heard: Mapping[int, ServerMessage | None] = dict.fromkeys(range(len(rows)))
         left = {place: STEPS.index(move) for place, move in (leaves or {}).items()}
         while (move := self.server.step) is not None:
             for place in heard:
@@ -140,7 +140,7 @@ class Dealer:
             heard = {place: lie(move, place, own) for place, own in told.items()}
         return self.server.total
 
-    def say(self, place: int, move: MaskingMove, said: Said) -> None:
+    def say(self, place: int, move: MaskingMove, said: PartyMessage) -> None:
         self.said[place, move] = said
         self.server.receive(place, said)
 

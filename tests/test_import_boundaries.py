@@ -99,7 +99,7 @@ ORDER = (
     "on_arrays",
     "guard",
     "columns",
-    "own_levels",
+    "privacy_levels",
     "phases",
     "plugin_faults",
     "plugin_checks",

@@ -13,8 +13,8 @@ from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, FiniteChannel, GeneralizedRandomizedResponse, check_epsilon
 from ..mechanisms.own_matrix import Matrix, channel_of
 from ..memoized_reports import Scope
-from ..own_levels import OwnLevels
 from ..phases import check_sizes
+from ..privacy_levels import PrivacyLevels
 from .central import CentralVariant
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
@@ -157,9 +157,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return msgspec.structs.replace(self, variant=variant, **(only_some | others))
 
     @property
-    def own_levels(self) -> OwnLevels:
+    def own_levels(self) -> PrivacyLevels:
         """The levels among which partners have their own ε; none where all have the same."""
-        return OwnLevels(self.epsilons or (), self.chosen_by == "partner", "partner")
+        return PrivacyLevels(self.epsilons or (), self.chosen_by == "partner", "partner")
 
     @property
     def by_level(self) -> tuple[Self, ...]:

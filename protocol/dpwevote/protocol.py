@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows, distinct_rows
 from ..columns import CodedColumn
 from ..errors import ConfigurationError, refuse, require
-from ..own_levels import OwnLevels, check_alone
 from ..phases import Column, Entries, InputBlock, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
+from ..privacy_levels import PrivacyLevels, check_alone
 from ..tally import Tally, TallyBlock
 from .choice import decide
 from .outcome import Outcome
@@ -105,7 +105,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.parameters = decide(self.parameters)
 
     @functools.cached_property
-    def _own_levels(self) -> OwnLevels:
+    def _own_levels(self) -> PrivacyLevels:
         return self.parameters.own_levels
 
     @classmethod

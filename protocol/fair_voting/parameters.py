@@ -13,9 +13,9 @@ from ..arrays import IntArray
 from ..errors import ConfigurationError, one_of, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
-from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from ..privacy import NeighboringRelation, TrustModel
+from ..privacy_levels import PrivacyLevels
 from .choices import SampleScale
 from .features import Feature, check_features
 from .kinds import LOCAL, MECHANISMS, Mechanism, MechanismName
@@ -164,9 +164,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return MECHANISMS[self.mechanism]
 
     @property
-    def own_levels(self) -> OwnLevels:
+    def own_levels(self) -> PrivacyLevels:
         """The levels among which voters have their own ε; none where all have the same."""
-        return OwnLevels(self.epsilons or (), self.chosen_by == "voter", "voter")
+        return PrivacyLevels(self.epsilons or (), self.chosen_by == "voter", "voter")
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -21,9 +21,9 @@ from ..errors import ConfigurationError, require
 from ..estimators import Estimate, Verdict
 from ..integers import bytes_of
 from ..mechanisms import VectorLaplace
-from ..own_levels import check_alone
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import TrustModel
+from ..privacy_levels import check_alone
 from ..tally import Decisions, Tally, TallyBlock
 from .assurance import Assurance, assurance_of_choice, assurance_of_estimates, assurance_of_test
 from .confirmation import Confirming

@@ -4,7 +4,7 @@ from .evidence import DEEDS, Evidence, Liars, verdict
 from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for
 from .party import MaskingParty
 from .primitives import KEY_BYTES, SIGNATURE_BYTES, Primitives, check_signature_key
-from .server import MaskingServer, Said, Told
+from .server import MaskingServer, PartyMessage, ServerMessage
 from .steps import (
     BOX_BYTES,
     IN_DISPUTE,
@@ -64,12 +64,12 @@ __all__ = [
     "MaskingState",
     "NeighborKeys",
     "Opening",
+    "PartyMessage",
     "Piece",
     "Primitives",
-    "Said",
+    "ServerMessage",
     "Shares",
     "Survivors",
-    "Told",
     "check_signature_key",
     "circle_for",
     "verdict",

@@ -62,7 +62,7 @@ from .steps import (
     Survivors,
 )
 
-_SaidT = TypeVar("_SaidT")
+_PartyMessageT = TypeVar("_PartyMessageT")
 _NUMBER_BYTES: Final = 8
 
 
@@ -406,7 +406,7 @@ class MaskingParty:
             reason = f"the step {move.value!r} cannot follow {self.state.value!r}"
             raise LocalProtocolError(reason, role=Side.CLIENT.value, state=self.state.value)
 
-    def _done(self, move: MaskingMove, said: _SaidT) -> _SaidT:
+    def _done(self, move: MaskingMove, said: _PartyMessageT) -> _PartyMessageT:
         self._position.move(move)
         return said
 

@@ -60,12 +60,12 @@ from .steps import (
     Survivors,
 )
 
-Said: TypeAlias = Keys | Deal | Check | Claims | Masked | Confirmation | Shares | Opening
+PartyMessage: TypeAlias = Keys | Deal | Check | Claims | Masked | Confirmation | Shares | Opening
 """What a party says in a step."""
-Told: TypeAlias = NeighborKeys | Boxes | Disputes | Excluded | Survivors | Confirmations | Liars
+ServerMessage: TypeAlias = NeighborKeys | Boxes | Disputes | Excluded | Survivors | Confirmations | Liars
 """What a party hears before it says something in the next."""
 
-_SaidT = TypeVar("_SaidT", bound=Said)
+_PartyMessageT = TypeVar("_PartyMessageT", bound=PartyMessage)
 _STEPS: Final = dict(zip(MaskingMove, (Keys, Deal, Check, Claims, Masked, Confirmation, Shares, Opening), strict=False))
 _MOST_EVIDENCE: Final = 900_000
 """Bytes that a question carries of dealers who have lied: so many of them as fit are opened."""
@@ -86,7 +86,7 @@ class MaskingServer:
         self._neighbors = functools.cache(rules.graph.neighbors_of)
         self._near = functools.cache(self._find_near)
         self._position = Position(MASKING, MaskingState.NEW)
-        self._said: dict[MaskingMove, dict[int, Said]] = {move: {} for move in _STEPS}
+        self._received: dict[MaskingMove, dict[int, PartyMessage]] = {move: {} for move in _STEPS}
         self.step: MaskingMove | None = MaskingMove.KEYS
         self.parties = self.asked = frozenset(range(len(rules.names)))
         self.named: list[tuple[int, Evidence]] = []
@@ -108,7 +108,7 @@ class MaskingServer:
     @property
     def survivors(self) -> tuple[int, ...]:
         """The places of those whose masked values came, in order: they count, whoever leaves later."""
-        return tuple(sorted(self._said[MaskingMove.MASKED]))
+        return tuple(sorted(self._received[MaskingMove.MASKED]))
 
     @property
     def total(self) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class MaskingServer:
             raise self._misused("nothing is opened before the last step has closed")
         return tuple(self._sum.tolist())
 
-    def receive(self, place: int, said: Said) -> None:
+    def receive(self, place: int, message: PartyMessage) -> None:
         """Take what a party says in the open step.
 
         Raises:
@@ -129,25 +129,25 @@ class MaskingServer:
             MalformedMessageError: it does not fit the rules; the party is out of the phase.
         """
         move, name = self.step, self._rules.names[place]
-        if any(said == own.get(place) for earlier, own in self._said.items() if earlier is not move):
+        if any(message == own.get(place) for earlier, own in self._received.items() if earlier is not move):
             return  # again, and late
-        if move is None or not (place in self.parties and place in self.asked) or type(said) is not _STEPS[move]:
-            reason = f"{name!r} says {type(said).__name__} where it has no place"
+        if move is None or not (place in self.parties and place in self.asked) or type(message) is not _STEPS[move]:
+            reason = f"{name!r} says {type(message).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
-        before = self._said[move].setdefault(place, said)
-        if before != said:
-            reason = f"{name!r} says another {type(said).__name__} than before"
+        before = self._received[move].setdefault(place, message)
+        if before != message:
+            reason = f"{name!r} says another {type(message).__name__} than before"
             raise self._fault(place, reason, UnexpectedMessageError)
-        if reason := self._wrong_of(place, said):
+        if reason := self._wrong_of(place, message):
             raise self._fault(place, f"{name!r} {reason}")
 
     def drop(self, place: int) -> None:
         """Let a party go: it is out of the open step, and of all that follow."""
         self.parties -= {place}
         if self.step is not None:
-            self._said[self.step].pop(place, None)
+            self._received[self.step].pop(place, None)
 
-    def close(self) -> Mapping[int, Told]:
+    def close(self) -> Mapping[int, ServerMessage]:
         """Close the open step; return what each party hears that is asked in the next, nothing where the sum is there.
 
         Raises:
@@ -158,7 +158,7 @@ class MaskingServer:
         move = self.step
         if move is None:
             raise self._misused("no step is open")
-        self.parties -= self.asked - self._said[move].keys()
+        self.parties -= self.asked - self._received[move].keys()
         self._judge(move)
         left = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
         if move is not MaskingMove.OPEN and len(left) < self._rules.threshold:
@@ -168,9 +168,9 @@ class MaskingServer:
             self._sum = None if self._liars.keys() - self._secrets.keys() else self._opened()
         self._position.move(move)
         self.step = self._next_after(move)
-        told = self._told()
-        self.asked = frozenset(told)
-        return told
+        answers = self._answers()
+        self.asked = frozenset(answers)
+        return answers
 
     def _next_after(self, move: MaskingMove) -> MaskingMove | None:
         if self._sum is not None:
@@ -180,10 +180,10 @@ class MaskingServer:
         moves = [*_STEPS]
         return moves[moves.index(move) + 1]
 
-    def _told(self) -> Mapping[int, Told]:
+    def _answers(self) -> Mapping[int, ServerMessage]:
         """Return what each party hears that is asked in the open step."""
         near = self._neighbors
-        told: Told
+        answer: ServerMessage
         match self.step:
             case None:
                 return {}
@@ -196,9 +196,9 @@ class MaskingServer:
                 return self._disputes
             case MaskingMove.MASKED:
                 self._excluded = tuple(sorted({*range(len(self._rules.names))} - self.parties))
-                told = Excluded(self._excluded)
+                answer = Excluded(self._excluded)
             case MaskingMove.CONFIRM:
-                told = Survivors(self.survivors)
+                answer = Survivors(self.survivors)
             case MaskingMove.UNMASK:
                 signed = {place: own.signature for place, own in self._of(MaskingMove.CONFIRM, Confirmation).items()}
                 return self._to_all(
@@ -208,14 +208,14 @@ class MaskingServer:
                 )
             case _:
                 return self._to_holders()
-        return self._to_all(lambda _: told)
+        return self._to_all(lambda _: answer)
 
-    def _to_all(self, tell: Callable[[int], Told]) -> Mapping[int, Told]:
+    def _to_all(self, tell: Callable[[int], ServerMessage]) -> Mapping[int, ServerMessage]:
         return {place: tell(place) for place in sorted(self.parties)}
 
-    def _to_holders(self) -> Mapping[int, Told]:
+    def _to_holders(self) -> Mapping[int, ServerMessage]:
         """Return what each party hears that holds shares of dealers who have lied."""
-        told: dict[int, Told] = {}
+        answers: dict[int, ServerMessage] = {}
         for place in sorted(self.parties):
             liars = Liars(tuple(own for liar, own in self._liars.items() if liar in self._near(place)))
             if len(msgspec.msgpack.encode(liars)) > _MOST_EVIDENCE:
@@ -223,8 +223,8 @@ class MaskingServer:
                 reason = f"{len(self._liars)} parties have dealt shares of no secret: more than a question has room for"
                 raise RemoteProtocolError(reason, role=Side.SERVER.value)
             if liars.evidence:
-                told[place] = liars
-        return told
+                answers[place] = liars
+        return answers
 
     def _find_near(self, place: int) -> list[int]:
         """Return the places of all whose shares a party may hold, itself among them, in order."""
@@ -236,24 +236,24 @@ class MaskingServer:
 
     def _boxes(self, holder: int) -> Boxes:
         deals = [(dealer, self._deals[dealer]) for dealer in self._dealers(holder)]
-        told = [
+        boxes = [
             HeldBox(dealer, deal.pieces[holder].box, deal.entries[holder][:MARK_BYTES], deal.alpha)
             for dealer, deal in deals
         ]
-        return Boxes(tuple(told))
+        return Boxes(tuple(boxes))
 
     def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
         kept = (self._right_deals | {holder}).difference(doubted)
         return [near for near in self._near(holder) if near in kept]
 
-    def _wrong_of(self, place: int, said: Said) -> str:
+    def _wrong_of(self, place: int, message: PartyMessage) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
         rules, primitives = self._rules, self._primitives
         verify, key = primitives.verify, rules.keys[place]
-        match said:
+        match message:
             case Keys():
-                return self._wrong_of_keys(place, said)
+                return self._wrong_of_keys(place, message)
             case Deal(pieces=pieces):
                 known = self._signed_keys
                 wanted = [other for other in self._near(place) if other in known]
@@ -261,24 +261,24 @@ class MaskingServer:
                 sizes[wanted.index(place)] = 0
                 if [piece.place for piece in pieces] != wanted or [len(piece.box) for piece in pieces] != sizes:
                     return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
-                self._deals[place] = KnownDeal(rules, place, known, said)
+                self._deals[place] = KnownDeal(rules, place, known, message)
                 return ""
             case Check(doubted=doubted):
                 if doubted != tuple(sorted({*doubted}.intersection(self._dealers(place)))):
                     return "doubts others than those whose boxes it has, in order"
                 if len(doubted) > rules.most_gone:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
-                if said.deal != self._deals[place].digest:
+                if message.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
                 held = [self._deals[dealer].held[place] for dealer in self._held_by(place, doubted)]
-                if said.held != held_digest(rules, place, held):
+                if message.held != held_digest(rules, place, held):
                     return "has signed that it holds something else than what it was told"
                 public, about = self._keys(place).of_boxes, rules.about("possession", place)
-                if not has_possession(said.possession, public=public, about=about, primitives=primitives):
+                if not has_possession(message.possession, public=public, about=about, primitives=primitives):
                     self._name_for_keys(place)
                     return "has not proven that it has the secret of its key of boxes"
-                about = rules.about_check(place, self._keys(place), said)
-                return "" if verify(key, said.signature, about) else "has not signed its word on the deals"
+                about = rules.about_check(place, self._keys(place), message)
+                return "" if verify(key, message.signature, about) else "has not signed its word on the deals"
             case Claims(claims):
                 disputes = self._disputes[place].disputes
                 if [claim.place for claim in claims] != [dispute.place for dispute in disputes]:
@@ -297,26 +297,27 @@ class MaskingServer:
                 survivors, dealers = {*self.survivors}, {*self._near(place)}.difference(self._excluded)
                 if [own[:2] for own in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
                     return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
-                about = rules.about_shares(place, self._keys(place), said, held=self._check(place).held)
-                return "" if verify(key, said.signature, about) else "has not signed its shares"
+                about = rules.about_shares(place, self._keys(place), message, held=self._check(place).held)
+                return "" if verify(key, message.signature, about) else "has not signed its shares"
             case Opening(values):
                 liars = [liar for liar in self._liars if liar in self._near(place)]
                 if [liar for liar, _ in values] != liars:
                     return "tells values of other parties than those who have lied"
-                about = rules.about_opening(place, self._keys(place), said, held=self._check(place).held)
-                return "" if verify(key, said.signature, about) else "has not signed the values that it tells"
+                about = rules.about_opening(place, self._keys(place), message, held=self._check(place).held)
+                return "" if verify(key, message.signature, about) else "has not signed the values that it tells"
 
-    def _wrong_of_keys(self, place: int, said: Keys) -> str:
+    def _wrong_of_keys(self, place: int, message: Keys) -> str:
         rules, primitives = self._rules, self._primitives
-        if not primitives.verify(rules.keys[place], said.signature, rules.about_keys(place, said)):
+        if not primitives.verify(rules.keys[place], message.signature, rules.about_keys(place, message)):
             return "has not signed its keys for this phase"
         # Whether they are of the group is found as their secrets are proven: by its deal, and of possession.
-        if not has_large_order(said.of_masks) or not has_large_order(said.of_boxes) or said.of_masks == said.of_boxes:
-            self._name(WrongKeys(place=place, keys=said))
+        points = message.of_masks, message.of_boxes
+        if not all(map(has_large_order, points)) or message.of_masks == message.of_boxes:
+            self._name(WrongKeys(place=place, keys=message))
             return "has signed keys that are no two points of the group"
-        if any(self._owners.get(key, place) != place for key in (said.of_masks, said.of_boxes)):
+        if any(self._owners.get(key, place) != place for key in points):
             return "has the keys of somebody else"
-        self._owners.update(dict.fromkeys((said.of_masks, said.of_boxes), place))
+        self._owners.update(dict.fromkeys(points, place))
         return ""
 
     def _judge(self, move: MaskingMove) -> None:
@@ -338,8 +339,8 @@ class MaskingServer:
                     self._name(WrongDeal(place=place, keys=keys, check=check, deal=deal, holders=holders))
                 self._disputes = self._find_disputes()
             case MaskingMove.ACCUSE:
-                for holder, said in self._of(move, Claims).items():
-                    for dispute, claim in zip(self._disputes[holder].disputes, said.claims, strict=True):
+                for holder, message in self._of(move, Claims).items():
+                    for dispute, claim in zip(self._disputes[holder].disputes, message.claims, strict=True):
                         self._name(
                             WrongBox(
                                 place=dispute.place,
@@ -392,8 +393,8 @@ class MaskingServer:
                 self._secrets[dealer] = self._secret_of_liar(dealer)
             return
         shares: dict[int, dict[int, bytes]] = {}  # of each dealer, by holder
-        for holder, said in self._of(MaskingMove.UNMASK, Shares).items():
-            for dealer, _, share in said.shares:
+        for holder, message in self._of(MaskingMove.UNMASK, Shares).items():
+            for dealer, _, share in message.shares:
                 shares.setdefault(dealer, {})[holder] = share
         for dealer in sorted(self._deals.keys() - {*self._excluded}):
             if dealer in rows or not rows.isdisjoint(self._neighbors(dealer)):
@@ -417,8 +418,8 @@ class MaskingServer:
             if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
                 right[holder] = share
             elif holder in self.parties:  # else it is named
-                said = cast("Shares", self._said[MaskingMove.UNMASK][holder])
-                self._name(WrongShare(**self._acknowledged(holder, dealer), shares=said))
+                message = cast("Shares", self._received[MaskingMove.UNMASK][holder])
+                self._name(WrongShare(**self._acknowledged(holder, dealer), shares=message))
         if is_right or is_secret_of(secret := self._put_together(dealer, right), point, primitives):
             return secret
         first = [*right][: rules.needed]
@@ -441,15 +442,15 @@ class MaskingServer:
         """Return a secret by all that its holders have, of a dealer who has lied."""
         rules, deal, is_of_seed = self._rules, self._deals[dealer], self._liars[dealer].is_of_seed
         values: dict[int, bytes] = {}
-        for holder, said in self._of(MaskingMove.OPEN, Opening).items():
-            content = dict(said.values).get(dealer)
+        for holder, message in self._of(MaskingMove.OPEN, Opening).items():
+            content = dict(message.values).get(dealer)
             if content is None:
                 continue
             entry = self._entry(dealer, holder)
             if entry_of(rules, dealer, holder, content=content, alpha=deal.alpha, box=entry.box) == entry:
                 values[holder] = value_of(content, is_of_seed=is_of_seed)
             elif holder in self.parties:  # else it is named
-                self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=said))
+                self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=message))
         secret = self._put_together(dealer, values)
         if not is_secret_of(secret, deal.deal.seed if is_of_seed else self._keys(dealer).of_masks, self._primitives):
             self._break()
@@ -501,10 +502,10 @@ class MaskingServer:
         return self._rules.about_survivors(self.survivors, self._excluded, self._signed_keys)
 
     def _keys(self, place: int) -> Keys:
-        return cast("Keys", self._said[MaskingMove.KEYS][place])
+        return cast("Keys", self._received[MaskingMove.KEYS][place])
 
     def _check(self, place: int) -> Check:
-        return cast("Check", self._said[MaskingMove.CHECK][place])
+        return cast("Check", self._received[MaskingMove.CHECK][place])
 
     def _entry(self, dealer: int, holder: int) -> Entry:
         piece = self._deals[dealer].pieces[holder]
@@ -525,8 +526,8 @@ class MaskingServer:
             "entry": self._entry(dealer, holder),
         }
 
-    def _of(self, move: MaskingMove, kind: type[_SaidT]) -> dict[int, _SaidT]:
-        return {place: said for place, said in self._said[move].items() if isinstance(said, kind)}
+    def _of(self, move: MaskingMove, kind: type[_PartyMessageT]) -> dict[int, _PartyMessageT]:
+        return {place: message for place, message in self._received[move].items() if isinstance(message, kind)}
 
     def _fault(
         self, place: int, reason: str, kind: Callable[..., RemoteProtocolError] = MalformedMessageError

@@ -9,9 +9,9 @@ import numpy as np
 from ..arguments import check_names
 from ..arrays import FloatArray
 from ..errors import refuse, require
-from ..own_levels import OwnLevels
 from ..phases import check_sizes
 from ..privacy import TrustModel
+from ..privacy_levels import PrivacyLevels
 from .whitening import GREATEST_FACTOR, Whitening
 
 MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction"]
@@ -193,9 +193,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.chosen_by == "voter"
 
     @property
-    def own_levels(self) -> OwnLevels:
+    def own_levels(self) -> PrivacyLevels:
         """The levels among which voters have their own ε; none where all have the same."""
-        return OwnLevels(self.epsilons, self.is_chosen, "voter")
+        return PrivacyLevels(self.epsilons, self.is_chosen, "voter")
 
     @property
     def public_number(self) -> int | None:

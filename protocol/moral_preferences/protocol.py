@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray, exact_column_sums
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.l1_ball import project_to_l1_ball
-from ..own_levels import number_of, place_in
 from ..phases import Column, Entries, Inputs, OnePhaseProtocol, missing_column
 from ..privacy import NeighboringRelation, TrustModel, total_of
+from ..privacy_levels import number_of, place_in
 from ..tally import Decisions, Tally, TallyBlock
 from .estimation import Mean, average
 from .functional import NoisyObjective

@@ -10,8 +10,8 @@ from ..elementary import exp
 from ..errors import ConfigurationError, refuse, require
 from ..estimators.truth_inference import Normalization
 from ..mechanisms import MAX_EPSILON, MIN_EPSILON, HyperDistribution, Moments
-from ..own_levels import OwnLevels
 from ..phases import check_sizes
+from ..privacy_levels import PrivacyLevels
 from .estimators import AUTO, ESTIMATORS
 
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "masked", "auto"]
@@ -154,9 +154,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return slice(1, 1 + self.max_answers)
 
     @property
-    def own_levels(self) -> OwnLevels:
+    def own_levels(self) -> PrivacyLevels:
         """The levels among which workers have their own ε; none where all have the same."""
-        return OwnLevels(self.epsilons or (), self.chosen_by == "worker", "worker")
+        return PrivacyLevels(self.epsilons or (), self.chosen_by == "worker", "worker")
 
     @property
     def by_level(self) -> tuple[Self, ...]:

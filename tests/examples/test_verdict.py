@@ -28,8 +28,8 @@ from psephos.protocol.masking import (
     MaskingParty,
     MaskingRules,
     Opening,
+    PartyMessage,
     Piece,
-    Said,
     Shares,
     graph,
     verdict,
@@ -196,7 +196,7 @@ class Session(Dealer):
     def let_lie(self, place: int, lies: Mapping[str, Any], victim: int) -> None:
         self.parties[place] = self.party(place, type("Told", (Liar,), {"lies": lies, "victim": victim}))
 
-    def say(self, place: int, move: MaskingMove, said: Said) -> None:
+    def say(self, place: int, move: MaskingMove, said: PartyMessage) -> None:
         with contextlib.suppress(RemoteProtocolError):  # the server puts it out
             super().say(place, move, said)
 

@@ -16,7 +16,7 @@ from psephos.protocol.masking import (
     MaskingMove,
     MaskingParty,
     NeighborKeys,
-    Said,
+    PartyMessage,
     Shares,
     server,
     verdict,
@@ -119,7 +119,7 @@ class Session(Dealer):
         deals = self.server._deals  # pyright: ignore[reportPrivateUsage]  what the party has from who is in league with it
         self.parties[0] = self.party(0, type("InLeague", (HasAnothersKey,), {"deals": deals}))
 
-    def say(self, place: int, move: MaskingMove, said: Said) -> None:
+    def say(self, place: int, move: MaskingMove, said: PartyMessage) -> None:
         with contextlib.suppress(MalformedMessageError):  # its sender is out
             super().say(place, move, said)
 

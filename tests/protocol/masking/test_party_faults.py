@@ -8,10 +8,10 @@ import pytest
 from masking_dealer import LOW_ORDER, ROWS, STEPS, USUAL_STEPS, Dealer, check_of, keys_of, total_of_rows
 from psephos.protocol import LocalProtocolError, QuorumError
 from psephos.protocol.errors import MalformedMessageError, UnexpectedMessageError
-from psephos.protocol.masking import Check, Confirmation, Deal, Keys, Masked, MaskingMove, Said, Shares
+from psephos.protocol.masking import Check, Confirmation, Deal, Keys, Masked, MaskingMove, PartyMessage, Shares
 
 
-def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[Said, str]]:
+def wrong_answers(dealer: Dealer) -> dict[MaskingMove, tuple[PartyMessage, str]]:
     return {
         MaskingMove.KEYS: (Keys(bytes(32), bytes(32), bytes(64)), "'p0' has not signed its keys for this phase"),
         MaskingMove.SHARES: (

@@ -21,7 +21,7 @@ _BESIDE: Final = "left out beside epsilons: each {} has one of these"
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnLevels:
+class PrivacyLevels:
     """The levels of a session.
 
     Args:
