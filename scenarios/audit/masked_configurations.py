@@ -8,7 +8,7 @@ leaves a party says nothing:
 
 - masked rows are uniform modulo 2⁶⁴: by all of their bits;
 - so are differences of two numbers of a row, of two parties' rows, of a party's rows in one session and a later one, at
-  distances of the ladder;
+  distances of the grid;
 - messages have the same sizes, and what is in them the same order, whatever anybody holds;
 - what the roots of masks are made of is uniform, and never the same twice.
 """

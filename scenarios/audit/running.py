@@ -23,7 +23,7 @@ from ..verdicts import AuditVerdict
 from .case import FULL_SAMPLES, Case, Source
 from .engine import audit, check_confidence, check_samples
 from .mechanisms import shared_cases
-from .size_grid import FIRST_ROTATION, Climbed, SizeGrid, SizeSweep, climbed, tried_of
+from .size_grid import FIRST_ROTATION, SizeGrid, SizeSweep, SweepCoverage, coverage_of, sweep_cases
 from .verdict import AuditResult
 
 SourceName: TypeAlias = Literal["simulated", "secure", "both"]
@@ -68,8 +68,8 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int  # of simulated outputs
     seconds: float  # that the run took
     rows: list[AuditRow]  # a row for each case that was audited
-    rotation: int = FIRST_ROTATION  # which sizes of the ladder met
-    sweeps: list[Climbed] = []  # which sizes were tried, and which were not
+    rotation: int = FIRST_ROTATION  # which sizes met
+    sweeps: list[SweepCoverage] = []  # which sizes were tried, and which were not
     # How many cases were not, since somebody ended the run; else unset, and in no file.
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -89,12 +89,12 @@ def session_cases(name: str = ALL) -> list[Case]:
     return _of_systems("session_cases", name)
 
 
-def ladder_cases(ladder: SizeGrid, name: str = ALL) -> list[Case]:
+def size_cases(grid: SizeGrid, name: str = ALL) -> list[Case]:
     """Return whole sessions of the sizes that a rotation draws, of a protocol that has size sweeps; or of all."""
-    return [case for _, sweeps in _climbs_of(name) for case in climbed(sweeps, ladder)]
+    return [case for _, sweeps in _sweeps_of(name) for case in sweep_cases(sweeps, grid)]
 
 
-def _climbs_of(name: str) -> list[tuple[str, list[SizeSweep]]]:
+def _sweeps_of(name: str) -> list[tuple[str, list[SizeSweep]]]:
     return [(protocol, list(make())) for protocol, make in load_each("sweeps", Callable) if name in {ALL, protocol}]
 
 
@@ -142,7 +142,7 @@ def audit_all(
     workers: int = 0,
     on_progress: OnStep | None = None,
     cases: Sequence[Case] | None = None,
-    ladder: SizeGrid | None = None,
+    grid: SizeGrid | None = None,
     pool: Pool | None = None,
 ) -> AuditReport:
     """Audit all cases that a name stands for.
@@ -154,7 +154,7 @@ def audit_all(
         seed: of simulated outputs.
         workers: processes at most; 0 for as many as there are cores.
         on_progress: told of each case as it is done, of other processes' at last.
-        ladder: which sizes of whole sessions are tried beside; by default none.
+        grid: which sizes of whole sessions are tried beside; by default none.
         cases: those of somebody else's, which this process audits alone; by default those of the name.
         pool: audits these instead of processes of its own, from simulated noise.
 
@@ -167,12 +167,12 @@ def audit_all(
         TaskError: the pool, a cluster, could not audit some.
     """
     check_confidence(confidence)
-    sweeps: list[Climbed] = []
+    sweeps: list[SweepCoverage] = []
     if cases is None:
         cases = cases_of(name)
-        if ladder is not None:
-            cases += ladder_cases(ladder, name)
-            sweeps = [tried for protocol, own in _climbs_of(name) for tried in tried_of(protocol, own, ladder)]
+        if grid is not None:
+            cases += size_cases(grid, name)
+            sweeps = [tried for protocol, own in _sweeps_of(name) for tried in coverage_of(protocol, own, grid)]
     else:
         workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))
@@ -181,7 +181,7 @@ def audit_all(
     begun = time.monotonic()
     if on_progress is not None:
         on_progress("", 0, len(cases))
-    job = Job(dict(samples), each, seed, ladder)
+    job = Job(dict(samples), each, seed, grid)
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
     come = audit_cases(cases, job, number) if pool is None else _pooled(cases, job, pool)
@@ -202,7 +202,7 @@ def audit_all(
         risk_each=each,
         seed=seed,
         seconds=time.monotonic() - begun,
-        rotation=FIRST_ROTATION if ladder is None else ladder.rotation,
+        rotation=FIRST_ROTATION if grid is None else grid.rotation,
         sweeps=sweeps,
         rows=[rows[case.group, case.name] for case in cases if (case.group, case.name) in rows],
         num_left=len(cases) - len(rows) or msgspec.UNSET,
@@ -215,7 +215,7 @@ class Job(msgspec.Struct, frozen=True):
     samples: dict[Source, int]
     risk: float
     seed: int
-    ladder: SizeGrid | None = None
+    grid: SizeGrid | None = None
 
 
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
@@ -267,7 +267,7 @@ class _Task(msgspec.Struct, frozen=True):
 def _rows_of(task: _Task) -> list[AuditRow]:
     cases: dict[tuple[str, str], Case] = {}
     for group in dict.fromkeys(group for group, _ in task.names):
-        known = _made(group) + ([] if task.job.ladder is None else ladder_cases(task.job.ladder, group))
+        known = _made(group) + ([] if task.job.grid is None else size_cases(task.job.grid, group))
         cases |= {(case.group, case.name): case for case in known}
     return [_audit_case(cases[name], task.job) for name in task.names]
 

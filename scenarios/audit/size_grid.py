@@ -1,4 +1,4 @@
-"""Whole sessions of every size: rungs of a ladder, drawn by a rotation, and what parties may differ in.
+"""Whole sessions of every size: sizes of a grid, drawn by a rotation, and what parties may differ in.
 
 A system brings *sweeps*: families of its sessions whose sizes grow (candidates, answers, records, groups, parties,
 sessions in a row) and whose other choices (variants) take turns. A full audit tries every rung of every size of a sweep
@@ -295,7 +295,7 @@ class SizeGrid(msgspec.Struct, frozen=True):
     is_quick: bool = False
 
 
-class Climbed(msgspec.Struct, frozen=True, kw_only=True):
+class SweepCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """Which sizes of a family of sessions a run tried."""
 
     group: str  # the protocol
@@ -306,12 +306,12 @@ class Climbed(msgspec.Struct, frozen=True, kw_only=True):
     num_possible: int  # that there are
 
 
-def combinations(sweep: SizeSweep, ladder: SizeGrid) -> list[Combination]:
+def combinations(sweep: SizeSweep, grid: SizeGrid) -> list[Combination]:
     """Return combinations of a sweep: in a full run every rung and choice is in one, and a quick run has one."""
-    random = np.random.default_rng([ladder.rotation, *sweep.name.encode()])
+    random = np.random.default_rng([grid.rotation, *sweep.name.encode()])
     arranged = sweep.arranged(random)
     turn = int(random.integers(len(sweep.choices)))
-    number = 1 if ladder.is_quick else max(len(arranged), len(sweep.choices))
+    number = 1 if grid.is_quick else max(len(arranged), len(sweep.choices))
     made = [
         Combination(sweep, sweep.choices[(turn + place) % len(sweep.choices)], arranged[place % len(arranged)])
         for place in range(number)
@@ -319,23 +319,23 @@ def combinations(sweep: SizeSweep, ladder: SizeGrid) -> list[Combination]:
     return list({each.name: each for each in made}.values())
 
 
-def climbed(sweeps: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Case]:
+def sweep_cases(sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[Case]:
     """Yield the cases of sweeps. See `combinations`."""
     for sweep in sweeps:
-        for place, made in enumerate(combinations(sweep, ladder)):
+        for place, made in enumerate(combinations(sweep, grid)):
             configuration = sweep.make(made.choice, made.sizes)
-            share = _SHARE_IF_QUICK if ladder.is_quick else 1.0
-            yield configuration.case(made.name, seed=_SEEDS * ladder.rotation + place, share=share)
+            share = _SHARE_IF_QUICK if grid.is_quick else 1.0
+            yield configuration.case(made.name, seed=_SEEDS * grid.rotation + place, share=share)
 
 
-def tried_of(group: str, sweeps: Sequence[SizeSweep], ladder: SizeGrid) -> Iterator[Climbed]:
+def coverage_of(group: str, sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[SweepCoverage]:
     """Yield for each sweep of a protocol what a run tries of it."""
     for sweep in sweeps:
-        made = combinations(sweep, ladder)
+        made = combinations(sweep, grid)
         possible = {size: [str(rung) for rung in rungs] for size, rungs in sweep.sizes.items()}
         tried = {size: {str(each.sizes[size]) for each in made} for size in sweep.sizes}
         possible["by"], tried["by"] = list(sweep.choices), {each.choice for each in made}
-        yield Climbed(
+        yield SweepCoverage(
             group=group,
             name=sweep.name,
             tried={what: [each for each in own if each in tried[what]] for what, own in possible.items()},

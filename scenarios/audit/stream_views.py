@@ -8,7 +8,7 @@ by itself. A *stream* is what some sessions in a row leave, one after the other,
 - two pieces of one report, neighboring ones and some farther apart: independent, or of a row that shares a flip
   probability by their joint law, and how many answers of it were flipped;
 - the reports of one phase beside those of the next one;
-- one report beside another one of the stream, at distances of the ladder: a sampler's memory;
+- one report beside another one of the stream, at distances of the grid: a sampler's memory;
 - everything else that leaves a party, which says nothing: the number of messages, their sizes, their other bytes.
 
 The rule that holds here: pieces that are counted together are independent of each other, by the laws that are tested.

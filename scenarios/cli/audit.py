@@ -155,7 +155,7 @@ def audit(
             pool=pool,
             on_progress=tell,
             cases=cases,
-            ladder=SizeGrid(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
+            grid=SizeGrid(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
         )
     if folder is not None:
         with reporting(folder, wanted=with_report, command=given_command()):

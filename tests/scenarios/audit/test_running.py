@@ -51,7 +51,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         monkeypatch.setattr(running, "_of_mechanisms", lambda: cases)
         monkeypatch.setattr(running, "session_cases", nothing)
         monkeypatch.setattr(running, "systems", dict)
-        monkeypatch.setattr(running, "ladder_cases", nothing)
+        monkeypatch.setattr(running, "size_cases", nothing)
 
     return put
 
@@ -89,7 +89,7 @@ def test_sessions_of_no_other_protocol_are_made_for_a_name(monkeypatch: pytest.M
     names = running.group_names()
     made.clear()
     assert {case.group for case in cases_of("laplace")} == {"laplace"}
-    assert running.ladder_cases(SizeGrid(is_quick=True), "laplace") == made == []
+    assert running.size_cases(SizeGrid(is_quick=True), "laplace") == made == []
     assert {case.group for case in cases_of("truth-discovery")} == {"truth-discovery"}
     assert made == ["session_cases of truth-discovery"]
     assert [*dict.fromkeys(case.group for case in cases_of("all"))] == names

@@ -24,8 +24,8 @@ from psephos.protocol.mechanisms import (
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.case import LawCheck, Streams
 from psephos.scenarios.audit.following import draw_checks, hold
-from psephos.scenarios.audit.running import ladder_cases
-from psephos.scenarios.audit.size_grid import OWN, SizeGrid, SizeSweep, combinations, tried_of
+from psephos.scenarios.audit.running import size_cases
+from psephos.scenarios.audit.size_grid import OWN, SizeGrid, SizeSweep, combinations, coverage_of
 from psephos.scenarios.audit.stream_views import Stream
 from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs
@@ -49,9 +49,9 @@ MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
 def test_a_full_run_tries_what_it_says_and_all_of_what_takes_turns(sweep: SizeSweep) -> None:
     for rotation in range(2):
-        ladder = SizeGrid(rotation)
-        made = combinations(sweep, ladder)
-        (told,) = tried_of("group", [sweep], ladder)
+        grid = SizeGrid(rotation)
+        made = combinations(sweep, grid)
+        (told,) = coverage_of("group", [sweep], grid)
         assert not told.untried["by"]
         assert told.num_combinations == len(made) == len({each.name for each in made})
         for size, rungs in sweep.sizes.items():
@@ -213,7 +213,7 @@ def test_a_loss_by_the_law_that_is_more_than_is_charged_refutes() -> None:
 
 def test_quick_sessions_of_a_rotation_are_named_and_consistent() -> None:
     """False alarm: 1e-9 a case. Quick, masked sums are left to `test_masked_configurations`."""
-    cases = ladder_cases(SizeGrid(7, is_quick=True))
+    cases = size_cases(SizeGrid(7, is_quick=True))
     assert len({(case.group, case.name) for case in cases}) == len(cases) == len(SWEEPS)
     for case in cases if IS_FULL else [case for case in cases[::2] if "masked" not in case.name]:
         found = found_by(case, draws(150, full=2_000), 1 - RISK)
