@@ -36,8 +36,7 @@ def unit_of(numbers: Iterable[Fraction]) -> Fraction:
     return Fraction(math.gcd(*(int(number * denominator) for number in exact)), denominator)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Holdings:
+class Holdings(NamedTuple):
     """What partners hold, before it becomes rows.
 
     Args:
@@ -49,8 +48,7 @@ class Holdings:
     opinions: IntArray
 
 
-@dataclasses.dataclass(frozen=True)
-class Sums:
+class Sums(NamedTuple):
     """What is estimated of one candidate in many sessions, float64 of shape (sessions,) each.
 
     Args:
@@ -66,8 +64,7 @@ class Sums:
     unbiased: FloatArray
 
 
-@dataclasses.dataclass(frozen=True)
-class Errors:
+class Errors(NamedTuple):
     """The standard errors of what is estimated of one candidate in one session, but for the unbiased margin."""
 
     support: float
