@@ -335,12 +335,14 @@ class CentralVariant(Variant):
             return [self.central_sums.step if place == number else Fraction(0) for place in numbers]
 
         margins = [[*steps(number), *(-own for own in held)] for number in numbers]
-        told = [[*steps(number), *(own - less for own, less in zip(quota, held, strict=True))] for number in numbers]
+        supports = [
+            [*steps(number), *(own - less for own, less in zip(quota, held, strict=True))] for number in numbers
+        ]
         nothing = [Fraction(0)] * len(numbers)
         return (
             ExactSums([*nothing, *beside]),
             ExactSums([*nothing, *quota], fixed),
-            [ExactSums(own, fixed - self._fixed_quota) for own in told],
+            [ExactSums(own, fixed - self._fixed_quota) for own in supports],
             [ExactSums(own, -self._fixed_quota) for own in margins],
         )
 
@@ -445,10 +447,10 @@ class CentralVariant(Variant):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         holdings = self.decode(Inputs(reports[0], public))
         votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
-        told: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
+        added: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
         if self._parameters.public_weights:
-            told -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
-        return told
+            added -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
+        return added
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
         drawn = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)

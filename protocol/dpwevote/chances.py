@@ -90,7 +90,7 @@ class PassingLaw:
         self._tied, self._tie_passes = quota - num_partners * sums.constant, tie_passes
         numbers = np.stack([times for _, times in self._columns], axis=1)
         self._means: FloatArray = sums.channel @ numbers
-        spreads = np.max([np.ptp(numbers[told], axis=0) for told in sums.channel > 0], axis=0)
+        spreads = np.max([np.ptp(numbers[possible], axis=0) for possible in sums.channel > 0], axis=0)
         reach = np.ceil(spreads * math.sqrt(num_partners * _OUTSIDE / 2)).astype(np.int64)
         self._step: IntArray = np.maximum(reach // 4, 1)
         needed: IntArray = 2 * reach + self._step + 2

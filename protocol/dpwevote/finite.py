@@ -228,8 +228,8 @@ class JointVariant(TwoReports):
             return self._judge_sums(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
         voters: list[list[int]] = self.voters_by_weight(opinions).tolist()
         numbers = [tuple(own) for own in voters]
-        told = totals[:, :, self._yes_report].tolist()
-        yes = [sum(map(operator.mul, self.lattice[1], row)) for row in told]
+        counts = totals[:, :, self._yes_report].tolist()
+        yes = [sum(map(operator.mul, self.lattice[1], row)) for row in counts]
         keys = zip((margins > 0).tolist(), yes, numbers, strict=True)
         verdicts = [self._known_verdict(*key) for key in keys]
         if None not in verdicts:
@@ -289,8 +289,8 @@ class JointVariant(TwoReports):
         if not 0 < sum(numbers) <= MOST_PARTNERS:
             return None
         units, quota = self._in_units(numbers)
-        total, told = sum(units), self._yes_report
-        no, yes = self._opinions[1 - told], self._opinions[told]
+        total, report = sum(units), self._yes_report
+        no, yes = self._opinions[1 - report], self._opinions[report]
         tie = (quota - total * no) / (yes - no)
         reach = Fraction(0)
         # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".

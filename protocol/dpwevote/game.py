@@ -280,14 +280,14 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     mechanism = parameters.make_opinion_mechanism()
     channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
     # Of a matrix, "yes" may be what is reported less often by those who mean it.
-    told = 1 if debiased[1] > debiased[0] else 0
+    counted = 1 if debiased[1] > debiased[0] else 0
     units, quota = _in_units(parameters, weights)
     total = sum(units)
-    reported = (quota - debiased[1 - told] * total) / (debiased[told] - debiased[1 - told])
+    reported = (quota - debiased[1 - counted] * total) / (debiased[counted] - debiased[1 - counted])
     needed = least_whole(reported, tie_passes=parameters.passes == "at_least")
     if not 1 <= needed <= total:
         return (0.0,) * len(units)
-    chance = (channel[0][told] + channel[1][told]) / 2
+    chance = (channel[0][counted] + channel[1][counted]) / 2
     if chance > 1 / 2:  # counted by those who do not report it: the sums below then alternate with falling terms
         chance, needed = 1 - chance, total - needed + 1
     require(needed * len(units) <= _MOST_STEPS, "weights", f"a quota of {needed:,} units", "of a greater unit")
@@ -299,7 +299,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
         law = moved
     below = np.concatenate([[0.0], np.cumsum(law)])
     odds = chance / (1 - chance)
-    own_effect = channel[1][told] - channel[0][told]
+    own_effect = channel[1][counted] - channel[0][counted]
     of_unit: dict[int, float] = {}
     for unit in set(units):
         tops = range(needed, 0, -unit)

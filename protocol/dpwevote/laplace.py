@@ -226,12 +226,12 @@ class LaplaceVariant(TwoReports):
         """Support and margin: of Σ u and numbers by public weight, or of Σ u, Σ v·u, Σ v of all weights, and n."""
         if self._parameters.public_weights:
             weights = list(map(Fraction, self._parameters.weights))
-            told, held = [weight * self._opinion_step for weight in weights], weights
+            support, held = [weight * self._opinion_step for weight in weights], weights
         else:
-            told = [self._least * self._opinion_step, self._weight_step * self._opinion_step]
+            support = [self._least * self._opinion_step, self._weight_step * self._opinion_step]
             held = [self._weight_step, self._least]
         quota = [-self._fraction * own for own in held]
-        return ExactSums([*told, *(0 for _ in held)]), ExactSums([*told, *quota], -self._fixed_quota)
+        return ExactSums([*support, *(0 for _ in held)]), ExactSums([*support, *quota], -self._fixed_quota)
 
     def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
         if weights is None:

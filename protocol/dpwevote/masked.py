@@ -154,10 +154,10 @@ class MaskedVariant(CentralVariant):
         """Return what each partner's row with its share of noise adds to each candidate's margin."""
         parameters = self._parameters
         added = reports[0][:, : len(parameters.candidates)].astype(np.float64)
-        told: FloatArray = added * float(self.central_sums.step)
+        contributions: FloatArray = added * float(self.central_sums.step)
         if parameters.public_weights:
-            told -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
-        return told
+            contributions -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
+        return contributions
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
         return Variant.release_noise(self, uniforms)

@@ -314,8 +314,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         truths, num_iterations = self._infer_block(block, noise=self.noise)
         counts, _ = self.counts_of(block)
         labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
-        told = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
-        num_bytes = bytes_of(num_iterations) + sum(bytes_of(own[:, labels]).sum(axis=1) for own in told)
+        tables = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
+        num_bytes = bytes_of(num_iterations) + sum(bytes_of(own[:, labels]).sum(axis=1) for own in tables)
         num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)
         return TruthDecisions(truths=truths, kinds=num_bytes[:, None])
 
@@ -440,10 +440,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if not (levels := self.parameters.own_levels.epsilons):
             return msgspec.UNSET
         numbers = [int(np.count_nonzero(level_of_worker == level)) for level in range(len(levels))]
-        told = zip(levels, numbers, self.noises, counts, strict=True)
+        rows = zip(levels, numbers, self.noises, counts, strict=True)
         return tuple(
             LevelReports(epsilon, number, self._flips_of(noise), self._reports_by_task(own))
-            for epsilon, number, noise, own in told
+            for epsilon, number, noise, own in rows
             if number
         )
 
@@ -485,13 +485,13 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if self.function_of("estimator") is not None or np.any(block.rows[:, :, :2] != block.rows[:1, :, :2]):
             raise NotImplementedError("sessions are given to this estimator one by one")
         first = block.tally(0)
-        answers, told = self.answers_in(first), self._noise_for_estimators(noise, first)
+        answers, known = self.answers_in(first), self._noise_for_estimators(noise, first)
         some = max(_MOST_ANSWERS // max(len(answers), 1), 1)
         found = [
             find_truths(
                 AnswerBlock(answers, np.ascontiguousarray(block.rows[start : start + some, :, 2])),
                 parameters=self.parameters,
-                noise=told,
+                noise=known,
                 weight_function=self.function_of("weight_function"),
             )[1]
             for start in range(0, number, some)

@@ -61,13 +61,13 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
     if phase.tally_mechanism is not None:
         # Or it is trusted: it was shown the answers, of which it keeps nothing but counts with noise: of two labels the
         # second one's.
-        told = [
+        exact = [
             int(own[label])
             for own, size in zip(counts, codes.size_of_task.tolist(), strict=True)
             for label in (range(size) if size > 2 else (1,))  # noqa: PLR2004  two labels
         ]
         stream = f"release of {phase.name}"
-        noisy = noise.randomize(phase.tally_mechanism, told, protocol=protocol.name, phase=stream, place=0)
+        noisy = noise.randomize(phase.tally_mechanism, exact, protocol=protocol.name, phase=stream, place=0)
         tally = Tally(len(reports), np.array([*noisy, *counts.sum(axis=1)], dtype=np.int64))
     # The last two lines: it applies truth discovery and returns the aggregated answers, and to each worker its weight.
     return PopulationResult(protocol.outcome([tally]), (tally,), protocol.own_outcomes([tally]))

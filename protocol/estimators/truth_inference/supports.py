@@ -95,16 +95,16 @@ def support_limits_by_level(
         SupportLimits(low=9, high=19)
     """
     check_level(level)
-    told = [part for part in parts if part.num_answers]
+    reported = [part for part in parts if part.num_answers]
     found = [
         support_limits(
             part.reports,
             part.num_answers,
             flip_probability=part.flip_probability,
             num_labels=num_labels,
-            level=level / len(told),
+            level=level / len(reported),
         )
-        for part in told
+        for part in reported
     ]
     return SupportLimits(sum(each.low for each in found), sum(each.high for each in found))
 
