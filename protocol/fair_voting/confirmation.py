@@ -229,12 +229,12 @@ class _Tails:
         match name:
             case "lead":
                 return self.of_lead(reach)
-            case "disparity":
-                return self.of_disparity(reach)
+            case "disparity" | "range":  # a ΔW that looks smaller by so much than it is, or larger
+                weights = np.stack([self._differences, np.zeros_like(self._differences)], axis=2)
+                tails = self._sums.tails(weights, reach)
+                return float(tails.max() if name == "disparity" else tails.sum())
             case "welfare":
                 return self.of_welfare(reach)
-            case "range":
-                return self.of_range(reach)
             case "above":
                 return self.of_welfare(reach, less=share)
             case "lacking":
@@ -266,22 +266,10 @@ class _Tails:
             return float(each.max())
         return float(each.sum(axis=1).max())
 
-    def of_disparity(self, reach: float) -> float:
-        """Return how likely a ΔW looks smaller by so much than it is."""
-        return float(self._of_differences(reach).max())
-
-    def of_range(self, reach: float) -> float:
-        """Return how likely a ΔW looks larger by so much than it is."""
-        return float(self._of_differences(reach).sum())
-
     def of_welfare(self, reach: float, more: float = 1.0, less: float = 1.0) -> float:
         """Return how likely so many times one W less so many times another looks so much larger than it is."""
         weights = np.stack([more * self.shares, -less * self.shares], axis=1)
         return float(self._sums.tails(weights[None], reach)[0])
-
-    def _of_differences(self, reach: float) -> FloatArray:
-        weights = np.stack([self._differences, np.zeros_like(self._differences)], axis=2)
-        return self._sums.tails(weights, reach)
 
 
 def _others(numbers: FloatArray, winners: IntArray) -> FloatArray:

@@ -96,10 +96,10 @@ class _JointPairReport(JointReport):
         )
         self.width = self._randomizer.num_questions
         gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
-        told, opposed, of_other = _sign_chances(self._randomizer)
-        self._factor = gap * self.width / 2 / (told - opposed)
+        right, wrong, of_other = _sign_chances(self._randomizer)
+        self._factor = gap * self.width / 2 / (right - wrong)
         of_any = square(float(self._factor)) * 2 / self.size  # an alternative is in 2/m of all pairs
-        self.own, self.other = of_any * float(told + opposed) - self.spread, of_any * float(of_other)
+        self.own, self.other = of_any * float(right + wrong) - self.spread, of_any * float(of_other)
 
     def law(self, group: int) -> ReportLaw | None:
         groups, number = self.num_groups, self._randomizer.num_signs
@@ -110,12 +110,12 @@ class _JointPairReport(JointReport):
             for places in itertools.combinations(range(groups), number)
             for own in itertools.product((1, -1), repeat=number)
         ]
-        told, signs = self._randomizer.agree_probability, np.array(answers, dtype=np.int64)
+        agree, signs = self._randomizer.agree_probability, np.array(answers, dtype=np.int64)
 
         def chances_of(sign: int) -> FloatArray:
             """Return the probability of each answer from a voter whose group has the sign."""
             tells = signs[:, group] == sign
-            return np.where(tells, told / np.count_nonzero(tells), (1 - told) / np.count_nonzero(~tells))
+            return np.where(tells, agree / np.count_nonzero(tells), (1 - agree) / np.count_nonzero(~tells))
 
         return law_of_pairs(self.size, float(self._factor), signs, chances_of(1), chances_of(-1))
 
@@ -234,16 +234,16 @@ def make_joint_report(parameters: Parameters) -> JointReport:
 def _sign_chances(mechanism: JointPair) -> tuple[Fraction, Fraction, Fraction]:
     """Return how likely a report has the right sign for the voter's group, the wrong one, and any for another group."""
     groups, signs = mechanism.num_groups, mechanism.num_signs
-    told = Fraction(mechanism.agree_probability)
-    opposed = (1 - told) * signs / (2 * groups - signs)
-    of_own = told + opposed
-    return told, opposed, (of_own * (signs - 1) + (1 - of_own) * signs) / (groups - 1)
+    right = Fraction(mechanism.agree_probability)
+    wrong = (1 - right) * signs / (2 * groups - signs)
+    of_own = right + wrong
+    return right, wrong, (of_own * (signs - 1) + (1 - of_own) * signs) / (groups - 1)
 
 
 def _squares(mechanism: JointPair, share: float) -> float:
     """Return in what proportion the squared error of a group is that has a share of the voters."""
-    told, opposed, of_other = map(float, _sign_chances(mechanism))
-    return (share * (told + opposed) + (1 - share) * of_other) / square(told - opposed)
+    right, wrong, of_other = map(float, _sign_chances(mechanism))
+    return (share * (right + wrong) + (1 - share) * of_other) / square(right - wrong)
 
 
 def _counts(places: IntArray, num_groups: int, width: int) -> IntArray:

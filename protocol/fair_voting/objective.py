@@ -127,10 +127,10 @@ class Objective:
         assert self.function is not None  # noqa: S101  so it is named
         plugin = f"objective {self.name!r}"
         with blaming_function(plugin, self.function, is_private=self.is_private):
-            told: object = self.function(tuple(map(tuple, utilities)), tuple(sizes))
-        if isinstance(told, np.ndarray):
-            told = told.tolist()
-        merits = list(cast("Sequence[object]", told)) if isinstance(told, (list, tuple)) else []
+            returned: object = self.function(tuple(map(tuple, utilities)), tuple(sizes))
+        if isinstance(returned, np.ndarray):
+            returned = returned.tolist()
+        merits = list(cast("Sequence[object]", returned)) if isinstance(returned, (list, tuple)) else []
         if len(merits) != len(utilities[0]) or not all(
             isinstance(each, numbers.Rational) or (isinstance(each, numbers.Real) and math.isfinite(each))
             for each in merits

@@ -172,7 +172,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return self.details.features if isinstance(self.details, Details) else ()
 
 
-def alternatives_told(
+def alternative_outcomes(
     parameters: Parameters, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]
 ) -> tuple[AlternativeOutcome, ...]:
     """Return what is released of each alternative, of the groups' mean utilities and what is told of these."""

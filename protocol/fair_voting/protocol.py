@@ -30,7 +30,7 @@ from .confirmation import Confirming
 from .entries import MOST_NAMED, alternatives_of, groups_of, places_of_groups, positions_of
 from .lots import draw_lot, key_of, lot_of
 from .objective import OBJECTIVES, Objective, ObjectiveFunction, Utilities
-from .outcome import AlternativeOutcome, Details, Outcome, alternatives_told
+from .outcome import AlternativeOutcome, Details, Outcome, alternative_outcomes
 from .pairwise import (
     MAX_KEMENY,
     PAIRWISE,
@@ -306,7 +306,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             return ElectionDecisions(winners=block.totals[:, 0], kinds=block.totals[:, :1])
         if self.parameters.kind.counts_pairs:
             level, noise = self.parameters.level, cast("VectorLaplace", phase.tally_mechanism)
-            found = [self._by_pairs(totals, noise) for totals in block.totals]
+            found = [self._winner_by_pairs(totals, noise) for totals in block.totals]
             kinds = [
                 (winner, p_value <= level, int(bytes_of(totals).sum()))
                 for (winner, _, p_value), totals in zip(found, block.totals, strict=True)
@@ -346,7 +346,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             assurance = assurance_of_choice(self.parameters, phase.choice)
             return self._release(winner, (), assurance, name=self.parameters.mechanism, counts=())
         if self.parameters.kind.counts_pairs:
-            return self._of_pairs(tally, cast("VectorLaplace", phase.tally_mechanism))
+            return self._pairwise_outcome(tally, cast("VectorLaplace", phase.tally_mechanism))
         counts, utilities = phase.counts_of(tally), phase.utilities_of(tally)
         estimates = [
             [Estimate(float(value), error) for value in row]
@@ -356,7 +356,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         assurance = assurance_of_estimates(
             self.parameters, utilities, winner, phase.noise_of(counts), key=key_of(tally.totals)
         )
-        alternatives = alternatives_told(self.parameters, utilities, estimates)
+        alternatives = alternative_outcomes(self.parameters, utilities, estimates)
         is_local = isinstance(phase, (JointRankings, RandomizedRankings))
         name, numbers = (phase.report.name, map(sum, counts)) if is_local else (self.parameters.mechanism, ())
         outcome = self._release(winner, alternatives, assurance, name=name, counts=numbers)
@@ -383,7 +383,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         names, num_groups, phase = self.parameters.alternatives, len(self.parameters.groups), self.phase
         zeros, estimates = [[Fraction(0)] * len(names)] * num_groups, [[Estimate(0.1, 0.1)] * len(names)] * num_groups
         is_winner_alone = isinstance(phase, DisclosedRankings) and phase.choice is not None
-        alternatives = () if is_winner_alone else alternatives_told(self.parameters, zeros, estimates)
+        alternatives = () if is_winner_alone else alternative_outcomes(self.parameters, zeros, estimates)
         longest = max(range(len(names)), key=lambda place: len(names[place].encode()))
         counts = (num_parties,) * num_groups
         is_report = isinstance(phase, (RandomizedRankings, JointRankings))
@@ -426,10 +426,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         parameters = self.parameters
         utilities = self.utilities_in(inputs)
         _, positions = self.members_of(inputs)
-        told: dict[str, float | str] = {}
+        truth: dict[str, float | str] = {}
         for place, name in enumerate(parameters.alternatives):
             for group, row in zip(parameters.groups, utilities, strict=True):
-                told[f"{name} ({group})"] = float(row[place])
+                truth[f"{name} ({group})"] = float(row[place])
         parity = dataclasses.replace(parameters.make_objective(), name="parity")
         winners = {
             "this objective": self.best_in(inputs),
@@ -437,8 +437,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             **{name: rule(Rankings(positions)) for name, rule in RULES.items()},
         }
         for name, places in winners.items():
-            told[name] = ", ".join(parameters.alternatives[place] for place in places)
-        return told
+            truth[name] = ", ".join(parameters.alternatives[place] for place in places)
+        return truth
 
     def best_in(self, inputs: Inputs) -> list[int]:
         """Return who is the best by the session's objective, without noise: more than one where they tie."""
@@ -448,7 +448,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
         return self.objective.best(self.utilities_in(inputs), self.parameters.group_sizes)
 
-    def _of_pairs(self, tally: Tally, noise: VectorLaplace) -> Outcome:
+    def _pairwise_outcome(self, tally: Tally, noise: VectorLaplace) -> Outcome:
         """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
         parameters = self.parameters
         differences: list[int] = tally.totals[0].tolist()
@@ -457,7 +457,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         size, number = len(table), parameters.num_voters
         utilities = [Fraction(size - 1, 2) + Fraction(total, 2 * number) for total in table.sum(axis=1).tolist()]
         estimates = [Estimate(float(own), error * math.sqrt(size - 1) / (2 * number)) for own in utilities]
-        winner, order, p_value = self._by_pairs(tally.totals, noise)
+        winner, order, p_value = self._winner_by_pairs(tally.totals, noise)
         details = Details(
             differences=tuple(differences),
             difference_error=error,
@@ -465,10 +465,10 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             ranking=tuple(parameters.alternatives[place] for place in order),
         )
         assurance = assurance_of_test(parameters, p_value)
-        told = alternatives_told(parameters, [utilities], [estimates])
-        return self._release(winner, told, assurance, name=parameters.mechanism, counts=(), details=details)
+        alternatives = alternative_outcomes(parameters, [utilities], [estimates])
+        return self._release(winner, alternatives, assurance, name=parameters.mechanism, counts=(), details=details)
 
-    def _by_pairs(self, totals: IntArray, noise: VectorLaplace) -> tuple[int, list[int], float]:
+    def _winner_by_pairs(self, totals: IntArray, noise: VectorLaplace) -> tuple[int, list[int], float]:
         """Return the winner by noisy differences, Kemeny's ranking, empty of many alternatives, and the p-value."""
         table, lot = table_of_pairs(totals[0].tolist()), lot_of(totals)
         order: list[int] = []

@@ -64,12 +64,12 @@ class ReportSums(NamedTuple):
         parts: list[Alike] = []
         cells = 0
         for law, number in zip(self.laws, self.numbers, strict=True):
-            told = law.values.any(axis=(0, 2))
-            rows, places = np.unique(scaled[:, told].reshape(len(scaled), -1), axis=0, return_inverse=True)
+            groups = law.values.any(axis=(0, 2))
+            rows, places = np.unique(scaled[:, groups].reshape(len(scaled), -1), axis=0, return_inverse=True)
             cells += len(rows) * law.channel.size
             if cells > _MOST_CELLS:
                 return np.full(len(weights), 0.5)
-            contributions = rows @ law.values[:, told].reshape(len(law.values), -1).T
+            contributions = rows @ law.values[:, groups].reshape(len(law.values), -1).T
             parts.append(Alike(contributions, law.channel, number, places.reshape(-1)))
         return tails_of_sums(parts, reach)
 
@@ -154,10 +154,10 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
     alone = [own[:, None] * right + (size - 2 - own)[:, None] * wrong for own in below]
     nothing = np.full((len(first), 1), (size - 2) * (size - 3) / 2)
     channel = np.hstack([of_both, *alone, nothing]) / (size * (size - 1) / 2)
-    told: FloatArray = factor * signs[:, :, None].astype(np.float64)
+    preferred: FloatArray = factor * signs[:, :, None].astype(np.float64)
     none: FloatArray = np.zeros((1, signs.shape[1], 2))
     values = np.concatenate(
-        [told * np.array([1.0, -1.0]), told * np.array([1.0, 0.0]), told * np.array([0.0, 1.0]), none]
+        [preferred * np.array([1.0, -1.0]), preferred * np.array([1.0, 0.0]), preferred * np.array([0.0, 1.0]), none]
     )
     return ReportLaw(values, channel)
 
@@ -197,10 +197,10 @@ def law_of_rankings(
     number = len(first)
     chances = np.full((number, groups, number), lie * math.factorial(size - 2))
     chances[np.arange(number), group, np.arange(number)] += keep - lie
-    told = np.array([float(factor * score) for score in scores])
+    numbers = np.array([float(factor * score) for score in scores])
     values = np.zeros((groups, number, groups, 2))
     for own in range(groups):
-        values[own, :, own] = np.stack([told[first], told[second]], axis=1)
+        values[own, :, own] = np.stack([numbers[first], numbers[second]], axis=1)
     return ReportLaw(values.reshape(-1, groups, 2), chances.reshape(number, -1))
 
 

@@ -14,6 +14,7 @@ and never privacy. Draws come from a public key, and averages are of integers, s
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
@@ -82,17 +83,41 @@ def plan_for(
     Raises:
         ConfigurationError: ε is proven for no γ up to `GREATEST_GAMMA`.
     """
-    search = _Search(scoring, group_sizes, reading, objective, scale)
+    smallest = group_sizes.index(min(group_sizes))
+    places = {size: place for place, size in enumerate(group_sizes)}  # voters of equal groups lose alike
+
+    def loss(steps: int, number: int, group: int) -> float:
+        return proven_epsilon(
+            scoring,
+            group_sizes=group_sizes,
+            group=group,
+            samples=number,
+            reading=reading,
+            gamma=steps / _GAMMA_STEPS,
+            objective=objective.name,
+            scale=scale,
+        )
+
+    def greatest_loss(steps: int, number: int) -> float:
+        return max(loss(steps, number, place) for place in places.values())
+
+    def least_steps(number: int, start: int = 0) -> int | None:
+        """Return about the least γ, in steps, with which ε is proven for the smallest group; None where there is none.
+
+        One voter counts most there. With fewer samples than `number`, n_s, so many steps as `start` were the least.
+        """
+        return _least(lambda steps: loss(steps, number, smallest) <= epsilon, start)
+
     if num_samples is None:
-        found = _best_of_all(search, _Worth(scoring, group_sizes, objective, scale), epsilon, most_samples)
+        found = _best_of_all(least_steps, _Worth(scoring, group_sizes, objective, scale), most_samples)
     else:
-        steps = search.least_steps(num_samples, epsilon)
+        steps = least_steps(num_samples)
         found = None if steps is None else (steps, num_samples)
-    while found is not None and search.greatest_loss(*found) > epsilon:  # of the other groups, too
+    while found is not None and greatest_loss(*found) > epsilon:  # of the other groups, too
         found = None if found[0] == _MOST_STEPS else (found[0] + 1, found[1])
     if found is None:
         number = num_samples or 1
-        least = math.ceil(_ROUNDING * search.greatest_loss(_MOST_STEPS, number)) / _ROUNDING
+        least = math.ceil(_ROUNDING * greatest_loss(_MOST_STEPS, number)) / _ROUNDING
         allowed = (
             f"at least {least:g} with a smallest group of {min(group_sizes)}: that is proven where n_s is {number} and "
             f"γ {GREATEST_GAMMA:g}, and no larger γ is chosen"
@@ -102,7 +127,7 @@ def plan_for(
     return SamplingPlan(steps / _GAMMA_STEPS, number)
 
 
-def _best_of_all(search: "_Search", worth: "_Worth", epsilon: float, most: int) -> tuple[int, int] | None:
+def _best_of_all(least_steps: Callable[..., int | None], worth: "_Worth", most: int) -> tuple[int, int] | None:
     """Return γ, in steps, and n_s of the best that is tried; None where ε is proven for none.
 
     Powers of two are tried until two in a row are not clearly worth more, and then what lies a factor of √2 from the
@@ -111,7 +136,7 @@ def _best_of_all(search: "_Search", worth: "_Worth", epsilon: float, most: int) 
     best: tuple[int, int] | None = None
     most_worth, behind = 0, 0
     number, steps = 1, 0
-    while number <= most and (least := search.least_steps(number, epsilon, start=steps)) is not None:
+    while number <= most and (least := least_steps(number, steps)) is not None:
         steps = least
         own = worth.of(steps, number)
         if best is None or own >= most_worth + worth.margin:
@@ -125,59 +150,24 @@ def _best_of_all(search: "_Search", worth: "_Worth", epsilon: float, most: int) 
         return None
     square = best[1] * best[1]
     for near in (math.isqrt(square // 2), math.isqrt(2 * square)):
-        least = search.least_steps(near, epsilon) if 1 <= near <= most else None
+        least = least_steps(near) if 1 <= near <= most else None
         own = most_worth if least is None else worth.of(least, near)
         if least is not None and own > most_worth:
             best, most_worth = (least, near), own
     return best
 
 
-@dataclasses.dataclass(frozen=True)
-class _Search:
-    """For which γ and n_s a loss is proven."""
-
-    scoring: Scoring
-    group_sizes: tuple[int, ...]
-    reading: SampleReading
-    objective: Objective
-    scale: SampleScale
-
-    def least_steps(self, number: int, epsilon: float, *, start: int = 0) -> int | None:
-        """Return about the least γ, in steps, with which ε is proven for the smallest group; None where there is none.
-
-        One voter counts most there. With fewer samples than `number`, n_s, so many steps as `start` were the least.
-        """
-        smallest = self.group_sizes.index(min(self.group_sizes))
-
-        def holds(steps: int) -> bool:
-            return self._loss(steps, number, smallest) <= epsilon
-
-        if not holds(_MOST_STEPS):
-            return None
-        low, high, stride = max(start - 1, 0), max(start, 1), 1
-        while high < _MOST_STEPS and not holds(high):
-            low, high, stride = high, min(high + stride, _MOST_STEPS), 4 * stride
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle, high)
-        return high
-
-    def greatest_loss(self, steps: int, number: int) -> float:
-        """Return what is proven for the voter who loses most."""
-        places = {size: place for place, size in enumerate(self.group_sizes)}
-        return max(self._loss(steps, number, place) for place in places.values())
-
-    def _loss(self, steps: int, number: int, group: int) -> float:
-        return proven_epsilon(
-            self.scoring,
-            group_sizes=self.group_sizes,
-            group=group,
-            samples=number,
-            reading=self.reading,
-            gamma=steps / _GAMMA_STEPS,
-            objective=self.objective.name,
-            scale=self.scale,
-        )
+def _least(holds: Callable[[int], bool], start: int) -> int | None:
+    """Return about the least number up to `_MOST_STEPS` that holds, from `start` on; None where that does not."""
+    if not holds(_MOST_STEPS):
+        return None
+    low, high, stride = max(start - 1, 0), max(start, 1), 1
+    while high < _MOST_STEPS and not holds(high):
+        low, high, stride = high, min(high + stride, _MOST_STEPS), 4 * stride
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 class _Worth:

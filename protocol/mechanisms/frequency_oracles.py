@@ -417,28 +417,28 @@ class LocalHashing(_OneNumber):
     def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
         less_one, shifts, lies = drawn.T
         own = ((less_one + 1) * values + shifts) % self.prime % self.num_hashes
-        told = (own + np.where(kept, 0, lies + 1)) % self.num_hashes
-        return ((less_one * self.prime + shifts) * self.num_hashes + told)[:, None]
+        hashes = (own + np.where(kept, 0, lies + 1)) % self.num_hashes
+        return ((less_one * self.prime + shifts) * self.num_hashes + hashes)[:, None]
 
     def _parts(self, reports: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Return a, b and y of each report."""
-        functions, told = np.divmod(reports, self.num_hashes)
+        functions, hashes = np.divmod(reports, self.num_hashes)
         less_one, shifts = np.divmod(functions, self.prime)
-        return less_one + 1, shifts, told
+        return less_one + 1, shifts, hashes
 
     def supports(self, reports: IntArray, values: IntArray) -> NDArray[np.bool_]:
-        factors, shifts, told = self._parts(reports)
-        return (factors * values + shifts) % self.prime % self.num_hashes == told
+        factors, shifts, hashes = self._parts(reports)
+        return (factors * values + shifts) % self.prime % self.num_hashes == hashes
 
     def count(self, reports: IntArray) -> IntArray:
         """Count v = (u − b)/a mod P for u = y, y + g, … below P. See `FrequencyOracle.count`."""
-        factors, shifts, told = self._parts(reports)
+        factors, shifts, hashes = self._parts(reports)
         inverses = np.array([pow(factor, -1, self.prime) for factor in factors[:, 0].tolist()], dtype=np.int64)[:, None]
         steps = np.arange(0, self.prime, self.num_hashes)
         counts = np.zeros(self.prime + 1, dtype=np.int64)  # the last is for what is no value
         step = max(1, _BLOCK // len(steps))
         for rows in (slice(start, start + step) for start in range(0, len(reports), step)):
-            hashed = told[rows] + steps
+            hashed = hashes[rows] + steps
             values = (hashed - shifts[rows]) * inverses[rows] % self.prime
             values[hashed[:, -1] >= self.prime, -1] = self.prime
             counts += np.bincount(values.reshape(-1), minlength=self.prime + 1)

@@ -139,10 +139,10 @@ class JointPair(Pairs, OfCells, ExactMechanism):
         groups, answers = self._truths(values, reports[:, 0])
         rows = np.arange(number)
         own = uniforms[rows, 1 + groups]
-        told = np.where(own < self.agree_probability, answers, np.where(own < self._told_below, -answers, 0))
-        reports[rows, 1 + groups] = told
+        own_sign = np.where(own < self.agree_probability, answers, np.where(own < self._sign_below, -answers, 0))
+        reports[rows, 1 + groups] = own_sign
         left = np.full(number, self.num_groups - 1)
-        needed = self.num_signs - np.abs(told)
+        needed = self.num_signs - np.abs(own_sign)
         for group in range(self.num_groups):
             is_other = groups != group
             place = uniforms[:, 1 + group] * left
@@ -160,10 +160,10 @@ class JointPair(Pairs, OfCells, ExactMechanism):
         question = int(below(self.num_questions))
         group, answer = (int(own[0]) for own in self._truths(row, np.array([question], dtype=np.int64)))
         agree, of = self.agree_probability.as_integer_ratio()
-        told = answer
+        sign = answer
         if below(of) >= agree:
-            told = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
-        signs, needed = [told] * self.num_groups, self.num_signs - abs(told)
+            sign = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
+        signs, needed = [sign] * self.num_groups, self.num_signs - abs(sign)
         others = [other for other in range(self.num_groups) if other != group]
         for place, other in enumerate(others):
             signs[other] = 2 * int(below(2)) - 1 if below(len(others) - place) < needed else 0
@@ -183,15 +183,15 @@ class JointPair(Pairs, OfCells, ExactMechanism):
         agrees = ln(self.agree_probability) - ln(with_own)
         differs = ln(1 - self.agree_probability) - ln(without)
         number = len(values)
-        told = np.empty((len(reports), number))
+        logs = np.empty((len(reports), number))
         for place in range(number):
             own, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), asked)
-            is_told = reports[np.arange(len(reports)), 1 + own] == answers
-            told[:, place] = np.where(is_told, agrees, differs)
-        return np.where(possible[:, None], told - ln(size), -np.inf)
+            agree = reports[np.arange(len(reports)), 1 + own] == answers
+            logs[:, place] = np.where(agree, agrees, differs)
+        return np.where(possible[:, None], logs - ln(size), -np.inf)
 
     @property
-    def _told_below(self) -> float:
+    def _sign_below(self) -> float:
         """Below which uniform the voter's group has a sign at all; one of 2G − s is its opposite where it has."""
         if self.num_signs == self.num_groups:
             return math.inf

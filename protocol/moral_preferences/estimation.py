@@ -89,11 +89,11 @@ def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
         weight * weight * level.num_voters * noise
         for level, weight, noise in zip(levels, scaled, _noises(levels) or map(_spread_of, levels), strict=True)
     )
-    told = tuple(
+    outcomes = tuple(
         LevelOutcome(epsilon=level.epsilon, num_voters=level.num_voters, weight=weight)
         for level, weight in zip(levels, scaled, strict=True)
     )
-    return Mean(values, math.sqrt(variance) / number, number, told)
+    return Mean(values, math.sqrt(variance) / number, number, outcomes)
 
 
 def _spread_of(level: LevelSums) -> float:

@@ -227,8 +227,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             means = [mean for mean in self._means_of(block.tally(number)) if mean is not None]
             released = [self._released(mean) for mean in means]
             found.append(released[0][0])
-            told = [(errors, self._ball_of(mean, errors)) for mean, (_, errors) in zip(means, released, strict=True)]
-            kinds.append([each is None for pair in told for each in pair])
+            parts = [(errors, self._ball_of(mean, errors)) for mean, (_, errors) in zip(means, released, strict=True)]
+            kinds.append([each is None for pair in parts for each in pair])
         return PreferenceDecisions(preferences=np.array(found), kinds=np.array(kinds, dtype=np.int64))
 
     def _means_alike(self, tallies: TallyBlock) -> FloatArray | None:
