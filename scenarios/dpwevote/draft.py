@@ -34,15 +34,15 @@ from .draft_columns import (
     WEIGHTS,
     WHICH,
     candidates_of,
+    keep_one_line_each,
+    merge_answer_columns,
     names_persons,
     partner_of,
     plain_name,
     weight_of,
-    with_answer,
-    with_one_line_each,
 )
 from .draft_weights import any_number, draft_weights
-from .draft_words import BECOME, Words, abstentions_of, check_answers, num_absent_of, with_explained, words_by_meaning
+from .draft_words import BECOME, Words, abstentions_of, check_answers, complete_words, num_absent_of, words_by_meaning
 from .words import CODES, word_of
 
 _HEADS: Final = frozenset({*OPINIONS, "ja", "nein", "oui", "non", "sí"})  # no header, but somebody's answer
@@ -58,15 +58,15 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     options = ("partner", "weight", "candidate", "leave-out")
     names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}
     check_header(sheet, chosen, options=options, names={*names, *WEIGHTS}, example="name,proposal")
-    sheet, one_of = with_answer(_without_totals(sheet, chosen), chosen)
+    sheet, one_of = merge_answer_columns(_drop_totals(sheet, chosen), chosen)
     words = Words.of(chosen, sheet)
     left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
     partner, about_names = partner_of(sheet, chosen, words)
-    sheet, repeats = with_one_line_each(sheet, chosen, partner)
+    sheet, repeats = keep_one_line_each(sheet, chosen, partner)
     weight = weight_of(sheet, chosen, {partner, *left_out}, words)
     rest = [name for name in sheet.header if name not in {partner, weight, *left_out}]
     candidates = candidates_of(sheet, chosen, rest, words)
-    words = with_explained(sheet, chosen, candidates, words)
+    words = complete_words(sheet, chosen, candidates, words)
     check_answers(sheet, candidates, words)
     abstentions = abstentions_of(sheet, chosen, candidates, words)
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
@@ -146,7 +146,7 @@ def _holds_several(entries: Sequence[str]) -> bool:
     return False
 
 
-def _without_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
+def _drop_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
     """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
 
     It is called so, or is the first or the last and has all others' sum, and has other entries than answers.

@@ -138,7 +138,7 @@ def _is_text(entry: str, words: Words) -> bool:
     return math.isnan(any_number(entry)) and not is_answer and not _DATE.match(entry)
 
 
-def with_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Sheet, str]:
+def keep_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Sheet, str]:
     """Return a line of each partner, and which that is of several; empty where each has one.
 
     Raises:
@@ -221,7 +221,7 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
     return ""
 
 
-def with_answer(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
+def merge_answer_columns(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
     """Return a sheet in which columns of one motion's answers, of which a line fills one, are one; and these columns.
 
     Raises:

@@ -115,7 +115,7 @@ def counted(sheet: Sheet, name: str, entries: Sequence[str]) -> str:
     return join_words(each[: 2 * _FEW])
 
 
-def with_explained(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> Words:
+def complete_words(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> Words:
     """Return words with the meaning of the one that is left where the other one was given; UnclearError for others.
 
     A word that is nearly one that is known is a typo, and left to be refused, as are columns of more than a few words.

@@ -139,7 +139,7 @@ class VoteVariants(VariantTable):
         if (name, price) not in self._found:
             self._found[name, price] = self._offer(name, price)
         found = self._found[name, price]
-        return None if found is None else self._told(found, name)
+        return None if found is None else self._make_offered(found, name)
 
     def _offer(self, name: str, price: float) -> Offer | None:
         number = len(self.parameters.candidates)
@@ -158,14 +158,19 @@ class VoteVariants(VariantTable):
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
         """Return what the variants offer at k·ε, after an own way and the paper's split, which may cost less."""
         del tell  # it takes no time
-        own = self._of_own_way()
+        own = self._own_offers()
         if self.parameters.public_weights:
             return [*own, *super().offers()]
         found = [(make_paper_offer(self.parameters), _PAPERS)]
         found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
         masked = self._masked(self.parameters.epsilon)
-        central = self._told(make_central_offer(self.parameters), _CENTRAL)
-        return [*own, *(self._told(offer, name) for offer, name in found), *([masked] if masked else []), central]
+        central = self._make_offered(make_central_offer(self.parameters), _CENTRAL)
+        return [
+            *own,
+            *(self._make_offered(offer, name) for offer, name in found),
+            *([masked] if masked else []),
+            central,
+        ]
 
     def _masked(self, epsilon: float) -> VariantOffer | None:
         """Return what a masked session of so many people offers; None where there is none."""
@@ -178,22 +183,22 @@ class VoteVariants(VariantTable):
             return None
         assert offer is not None  # noqa: S101  of this variant
         of_sum = self.people * offer.worst_variance
-        told = self._told(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
+        told = self._make_offered(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
         return msgspec.structs.replace(told, settings={**told.settings, **sizes})
 
     @property
-    def _own(self) -> str:
+    def _own_name(self) -> str:
         """What the session itself is called, if it is held in a way of its own; empty where it is not."""
         protocol = self.resolved.protocol
         if isinstance(protocol, DPWeVote) and protocol.own_variant is not None:
             return protocol.name
         return _OWN if self.parameters.has_matrices else ""
 
-    def _of_own_way(self) -> Iterator[VariantOffer]:
+    def _own_offers(self) -> Iterator[VariantOffer]:
         """Yield what the session itself offers, if it reports by matrices or a variant of its own, without bias."""
         own, protocol = self.parameters, self.resolved.protocol
         variant = protocol.own_variant if isinstance(protocol, DPWeVote) else None
-        if (variant or own.kind).is_biased or not self._own:
+        if (variant or own.kind).is_biased or not self._own_name:
             return
         if variant is None:
             prices = own.loss_of_weight, own.loss_of_opinion, own.epsilon_total
@@ -207,9 +212,9 @@ class VoteVariants(VariantTable):
             epsilon_total=prices[2],
             worst_variance=worst_variance_of(own) if variant is None else variant.worst_variance,
         )
-        yield msgspec.structs.replace(self._told(offer, self._own), settings={})
+        yield msgspec.structs.replace(self._make_offered(offer, self._own_name), settings={})
 
-    def _told(self, offer: Offer, name: str) -> VariantOffer:
+    def _make_offered(self, offer: Offer, name: str) -> VariantOffer:
         error = offer.error(self._square)
         losses = ("epsilon", "epsilon_weight", "epsilon_opinion")
         settings: dict[str, Any] = {"variant": offer.variant, **dict.fromkeys(losses)}
@@ -235,12 +240,12 @@ class VoteVariants(VariantTable):
         )
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
-        local = [offered for offered in offers if offered.name not in {_PAPERS, self._own, *_SUMS}]
+        local = [offered for offered in offers if offered.name not in {_PAPERS, self._own_name, *_SUMS}]
         return super().best(local or offers)
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         partners = self.people
-        of_own = [f"{self._own}: the session itself, at its own price"] if offers[0].name == self._own else []
+        of_own = [f"{self._own_name}: the session itself, at its own price"] if offers[0].name == self._own_name else []
         of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"

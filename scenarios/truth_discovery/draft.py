@@ -138,11 +138,12 @@ def _fits(sheet: Sheet) -> bool:
     """Return whether names tell the columns of tasks and of workers, and each stands in several lines; or raters."""
     if _raters(sheet):
         return True
-    told = (_told(sheet, _ROLES["task"][0]), _told(sheet, _ROLES["worker"][0][:-1]))  # a name may be any person's
-    return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in told)
+    # A name may be any person's.
+    roles = (_matching_columns(sheet, names) for names in (_ROLES["task"][0], _ROLES["worker"][0][:-1]))
+    return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in roles)
 
 
-def _told(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+def _matching_columns(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
     """Return the columns whose names tell best what they are."""
     ranks = {name: rank for name in sheet.header if name not in taken and (rank := _rank(name, names)) is not None}
     return [name for name, rank in ranks.items() if rank == min(ranks.values())]
@@ -154,7 +155,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
     if given := answer(chosen, role):
         return check_column(sheet, given, role)
     others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
-    found = _told(sheet, names, others)
+    found = _matching_columns(sheet, names, others)
     if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
         labels = {own for name in read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
         found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
@@ -257,7 +258,7 @@ def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Lin
     comment = "only to compare with what is found"
     if given := answer(chosen, "truth"):
         return [Line("truth", given, f"task,truth: {comment}")]
-    found = _told(sheet, _TRUTH, [*columns.values()])
+    found = _matching_columns(sheet, _TRUTH, [*columns.values()])
     if len(found) > 1:
         own = [name for name in found if name.partition(":")[2] == columns["label"].partition(":")[2]]
         found = own if len(own) == 1 else []

@@ -421,7 +421,7 @@ _MOST_SAID: Final = 4
 def _conclude(outcome: Outcome) -> str:
     """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
     found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
-    said = _found(found, len(outcome.tasks))
+    said = _describe_truths(found, len(outcome.tasks))
     told = [ends for ends in outcome.confidence_ranges if ends is not None]
     if not told or _is_share(outcome):  # a share of votes is no probability
         return said
@@ -434,7 +434,7 @@ def _conclude(outcome: Outcome) -> str:
     return f"{said} {right.format(number=len(told), least=least, most=most, condition=condition)}"
 
 
-def _found(found: Mapping[str, str], num_tasks: int) -> str:
+def _describe_truths(found: Mapping[str, str], num_tasks: int) -> str:
     """Return the labels of some tasks, or of more how often each was found."""
     if not found:
         return "No answer was found: nobody answered."

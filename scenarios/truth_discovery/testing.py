@@ -55,7 +55,7 @@ def check_estimator(estimator: EstimatorFunction, *, seed: int = 1) -> None:
         check_protocol(TruthDiscovery(parameters, estimator=estimator), rows, seed=seed)
 
 
-def _found(estimator: EstimatorFunction, answers: Answers, noise: KnownNoise | OwnNoise, **given: Any) -> Inference:
+def _infer(estimator: EstimatorFunction, answers: Answers, noise: KnownNoise | OwnNoise, **given: Any) -> Inference:
     limits: dict[str, Any] = {"ties": "first", "max_iterations": 50, **given}
     return infer_by(estimator, answers, noise, name=_NAME, **limits)
 
@@ -81,13 +81,13 @@ def _check_all_crowds(estimator: EstimatorFunction, seed: int) -> None:
     for answers, noise in _crowds(seed):
         for ties in _TIES:
             for rounds in (1, 50):
-                _found(estimator, answers, noise, ties=ties, max_iterations=rounds)
+                _infer(estimator, answers, noise, ties=ties, max_iterations=rounds)
 
 
 def _check_pure(estimator: EstimatorFunction, seed: int) -> None:
     """Equal answers have equal truths, confidences, qualities and weights, to the bit."""
     for answers, noise in _crowds(seed):
-        first, again = (_found(estimator, dataclasses.replace(answers), noise) for _ in range(2))
+        first, again = (_infer(estimator, dataclasses.replace(answers), noise) for _ in range(2))
         for field in _FIELDS:
             one, other = (np.asarray(getattr(found, field)) for found in (first, again))
             require(one.tobytes() == other.tobytes(), f"asked twice, {field} are {one} and {other}")
@@ -97,7 +97,7 @@ def _check_unchanged(estimator: EstimatorFunction, seed: int) -> None:
     """Answers are left as they are."""
     for answers, noise in _crowds(seed):
         held = {name: getattr(answers, name).copy() for name in ("tasks", "workers", "labels", "sizes")}
-        _found(estimator, answers, noise)
+        _infer(estimator, answers, noise)
         for name, before in held.items():
             require(np.array_equal(before, getattr(answers, name)), f"it changed {name}")
 
@@ -109,7 +109,7 @@ def _check_unanimous(estimator: EstimatorFunction, seed: int) -> None:
     truths = generator.integers(0, sizes)
     workers, tasks = np.divmod(np.arange(9 * len(sizes)), len(sizes))
     answers = Answers(tasks, workers, truths[tasks], len(sizes), 9, sizes)
-    found = _found(estimator, answers, KnownNoise.fixed(dict.fromkeys(set(sizes.tolist()), 0.0)))
+    found = _infer(estimator, answers, KnownNoise.fixed(dict.fromkeys(set(sizes.tolist()), 0.0)))
     require(np.array_equal(found.truths, truths), f"the truths are {found.truths}, and all answered {truths}")
 
 

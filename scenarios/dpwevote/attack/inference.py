@@ -131,13 +131,13 @@ class DPWeVoteAttack(Attack):
         """
         if not seen.totals:
             return np.zeros((len(targets), len(candidates.rows)))
-        rest = self._without_members(seen)
+        rest = self._subtract_members(seen)
         num_honest = seen.num_parties - len(seen.coalition.members)
         if num_honest == 1 and self.protocol.trusts_server:
-            return self._of_release(rest[0], seen.public[targets], candidates.rows)
+            return self._log_likelihoods_of_release(rest[0], seen.public[targets], candidates.rows)
         if num_honest == 1:
-            return report_log_likelihoods(self._with_last(seen, rest), targets, candidates.rows)
-        return self._of_tables(rest, seen.public[targets], candidates.rows)
+            return report_log_likelihoods(self._add_last_reports(seen, rest), targets, candidates.rows)
+        return self._log_likelihoods_of_tables(rest, seen.public[targets], candidates.rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
@@ -149,8 +149,9 @@ class DPWeVoteAttack(Attack):
             return super().session_log_likelihoods(sessions, targets, candidates)
         tables: IntArray = np.zeros((), dtype=np.int64)
         for seen in heard:
-            rest = self._without_members(seen)
-            self._of_tables(rest, seen.public[targets], candidates.rows)  # refuses what no single vote can be read by
+            rest = self._subtract_members(seen)
+            # Refuses what no single vote can be read by.
+            self._log_likelihoods_of_tables(rest, seen.public[targets], candidates.rows)
             tables = tables + rest[-1]
         rest_of = [seen for seen in sessions if all(seen is not other for other in heard)]
         logs = super().session_log_likelihoods(rest_of, targets, candidates)
@@ -158,10 +159,12 @@ class DPWeVoteAttack(Attack):
         for public in np.unique(heard[0].public[targets], axis=0):
             of_group = np.all(heard[0].public[targets] == public, axis=1)
             num_honest = int(np.all(honest == public, axis=1).sum())
-            logs[of_group] += self._of_votes(tables, len(heard), num_honest, candidates.rows, public.tolist())
+            logs[of_group] += self._log_likelihoods_of_votes(
+                tables, len(heard), num_honest, candidates.rows, public.tolist()
+            )
         return logs
 
-    def _of_votes(
+    def _log_likelihoods_of_votes(
         self, tables: IntArray, num_votes: int, num_honest: int, rows: IntArray, public: Sequence[int]
     ) -> FloatArray:
         """Return ln P[the sum of some votes' tables | candidate], taken for normal: shape (c,).
@@ -203,7 +206,7 @@ class DPWeVoteAttack(Attack):
             tables.append(phases[-1].tally(last, earlier=earlier, public=row).totals.reshape(-1))
         return np.stack(tables)
 
-    def _without_members(self, seen: CoalitionView) -> list[IntArray]:
+    def _subtract_members(self, seen: CoalitionView) -> list[IntArray]:
         """Return the tallies' totals over the honest partners."""
         rest: list[IntArray] = []
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, seen.totals, strict=True)):
@@ -216,7 +219,7 @@ class DPWeVoteAttack(Attack):
             rest.append(totals - own.totals)
         return rest
 
-    def _with_last(self, seen: CoalitionView, rest: list[IntArray]) -> CoalitionView:
+    def _add_last_reports(self, seen: CoalitionView, rest: list[IntArray]) -> CoalitionView:
         """Return what was seen with the last partner's reports, which its tallies are."""
         (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
         reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]
@@ -240,7 +243,7 @@ class DPWeVoteAttack(Attack):
         is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
         return (places % 2 if is_pair else places).tolist()
 
-    def _of_release(self, rest: IntArray, public: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_release(self, rest: IntArray, public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[release | candidate] of a trusted server's, the last partner being the target: shape (t, c)."""
         (phase,) = self.protocol.phases
         mechanism = phase.tally_mechanism
@@ -254,7 +257,7 @@ class DPWeVoteAttack(Attack):
             logs.append(mechanism.log_likelihoods(rest[None, noisy], sums)[0])
         return np.stack(logs)
 
-    def _of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
         parameters = self._parameters
         reason = ""
@@ -285,7 +288,7 @@ class DPWeVoteAttack(Attack):
                 logs.append(_log(chances @ _ratio(table[0, : chances.shape[1]], chances.mean(axis=0))))
             return np.stack(logs)[public[:, -1] if has_levels else np.zeros(len(public), dtype=np.int64)]
         weights, opinions = (self._chances(number, rows) for number in range(len(rest)))
-        likelihoods = self._of_pairs(rest[0], rest[1], weights[:, 0], opinions)
+        likelihoods = self._likelihoods_of_pairs(rest[0], rest[1], weights[:, 0], opinions)
         return np.broadcast_to(_log(likelihoods), (len(public), len(rows)))
 
     def _chances(self, number: int, rows: IntArray, public: Sequence[int] = ()) -> FloatArray:
@@ -294,7 +297,9 @@ class DPWeVoteAttack(Attack):
         mechanism = cast("FiniteMechanism", phase.mechanism_of(public))
         return np.array(mechanism.channel_matrix())[rows[:, phase.columns] - mechanism.value_range[0]]
 
-    def _of_pairs(self, groups: IntArray, tables: IntArray, weights: FloatArray, opinions: FloatArray) -> FloatArray:
+    def _likelihoods_of_pairs(
+        self, groups: IntArray, tables: IntArray, weights: FloatArray, opinions: FloatArray
+    ) -> FloatArray:
         """Return P[tables | candidate], up to a factor.
 
         The groups' counts say Σ_g P[g | v]·counts[g]/π̃[g]. Given the groups, candidates are independent of each other,

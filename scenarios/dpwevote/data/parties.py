@@ -95,12 +95,12 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     numbered = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
     read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=numbered, options=options)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    read = _without_lines(_with_answer(read, options), options)
+    read = _drop_lines(_merge_answer_columns(read, options), options)
     if options.repeats in {"first", "last"}:
         read = one_row_each(read, DPWeVote.client_role, options.repeats)
     elif not (options.numbered or options.repeats):
         check_unlike(read, DPWeVote.client_role)
-    read = _without_absent(read, options, candidates)
+    read = _drop_absent(read, options, candidates)
     if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
         entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
         raise _unclear_decimal(f"{_WEIGHT} ({read.source})", entry)
@@ -133,7 +133,7 @@ def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     return (_WEIGHT, "epsilon") if "epsilons" in parameters else (_WEIGHT,)
 
 
-def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
+def _drop_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
     """Return partners without the lines that are none, by their names or, where these are numbers, first entries."""
     if not options.without:
         return read
@@ -146,7 +146,7 @@ def _without_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
     return left.noting(f"Left out: {', '.join(options.without)}.")
 
 
-def _without_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
+def _drop_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
     """Return partners without those who abstain in all motions; ConfigurationError for who does in some alone."""
     columns = [name for name in read.table if name != _WEIGHT and (not candidates or name in candidates)]
     if options.abstentions != "absent" or not columns:
@@ -172,7 +172,7 @@ def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
     return weights
 
 
-def _with_answer(read: PartiesTable, options: VoteFile) -> PartiesTable:
+def _merge_answer_columns(read: PartiesTable, options: VoteFile) -> PartiesTable:
     """Return partners with one column in place of those of which each fills one at most."""
     if not options.one_of:
         return read

@@ -87,7 +87,7 @@ def _load_fund(options: SyntheticOpinions, folder: Path, parameters: Mapping[str
             weight = math.nan
         where = f"vote_percentage ({path.name} line {line})"
         require(0 < weight <= 100, where, share, "a share in percent, in (0, 100]")  # noqa: PLR2004  percent
-        members.append(_Member(re.sub(r"\d$", "", _without_mojibake(name)), weight, line))
+        members.append(_Member(re.sub(r"\d$", "", _repair_mojibake(name)), weight, line))
     total = math.fsum(member.weight for member in members)
     if abs(total - 100) > _ROUNDING_OF_SHARES * len(members) + 1e-9:
         where = f"{path.name}, column vote_percentage"
@@ -131,7 +131,7 @@ def _vote(
     )
 
 
-def _without_mojibake(name: str) -> str:
+def _repair_mojibake(name: str) -> str:
     """Return a name whose UTF-8 was once taken for Latin-1 as it was before; any other as it is."""
     try:
         return name.encode("latin-1").decode("utf-8")

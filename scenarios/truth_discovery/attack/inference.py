@@ -234,7 +234,7 @@ class TruthDiscoveryAttack(Attack):
         """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
         if not self.protocol.trusts_server or sessions[0].coalition.has_server:
             return super().session_log_likelihoods(sessions, targets, candidates)
-        told = self._of_counts(sessions, targets, self.task_priors(sessions))
+        told = self._log_likelihoods_of_counts(sessions, targets, self.task_priors(sessions))
         return np.add.reduce([told[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
 
     def posteriors(
@@ -264,7 +264,7 @@ class TruthDiscoveryAttack(Attack):
         priors = self._answer_priors(sessions, targets, prior)
         logs = np.zeros(priors.shape)
         if self.protocol.trusts_server:
-            logs = self._of_counts(sessions, targets, of_tasks)
+            logs = self._log_likelihoods_of_counts(sessions, targets, of_tasks)
         elif secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
             weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
             sets = self.protocol.codes.set_of_task[tasks]
@@ -273,15 +273,15 @@ class TruthDiscoveryAttack(Attack):
                 logs[own] = joint_log_likelihoods(
                     of_level, sets[own], priors[own], self._laws[level], summation=summation
                 )
-            logs = self._of_labels(logs, tasks)
+            logs = self._level_absent_labels(logs, tasks)
         else:
             for seen in sessions:
-                others = self._of_others(priors, logs, targets, seen.public, secret)
+                others = self._beliefs_about_others(priors, logs, targets, seen.public, secret)
                 weights, sets = self._weights(seen, targets, of_tasks), self.protocol.codes.set_of_task[tasks]
                 found = np.zeros(weights.shape)
                 for level, own in self.protocol.phase.by_level(seen.public[targets]):
                     found[own] = answer_log_likelihoods(weights[own], sets[own], others[own], self._laws[level])
-                logs += self._of_labels(found, tasks)
+                logs += self._level_absent_labels(found, tasks)
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
@@ -379,7 +379,9 @@ class TruthDiscoveryAttack(Attack):
         np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
         return counts
 
-    def _of_counts(self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+    def _log_likelihoods_of_counts(
+        self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray
+    ) -> FloatArray:
         """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
         tasks, every = first.public[targets, self._asked], np.arange(len(self.labels))
@@ -402,9 +404,9 @@ class TruthDiscoveryAttack(Attack):
                 logs[tasks == task, own_labels] = counted_log_likelihoods(
                     counts[:, task, own_labels], told, int(honest) - 1, believed, phase.noise.scale
                 )
-        return self._of_labels(logs, tasks)
+        return self._level_absent_labels(logs, tasks)
 
-    def _of_others(
+    def _beliefs_about_others(
         self, priors: FloatArray, logs: FloatArray, targets: IntArray, public: IntArray, secret: str
     ) -> FloatArray:
         """Return what is believed of each answer as one of the others, shape (targets, max_answers, labels)."""
@@ -417,7 +419,7 @@ class TruthDiscoveryAttack(Attack):
         labels = self._labels_of(self._background[targets], public[targets])
         return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
 
-    def _of_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
+    def _level_absent_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
         """Return log-likelihoods, shape (targets, max_answers, labels), of labels that a task lacks as of its first."""
         codes = self.protocol.codes
         # A label that a task does not have must not count among those that evidence tells apart.

@@ -84,7 +84,7 @@ class _Asked(NamedTuple):
 
 def answer_cases() -> Iterator[Case]:
     """Yield one layer, two layers with a draw for each worker, and two layers with one for each answer."""
-    for asked in (*_of_one_set(), *_of_two_sets()):
+    for asked in (*_rows_of_one_set(), *_rows_of_two_sets()):
         for epsilon in (1.0,) if asked.is_mixed else EPSILONS:
             one_layer = OneLayer.of_epsilon(asked.blocks, epsilon)
             each = one_layer.epsilon if asked.is_mixed else epsilon
@@ -92,16 +92,16 @@ def answer_cases() -> Iterator[Case]:
             name = f"ε = {epsilon:g}"
             yield _case(asked, "one layer", name, _ALL, losses, one_layer, is_secure=not asked.is_mixed)
         for name in _MIXED_HYPERS if asked.is_mixed else _HYPERS:
-            yield from _of_hyper(asked, f"p in {name}", _HYPERS[name])
+            yield from _hyper_cases(asked, f"p in {name}", _HYPERS[name])
 
 
-def _of_one_set() -> Iterator[_Asked]:
+def _rows_of_one_set() -> Iterator[_Asked]:
     for size in _SIZES:
         rows = all_rows(_NUM_ANSWERS, size)
         yield _Asked(f"s = {size}", (size,), (size,) * _NUM_ANSWERS, rows, rows)
 
 
-def _of_two_sets() -> Iterator[_Asked]:
+def _rows_of_two_sets() -> Iterator[_Asked]:
     """Yield public rows of two answer sets."""
     reports = all_rows(_NUM_ANSWERS, sum(_MIXED_SIZES) + 1) + NO_ANSWER
     offsets = block_offsets(_MIXED_SIZES)
@@ -112,7 +112,7 @@ def _of_two_sets() -> Iterator[_Asked]:
         yield _Asked(public, _MIXED_SIZES, sizes, rows, reports)
 
 
-def _of_hyper(asked: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Case]:
+def _hyper_cases(asked: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Case]:
     shared, fresh = TwoLayer(asked.blocks, hyper), FreshTwoLayer(asked.blocks, hyper)
     claimed = [epsilon_of(hyper.mean, size) for size in asked.sizes]
     for unit, losses in (

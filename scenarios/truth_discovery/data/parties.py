@@ -109,14 +109,14 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         refuse(name != _PEER_GRADING, f"{FIELD}.stand_in", name, repr(_PEER_GRADING))
         usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
         graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
-        return _with_levels(graders, parameters)
+        return _add_levels(graders, parameters)
     if "answers" not in options:
         for beside in sorted(
             {"columns", "truth", "repeats", "alike_workers", "labels", "other_labels"} & options.keys()
         ):
             raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
-        return _with_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
+        return _add_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
     crowd = file.read(parameters)
     has_own_truth = file.truth not in {"", file.answers}
@@ -125,7 +125,7 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
     return dataclasses.replace(found, note=" ".join(filter(None, notes)))
 
 
-def _with_levels(synthetic: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
+def _add_levels(synthetic: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return made-up workers, who have the scenario's levels of ε in turn."""
     if not (levels := parameters.get("epsilons")):
         return synthetic
