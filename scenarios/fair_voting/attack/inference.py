@@ -48,7 +48,7 @@ _MOST_LISTED: Final = 6  # alternatives of which all rankings are candidates: 72
 _MOST_DESIGNED: Final = 8192  # candidates that stand for all rankings of more alternatives
 _MOST_LAWS: Final = 4096  # winners' laws for one target: up to some milliseconds each for Algorithm 2
 _MOST_NOISY_SUMS: Final = 1 << 14  # sums behind noise: their densities are computed as arrays
-_MOST_HELD: Final = 32  # coalitions' laws that are held at one time: a megabyte each at most
+_MOST_KNOWN: Final = 32  # coalitions' laws that are kept at one time: a megabyte each at most
 _LEAST_NORMAL: Final = 30  # honest reports of a group whose sums are taken for normal
 
 
@@ -68,6 +68,8 @@ class FairVotingAttack(Attack):
         super().__init__(protocol)
         self.size = len(protocol.parameters.alternatives)
         self.seed = seed
+        # Winners' laws: those of sessions with the same coalition are the same.
+        self._known_laws: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     @property
     def joins_sessions(self) -> bool:
@@ -193,20 +195,17 @@ class FairVotingAttack(Attack):
         groups = heard[0].public[targets, 0]
         for group in np.unique(groups).tolist():
             others = self.others(heard[0], group)
-            self._check_joint(others, len(heard))
+            is_sampled = any(each.num_sampled is not None for each in others)
+            is_unknown = any(each.num_unknown for each in others)
+            # Such sessions are not independent, given the profile that is believed.
+            allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
+            refuse(len(heard) > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
             laws = [self.log_laws(others, group, candidates.rows, totals=totals_of(seen)) for seen in heard]
             joint = log_of(laws[0][0])[:, None]
             for _, logs in laws:
                 joint = joint + logs[:, :, 0]
             total[groups == group] = log_sums(joint, axis=0)
         return total
-
-    def _check_joint(self, others: Sequence[Others], num_sessions: int) -> None:
-        """Raise ConfigurationError where several sessions are not independent, given the profile that is believed."""
-        is_sampled = any(group.num_sampled is not None for group in others)
-        is_unknown = any(group.num_unknown for group in others)
-        allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
-        refuse(num_sessions > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
 
     def others(self, seen: CoalitionView, group: int) -> list[Others]:
         """Return what a coalition knows of all voters but one of a group."""
@@ -264,18 +263,12 @@ class FairVotingAttack(Attack):
             told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, sums.shape[2]))
             return law.weights, told.reshape(*sums.shape[:2], 1)
         key = (group, own.tobytes(), *(part for each in others for part in each.key))
-        held = self._held
-        if key not in held:
-            if len(held) >= _MOST_HELD:
-                held.clear()
-            held[key] = self._log_choices(others, group, own)
-        weights, logs = held[key]
+        if key not in self._known_laws:
+            if len(self._known_laws) >= _MOST_KNOWN:
+                self._known_laws.clear()
+            self._known_laws[key] = self._log_choices(others, group, own)
+        weights, logs = self._known_laws[key]
         return weights, logs if totals is None else logs[:, :, totals.reshape(-1)]
-
-    @functools.cached_property
-    def _held(self) -> dict[tuple[object, ...], tuple[FloatArray, FloatArray]]:
-        """Winners' laws: those of sessions with the same coalition are the same."""
-        return {}
 
     def _law(self, others: Sequence[Others], *, most: int, draws: int) -> LawOfSums:
         return law_of_sums(others, self.utilities(self.rankings), most=most, draws=draws, seed=self.seed)
