@@ -13,7 +13,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, find_attack, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, Posteriors, find_attack, seen_by_arrays
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.sums import Others, law_of_sums
 
@@ -62,6 +62,16 @@ def released_law(attack: FairVotingAttack, seen: CoalitionView, rankings: IntArr
     return math.exp(phase.tally_mechanism.log_likelihoods(seen.totals[0].reshape(1, -1), sums)[0, 0])
 
 
+def infer(attack: FairVotingAttack, seen: CoalitionView, targets: IntArray = TARGET) -> Posteriors:
+    """Return what is inferred of whole rankings."""
+    return attack.posteriors([seen], targets, secret=RANKING)
+
+
+def check_posterior(found: Posteriors, weights: list[float]) -> None:
+    """Check that the first target's rankings are as likely as these weights, by Bayes."""
+    assert found.probabilities[0] == pytest.approx(normalized(weights), rel=1e-9)
+
+
 def normalized(numbers: list[float]) -> FloatArray:
     return np.array(numbers) / math.fsum(numbers)
 
@@ -71,7 +81,7 @@ def normalized(numbers: list[float]) -> FloatArray:
 def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, members: tuple[int, ...]) -> None:
     attack, inputs = make(form)
     seen = see(attack, inputs, *members)
-    found = attack.posteriors([seen], TARGET, secret=RANKING)
+    found = infer(attack, seen)
     honest = [place for place in range(7) if place not in members]
     expected: list[float] = []
     for own in ORDERS:
@@ -80,7 +90,7 @@ def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, mem
             rankings[honest] = [own, *others]
             total += released_law(attack, seen, rankings, inputs.public[:, 0])
         expected.append(total)
-    assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
+    check_posterior(found, expected)
 
 
 def test_line_4_of_algorithm_2_is_judged_over_all_sub_samples() -> None:
@@ -88,7 +98,7 @@ def test_line_4_of_algorithm_2_is_judged_over_all_sub_samples() -> None:
     phase = attack.protocol.disclosed
     assert phase.choice is not None
     seen = see(attack, inputs, 1, 2, 3, 4, 5, 6)
-    found = attack.posteriors([seen], TARGET, secret=RANKING)
+    found = infer(attack, seen)
     (winner,) = seen.totals[0].tolist()
     expected: list[float] = []
     for own in ORDERS:
@@ -100,7 +110,7 @@ def test_line_4_of_algorithm_2_is_judged_over_all_sub_samples() -> None:
                 sums = phase.sums_of(rankings[places], inputs.public[places, 0]).reshape(-1)
                 total += math.exp(phase.choice.log_laws(sums[None])[0, winner])
         expected.append(total)
-    assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
+    check_posterior(found, expected)
 
 
 def test_sessions_with_the_same_voters_are_judged_together() -> None:
@@ -116,7 +126,7 @@ def test_sessions_with_the_same_voters_are_judged_together() -> None:
             rankings[[0, 1]] = [own, other]
             total += math.prod(released_law(attack, seen, rankings, groups) for seen in sessions)
         expected.append(total)
-    assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
+    check_posterior(found, expected)
     apart = sum(attack.release_log_likelihoods(seen, TARGET, attack.candidates("ranking"))[0] for seen in sessions)
     assert normalized(np.exp(apart).tolist()) != pytest.approx(found.probabilities[0], rel=1e-6)
 
@@ -127,7 +137,7 @@ def test_a_tally_of_reports_is_judged_over_all_that_honest_voters_may_report(for
     phase = attack.protocol.phase
     assert isinstance(phase, RandomizedRankings)
     seen = see(attack, inputs, 3, 4, 5)
-    found = attack.posteriors([seen], np.array([1, 6]), secret=RANKING)
+    found = infer(attack, seen, np.array([1, 6]))
     reports = np.arange(phase.mechanism.report_range[1] + 1, dtype=np.int64)[:, None]
     laws = np.exp(phase.mechanism.log_likelihoods(reports, ORDERS)).T
     rest = seen.totals[0][0, 1:] - phase.report.totals_of(seen.reports[0][[3]])
@@ -138,8 +148,8 @@ def test_a_tally_of_reports_is_judged_over_all_that_honest_voters_may_report(for
             if phase.report.totals_of(reports[list(drawn)]).tolist() == rest.tolist():
                 total += own[drawn[0]] * math.prod(laws.mean(axis=0)[list(drawn[1:])])
         expected.append(total)
-    assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
-    with_server = attack.posteriors([see(attack, inputs, has_server=True)], np.array([6]), secret=RANKING)
+    check_posterior(found, expected)
+    with_server = infer(attack, see(attack, inputs, has_server=True), np.array([6]))
     assert found.log_odds_ratios[1] <= with_server.log_odds_ratios[0] * (
         1 + 1e-9
     )  # one of two in the group, against the report itself
@@ -152,18 +162,18 @@ def test_a_report_is_judged_by_its_voters_own_epsilon() -> None:
     levels = np.arange(7, dtype=np.int64)[:, None] % 2
     inputs = Inputs(inputs.private, np.hstack([np.sort(inputs.public, axis=0), levels]))
     attack = FairVotingAttack(vote)
-    of_server = attack.posteriors([see(attack, inputs, has_server=True)], np.arange(7), secret=RANKING)
+    of_server = infer(attack, see(attack, inputs, has_server=True), np.arange(7))
     assert of_server.log_odds_ratios.tolist() == pytest.approx([0.5 if not own else 3.0 for own in levels[:, 0]])
     # Of the first group voters 1 and 3 have ε = 3: with 3 in the coalition, the tally of their level is 1's report.
-    of_voters = attack.posteriors([see(attack, inputs, 3)], np.array([1]), secret=RANKING)
+    of_voters = infer(attack, see(attack, inputs, 3), np.array([1]))
     assert of_voters.probabilities[0] == pytest.approx(of_server.probabilities[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("form", LOCAL)
 def test_the_last_honest_voter_of_a_group_is_as_naked_as_before_the_aggregator(form: str) -> None:
     attack, inputs = make(form)
-    of_server = attack.posteriors([see(attack, inputs, has_server=True)], TARGET, secret=RANKING)
-    of_voters = attack.posteriors([see(attack, inputs, 1, 2, 3)], TARGET, secret=RANKING)
+    of_server = infer(attack, see(attack, inputs, has_server=True))
+    of_voters = infer(attack, see(attack, inputs, 1, 2, 3))
     np.testing.assert_allclose(of_voters.probabilities, of_server.probabilities, rtol=1e-12)
     np.testing.assert_allclose(of_voters.log_odds_ratios, of_server.log_odds_ratios, rtol=1e-9)
 
@@ -181,7 +191,7 @@ def test_the_released_estimates_tell_what_the_tally_tells(form: str) -> None:
         told=seen.told,
         find_ending=seen.find_ending,
     )
-    of_tally, of_release = (attack.posteriors([each], TARGET, secret=RANKING) for each in (seen, released))
+    of_tally, of_release = (infer(attack, each) for each in (seen, released))
     if form == "position":  # the middle position counts nothing, whoever has it
         assert of_release.log_odds_ratios[0] <= of_tally.log_odds_ratios[0] * (1 + 1e-9)
     else:
@@ -210,7 +220,7 @@ def test_odds_never_exceed_what_is_proven(form: str, members: tuple[int, ...]) -
     for seed in range(3):
         attack, inputs = make(form, seed=seed)
         seen = see(attack, inputs, *members, seed=seed)
-        found = attack.posteriors([seen], TARGET, secret=RANKING)
+        found = infer(attack, seen)
         bound = attack.loss("ranking", inputs.public, TARGET, seen.coalition)
         greatest = max(greatest, float(found.log_odds_ratios[0]))
         assert greatest <= bound * (1 + 1e-9)
@@ -221,10 +231,7 @@ def test_another_ranking_costs_twice_what_adding_a_voter_costs() -> None:
     attack, inputs = make("laplace, add or remove")
     bound = attack.loss("ranking", inputs.public, TARGET, Coalition((), has_server=False))
     assert bound == pytest.approx(2 * attack.protocol.losses[0].proven)
-    odds = max(
-        float(attack.posteriors([see(attack, inputs, 1, 2, 3, seed=seed)], TARGET, secret=RANKING).log_odds_ratios[0])
-        for seed in range(20)
-    )
+    odds = max(float(infer(attack, see(attack, inputs, 1, 2, 3, seed=seed)).log_odds_ratios[0]) for seed in range(20))
     assert attack.protocol.losses[0].proven < odds <= bound * (1 + 1e-9)
 
 
@@ -233,7 +240,7 @@ def test_a_crowds_tally_that_is_taken_for_normal_hides_most_of_a_report(form: st
     vote = make_fair_vote(60, 3, **FORMS[form])
     attack, inputs = FairVotingAttack(vote), make_fair_inputs(vote)
     targets = np.flatnonzero(inputs.public[:, 0] == 0)[:2]
-    found = attack.posteriors([see(attack, inputs, int(targets[1]) + 1)], targets[:1], secret=RANKING)
+    found = infer(attack, see(attack, inputs, int(targets[1]) + 1), targets[:1])
     assert (
         0
         < found.log_odds_ratios[0]
@@ -246,7 +253,7 @@ def test_a_crowds_tally_that_is_taken_for_normal_hides_most_of_a_report(form: st
 def test_a_small_crowds_tally_is_not_taken_for_normal(form: str) -> None:
     attack, inputs = make(form)
     with pytest.raises(ConfigurationError, match="all but 3 of a group") as caught:
-        attack.posteriors([see(attack, inputs, 1)], TARGET, secret=RANKING)
+        infer(attack, see(attack, inputs, 1))
     assert caught.value.field == "coalition"
 
 
@@ -309,7 +316,7 @@ def test_too_many_candidates_are_refused(mechanism: str, secret: str, size: int)
 def test_a_member_is_no_target() -> None:
     attack, inputs = make("pair")
     with pytest.raises(ConfigurationError, match="no member of the coalition"):
-        attack.posteriors([see(attack, inputs, 0, 1)], TARGET, secret=RANKING)
+        infer(attack, see(attack, inputs, 0, 1))
     with pytest.raises(ConfigurationError, match="one of ranking, favorite, pair"):
         attack.posteriors([], TARGET, secret=NO_SECRET)
 
@@ -347,7 +354,7 @@ def test_profiles_are_drawn_where_there_are_too_many() -> None:
     vote = make_fair_vote(10, 10, mechanism="permute_and_flip", epsilon=8.0)
     attack, inputs = FairVotingAttack(vote), make_fair_inputs(vote)
     seen = see(attack, inputs, 1)
-    found = attack.posteriors([seen], TARGET, secret=RANKING).probabilities
+    found = infer(attack, seen).probabilities
     other = FairVotingAttack(vote, seed=1).posteriors([seen], TARGET, secret=RANKING).probabilities
     assert found.tolist() != other.tolist()
     np.testing.assert_allclose(other, found, atol=0.02)
@@ -370,13 +377,13 @@ def test_who_did_not_vote_is_counted_as_indifferent() -> None:
     attack, inputs = make("exponential")
     short = Inputs(inputs.private[:6], inputs.public[:6])
     seen = see(attack, short, 1, 2, 3, 4, 5)
-    found = attack.posteriors([seen], TARGET, secret=RANKING)
+    found = infer(attack, seen)
     expected: list[float] = []
     for own in ORDERS:
         rankings = short.private.copy()
         rankings[0] = own
         expected.append(released_law(attack, seen, rankings, short.public[:, 0]))
-    assert found.probabilities[0] == pytest.approx(normalized(expected), rel=1e-9)
+    check_posterior(found, expected)
 
 
 def test_sessions_of_the_local_model_are_not_joined() -> None:
