@@ -45,8 +45,7 @@ PUBLISHED: Final = {
     for row in rows_beside(__name__, "published.csv")
 }
 """Table 1: ΔW ("N/A" in some cells) and W, by (n₁, n₂), mechanism and ε."""
-SIZES: Final = tuple(dict.fromkeys(sizes for sizes, _, _ in PUBLISHED))
-EPSILONS: Final = tuple(dict.fromkeys(epsilon for _, _, epsilon in PUBLISHED))
+SIZES, _, EPSILONS = (tuple(dict.fromkeys(axis)) for axis in zip(*PUBLISHED, strict=True))
 GAMMA: Final = 0.05
 """Of Algorithm 2; the paper has no value (reading F4)."""
 OBJECTIVES: Final = ("parity", "constrained", "penalized")
