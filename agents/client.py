@@ -55,6 +55,17 @@ class Client:
 
     Privacy:
         What leaves the party is its reports, each drawn once. See `ClientMachine`.
+
+    Examples:
+        >>> from psephos.agents import Partner, Simulation
+        >>> from psephos.protocol import Party, SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("bridge",), epsilon=5.0))
+        >>> inputs = vote.encode({"weight": [1.0, 2.0], "bridge": [1, 0]})
+        >>> mode = Simulation("council", SimulatedNoise(1, session="council"))
+        >>> partner = Partner(vote, Party("ann", 0, inputs.private[0].tolist()), mode)
+        >>> partner.ledger.spent  # it takes part by `await partner.take_part(channel)`: see `Server`
+        0.0
     """
 
     role: ClassVar[str] = "client"

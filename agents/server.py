@@ -62,6 +62,28 @@ class Server:
         phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release whether or not anybody
         is left to hear it. Its memory, its view and the network do show who takes part. So does asking for a seat in
         another's name, unless the roster has certificates.
+
+    Examples:
+        Three partners vote over memory, with noise of a seed.
+
+        >>> import trio
+        >>> from psephos.agents import CloudServer, Partner, Simulation
+        >>> from psephos.protocol import Party, Roster, SimulatedNoise
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> from psephos.transports import MemoryTransport
+        >>> vote = DPWeVote(Parameters(candidates=("bridge",), epsilon=5.0))
+        >>> inputs = vote.encode({"weight": [1.0, 2.0, 3.0], "bridge": [1, 1, 0]})
+        >>> names = ["ann", "bob", "cid"]
+        >>> mode = Simulation("council", SimulatedNoise(1, session="council"))
+        >>> async def hold_session():
+        ...     server, transport = CloudServer(vote, Roster(names, inputs.public), mode), MemoryTransport()
+        ...     async with await transport.open_listener() as listener, trio.open_nursery() as nursery:
+        ...         for place, name in enumerate(names):
+        ...             partner = Partner(vote, Party(name, place, inputs.private[place].tolist()), mode)
+        ...             nursery.start_soon(partner.take_part, await transport.connect(listener.address))
+        ...         return await server.serve(listener)
+        >>> trio.run(hold_session).num_received
+        (3, 3)
     """
 
     role: ClassVar[str] = "server"

@@ -22,6 +22,15 @@ class PersonalizedPhase(Phase):
 
     Attributes:
         is_personal: whether public rows say a level.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> vote = DPWeVote(Parameters(candidates=("bridge",), variant="two_point", epsilons=(0.5, 2.0)))
+        >>> phase = vote.phases[0]
+        >>> phase.is_personal
+        True
+        >>> [phase.mechanism_of([place]).epsilon for place in (0, 1)]
+        [0.5, 2.0]
     """
 
     person: ClassVar[str]

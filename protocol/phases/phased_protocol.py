@@ -524,7 +524,14 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
 
 class OnePhaseProtocol(PhasedProtocol[ParametersT, OutcomeT], Generic[ParametersT, OutcomeT, PhaseT]):
-    """A protocol with one phase, whose type is known."""
+    """A protocol with one phase, whose type is known.
+
+    Examples:
+        >>> from psephos.protocol.fair_voting import FairVoting, Parameters
+        >>> voting = FairVoting(Parameters(alternatives=("a", "b"), groups=("g", "h"), group_sizes=(3, 3)))
+        >>> voting.phase.name
+        'rankings'
+    """
 
     @abc.abstractmethod
     def make_phase(self) -> PhaseT:
