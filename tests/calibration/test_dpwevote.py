@@ -92,7 +92,7 @@ def test_verdicts_are_asked_for_where_they_turn_and_are_those_of_every_session()
 
 
 def test_a_verdict_that_is_too_bold_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Variant, "judged", _bold)
+    monkeypatch.setattr(Variant, "judge", _bold)
     cell = hold(
         "dpwevote", STATEMENTS["verdict: laplace"], {**PLAIN, "variant": "laplace"}, 40, np.random.default_rng(3)
     )
