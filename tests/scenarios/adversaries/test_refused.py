@@ -14,6 +14,12 @@ OF_WEIGHT: dict[str, Any] = {"members": ["server"], "secret": "weight"}
 CONSORTIUM = {"scenario": "consortium"}
 SECRETS = "one of weight and opinions, weight, opinions"
 
+NO_PARTIES: list[tuple[dict[str, Any], str, str]] = [
+    ({"members": []}, "members", "parties that report"),
+    ({"members": ["server"]}, "members", "parties that report"),
+    ({"members": ["mallory"]}, "members", "a partner of the roster"),
+]
+
 # By role, and the array path for those that take no agents: what its table says, the field, and words of the sentence.
 REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
     ("tampering-server", "memory"): [
@@ -24,9 +30,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
         ({"parameters": {"weights": [1, 2, 3]}}, "parameters.weights", "another value than agreed"),
     ],
     ("drop-out", "memory"): [
-        ({"members": []}, "members", "parties that report"),
-        ({"members": ["server"]}, "members", "parties that report"),
-        ({"members": ["mallory"]}, "members", "a partner of the roster"),
+        *NO_PARTIES,
         ({"members": PARTY, "phase": "rankings"}, "phase", "one of weights, opinions"),
         ({"members": PARTY, "number": "quota.value"}, "number", "given with above or below"),
         ({"members": PARTY, "above": 1.0}, "number", "given with above or below"),
@@ -39,9 +43,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
         ({}, "", "misled"),
     ],
     ("replayer", "memory"): [
-        ({"members": []}, "members", "parties that report"),
-        ({"members": ["server"]}, "members", "parties that report"),
-        ({"members": ["mallory"]}, "members", "a partner of the roster"),
+        *NO_PARTIES,
         ({"members": PARTY, "times": -1}, "times", "in [0, 100]"),
         ({"members": PARTY, "times": 101}, "times", "in [0, 100]"),
     ],
@@ -68,9 +70,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
         ({"secret": "shoe size"}, "secret", SECRETS),
     ],
     ("poisoner", "memory"): [
-        ({"members": []}, "members", "parties that report"),
-        ({"members": ["server"]}, "members", "parties that report"),
-        ({"members": ["nobody"]}, "members", "a partner of the roster"),
+        *NO_PARTIES,
         ({"members": PARTY, "aim": "B"}, "aim", "one of "),
         ({"members": PARTY, "strategy": "input"}, "", "without the unknown key 'strategy'"),
     ],
