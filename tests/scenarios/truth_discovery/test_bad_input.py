@@ -241,33 +241,30 @@ def test_of_several_answers_to_a_task_the_one_that_is_asked_for_counts(
     assert found(psephos, write, content, *settings) == {"q1": truth, "q2": "yes"}
 
 
-NOBODY, SETS = "a task that nobody answered", "answer_sets=[['yes', 'no']]"
+SETS = "answer_sets=[['yes', 'no']]"
 OF_FILES = ("workers.answers=own.csv", "workers.truth=truth.csv", "workers.labels=['no', 'yes']")
 SKIPPED = "workers=[{worker='ann', tasks='q1; q2', answers='; no'}, {worker='bob', tasks='q2; q1', answers='no; '}]"
 SILENT = "workers=[{worker='ann', tasks='q1; q2', answers='; '}]"
 HEAD = "task,worker,label\n"
 EQUAL = HEAD + "".join(f"q1,{worker},yes\nq2,{worker},no\nq3,{worker},yes\n" for worker in ("ann", "bob", "cid", "dee"))
 FOUND = (
-    (NOBODY, f"{CROWD_FINE}q2,bob,no\n", OF_FILES, {"q1": "yes", "q2": "no", "q3": None}),
-    (NOBODY, CROWD_FINE, (SKIPPED, SETS), {"q1": None, "q2": "no"}),
-    (NOBODY, CROWD_FINE, (SILENT, SETS), {"q1": None, "q2": None}),
-    ("one worker", f"{HEAD}q1,ann,yes\nq2,ann,no\nq3,ann,yes\n", (), {"q1": "yes", "q2": "no", "q3": "yes"}),
+    (f"{CROWD_FINE}q2,bob,no\n", OF_FILES, {"q1": "yes", "q2": "no", "q3": None}),
+    (CROWD_FINE, (SKIPPED, SETS), {"q1": None, "q2": "no"}),
+    (CROWD_FINE, (SILENT, SETS), {"q1": None, "q2": None}),
+    (f"{HEAD}q1,ann,yes\nq2,ann,no\nq3,ann,yes\n", (), {"q1": "yes", "q2": "no", "q3": "yes"}),
     (
-        "one class",
         f"{HEAD}q1,ann,yes\nq2,ann,yes\nq1,bob,yes\n",
         ("answer_sets=[['no', 'unsure', 'yes']]",),
         {"q1": "yes", "q2": "yes"},
     ),
-    ("all workers equal", EQUAL, (), {"q1": "yes", "q2": "no", "q3": "yes"}),
+    (EQUAL, (), {"q1": "yes", "q2": "no", "q3": "yes"}),
 )
 
 
 @pytest.mark.few(most=12)
+@pytest.mark.bad_input("a task that nobody answered", "one worker", "one class", "all workers equal")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize(
-    ("content", "settings", "truths"),
-    [pytest.param(*case, marks=pytest.mark.bad_input(item)) for item, *case in FOUND],
-)
+@pytest.mark.parametrize(("content", "settings", "truths"), FOUND)
 def test_every_estimator_finds_the_truths_that_there_are(
     psephos: Psephos,
     write: Write,
