@@ -236,3 +236,27 @@ def test_features_change_no_proof_of_samples_but_that_of_parity_between_two() ->
             plain = make_fair_vote(*sizes, **given)
             vote = make_fair_vote(*sizes, features=features, **given)
             assert [loss.proven for loss in vote.losses] == [loss.proven for loss in plain.losses]
+
+
+@pytest.mark.few(most=1)
+@pytest.mark.parametrize("given", OBJECTIVES, ids=repr)
+def test_a_proven_epsilon_of_samples_holds_with_features(given: dict[str, Any]) -> None:
+    """By the law of the winner for all neighbors of all profiles of three alternatives, in groups of 1, 1 and 1."""
+    vote = make_fair_vote(
+        1, 1, 1, features=BOTH, mechanism="sampling", calibration="proven", epsilon=2.0, num_samples=1, **given
+    )
+    choice = vote.disclosed.elects_by(SampledChoice)
+    assert max(choice.proven) <= 2.0
+    assert choice.proven == tuple(loss.proven for loss in vote.losses) * 3
+    step = np.array(choice.scoring.steps)
+    rankings = list(itertools.permutations(range(3)))
+    laws: dict[tuple[int, ...], tuple[float, ...]] = {}
+    for profile in itertools.product(range(6), repeat=3):
+        values = np.concatenate([step[list(rankings[own])] for own in profile])
+        laws[profile] = choice.probabilities(values.tolist())
+    found = 0.0
+    for profile, law in laws.items():
+        for voter, other in itertools.product(range(3), range(6)):
+            neighbor = (*profile[:voter], other, *profile[voter + 1 :])
+            found = max(found, *(math.log(a / b) for a, b in zip(law, laws[neighbor], strict=True)))
+    assert 0 < found <= max(choice.proven)

@@ -1,5 +1,6 @@
 """Votes in which a voter's group is private: rows, what is checked of them, losses, and outcomes."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,22 @@ def test_too_many_private_groups_are_refused() -> None:
     assert make_fair_vote(*[1] * MAX_JOINT_GROUPS, mechanism="joint").parameters.is_joint
     with pytest.raises(ConfigurationError, match="each report tells of every group"):
         make_fair_vote(*[1] * (MAX_JOINT_GROUPS + 1), mechanism="joint")
+
+
+@every_mechanism
+def test_what_the_server_sees_differs_by_the_loss_between_any_groups_and_rankings(mechanism: MechanismName) -> None:
+    """Over all rows of three alternatives: by the law of the session's own phase."""
+    vote = make(mechanism, epsilon=0.9)
+    rows = vote.phase.rows_of(())
+    assert rows is not None
+    found: list[list[int]] = rows.tolist()
+    assert sorted(found) == sorted(
+        [group * 3 + position for position in order] for group in range(2) for order in itertools.permutations(range(3))
+    )
+    noise = SimulatedNoise(1, session="law")
+    drawn = [
+        noise.randomize(vote.phase.mechanism, rows[place % 12].tolist(), protocol="p", phase="q", place=place)
+        for place in range(300)
+    ]
+    logs = vote.phase.mechanism.log_likelihoods(np.array(drawn), rows)
+    assert float((logs.max(axis=1) - logs.min(axis=1)).max()) <= 0.9 + 1e-9

@@ -172,3 +172,11 @@ def test_utilities_of_rankings_are_the_scores_at_their_positions() -> None:
     utilities = scoring.utilities_of(rankings)
     assert utilities.dtype == np.int64
     assert utilities.tolist() == [[best, middle, worst], [worst, best, middle]]
+
+
+@pytest.mark.parametrize("scores", [(5.0, 3.5, 3.5, 1.0, 0.0, -2.0), (7.0, 1.0, 1.0, 1.0, 1.0, 0.0)])
+def test_sensitivities_of_six_alternatives_are_what_brute_force_finds(scores: tuple[float, ...]) -> None:
+    scoring = Scoring(scores)
+    everything = utilities_of_all_rankings(scoring)
+    assert scoring.sensitivity(REPLACE) == max(l1_distance(everything[0], other) for other in everything)
+    assert scoring.sensitivity(ADD) == sum(map(abs, everything[0]))

@@ -1,6 +1,7 @@
 """Line 4 of Algorithm 2: all sets of voters alike, whoever draws them."""
 
 import itertools
+import math
 from collections import Counter
 from fractions import Fraction
 
@@ -9,6 +10,7 @@ import pytest
 from exact_laws import law_of_rows
 from psephos.protocol.fair_voting.subsample import Subsample
 from psephos.protocol.privacy import NoRelease
+from scipy.special import chdtrc
 
 SHAPES = [((1, 1), 1), ((3, 2), 1), ((3, 2), 2), ((4, 3), 3), ((2, 2, 3), 2)]
 every_shape = pytest.mark.parametrize(("sizes", "number"), SHAPES)
@@ -54,3 +56,22 @@ def test_one_row_is_drawn_as_many_are(sizes: tuple[int, ...], number: int) -> No
     assert low == 0 <= int(together.min()) <= int(together.max()) <= high == max(sizes) - 1
     none = mechanism.randomize_rows(np.empty((0, 1), dtype=np.int64), np.empty((0, slots)))
     assert none.shape == (0, slots)
+
+
+def test_whom_is_sampled_shows_nothing() -> None:
+    mechanism = Subsample((3, 2), 1)
+    assert mechanism.event_of(1) == NoRelease()
+    assert mechanism.value_range == (0, 0)
+
+
+def test_voters_of_a_large_group_are_drawn_alike() -> None:
+    """By chi-square over 3,000 draws of 20 of 200. False alarm: 1e-6."""
+    mechanism = Subsample((200, 20), 20)
+    uniforms = np.random.default_rng(5).random((3000, 40))
+    drawn = mechanism.randomize_rows(np.zeros((3000, 1), dtype=np.int64), uniforms)
+    counts = np.bincount(drawn[:, :20].reshape(-1), minlength=200)
+    # Drawn without replacement, counts vary by (200 − 20)/(200 − 1) of what independent ones do.
+    statistic = float(((counts - 300) ** 2 / 300).sum()) * 199 / 180
+    assert chdtrc(199, statistic) > 1e-6
+    assert all(len(set(row[:20])) == 20 and sorted(row[20:]) == list(range(20)) for row in drawn.tolist())
+    assert math.isclose(counts.sum(), 60_000)

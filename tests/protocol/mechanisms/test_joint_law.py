@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import hypothesis
 import pytest
-from exact_laws import exact_log, exact_moment
+from exact_laws import exact_log, exact_moment, support_of
 from hypothesis import strategies as st
 from psephos.protocol.mechanisms import (
     Beta,
@@ -272,3 +272,14 @@ def test_what_is_out_of_range_is_refused(bad: object) -> None:
     assert callable(bad)
     with pytest.raises(ValueError, match=r"must be|expected"):
         bad()
+
+
+@pytest.mark.parametrize("num_answers", [1, 10, 1000])
+@pytest.mark.parametrize("hyper", [Uniform(0.1, 0.4), Beta(2, 2, 0.1, 0.9), Discrete((0.2, 0.7), (0.1, 0.9))], ids=repr)
+@pytest.mark.parametrize("sizes", [(2,), (2, 5)])
+def test_inside_the_unit_interval_one_answer_is_bounded_for_every_number_of_answers(
+    sizes: tuple[int, ...], hyper: HyperDistribution, num_answers: int
+) -> None:
+    """Given the other answers' reports, its flip probability is a mean over the range, and so in the range too."""
+    bound = max(loss_of_flip_probability(flip, size) for flip in support_of(hyper) for size in sizes)
+    assert loss_of_one_answer(sizes * num_answers, hyper) <= bound + SLACK

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_laws import least_tail
+from exact_laws import exact_law, least_tail
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
@@ -521,3 +521,40 @@ def test_a_report_that_is_computed_from_another_one_leaves_the_law_to_its_noise(
     with pytest.raises(NotImplementedError, match=r"^the law of NoisyObjective is not written down; that of its noise"):
         one(noisy, [(0,)], [(1, 1)])
     assert one(noisy.noise, [(0, 1)], [(1, 1)]).shape == (1, 1)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES, ids=lambda objective: objective.name)
+@pytest.mark.parametrize("scale", ["unbiased", "printed"])
+def test_algorithm_2_has_the_law_of_all_its_draws(objective: Objective, scale: SampleScale) -> None:
+    """Every way of every draw of the exact sampler, ties included; all of which are fractions."""
+    choice = dataclasses.replace(sampled(objective, scale=scale), num_samples=1)
+    for row in SUMS:
+        law = exact_law(lambda below, row=row: int(choice.randomize_exactly(row, below)[0]))
+        logs = one(choice, [[winner] for winner in range(3)], [row])[:, 0]
+        np.testing.assert_allclose(np.exp(logs), [float(law[winner]) for winner in range(3)], rtol=1e-13)
+
+
+@pytest.mark.parametrize("is_flipped", [False, True])
+def test_choices_by_quality_have_the_printed_law(is_flipped: bool) -> None:  # noqa: FBT001  a parameter of the test
+    choice = ExponentialChoice(BORDA, (2, 3), OBJECTIVES[0], 2.0, is_flipped=is_flipped)
+    logs = one(choice, [[winner] for winner in range(3)], SUMS)
+    np.testing.assert_allclose(np.exp(logs.T), [choice.probabilities(row) for row in SUMS], rtol=1e-12)
+
+
+def tail_of_draws(case: Case, drawn: tuple[int, ...], supposed: tuple[int, ...]) -> float:
+    """Return how likely draws from a row are, at least as unlikely, if they came from another one."""
+    mechanism = case.mechanism
+    uniforms = np.random.default_rng(20261122).random((case.num_draws, mechanism.slots_of(len(drawn))))
+    reports = mechanism.randomize_rows(np.array([drawn] * case.num_draws, dtype=np.int64), uniforms)
+    chances: list[float] = np.exp(case.mechanism.log_likelihoods(case.all_reports(), np.array([supposed])))[
+        :, 0
+    ].tolist()
+    everything: list[list[int]] = case.all_reports().tolist()
+    of_case: list[list[int]] = reports.tolist()
+    law = {tuple(report): chance for report, chance in zip(everything, chances, strict=True)}
+    return least_tail([tuple(report) for report in of_case], law)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.num_draws == NUM_DRAWS], ids=str)
+def test_the_same_draws_refuse_the_law_of_another_row(case: Case) -> None:
+    assert tail_of_draws(case, case.rows[0], case.rows[1]) < FALSE_ALARM / (4 * len(CASES))

@@ -259,3 +259,29 @@ def test_a_sum_that_could_wrap_around_is_refused() -> None:
 def test_a_value_that_the_bound_does_not_cover_is_not_randomized() -> None:
     with pytest.raises(ValueError, match=r"values must be in \[-3, 3\]"):
         NoiseShare(6.0, 3, 3, 4).randomize_exactly([1, 4], entropy(1))
+
+
+@pytest.mark.parametrize(("scale", "planned"), CASES)
+def test_exact_shares_follow_the_law(scale: float, planned: int) -> None:
+    """By chi-square; false alarm: 1e-6 each."""
+    share, below = NoiseShare(scale, 3, 3, planned), entropy(7)
+    drawn = [share.randomize_exactly([2], below)[0] - 2 for _ in range(draws(800, full=30_000))]
+    assert least_tail(drawn, two_sided(scale, planned)) > 1e-6
+
+
+def test_the_chi_square_would_notice_one_share_more() -> None:
+    share, below = NoiseShare(6.0, 3, 3, 4), entropy(7)
+    drawn = [sum(share.randomize_exactly([0], below)[0] for _ in range(2)) for _ in range(3_000)]
+    assert least_tail(drawn, two_sided(6.0, 4, 2)) > 1e-6
+    assert least_tail(drawn, two_sided(6.0, 4, 1)) < 1e-9
+    assert least_tail(drawn, two_sided(6.0, 4, 3)) < 1e-9
+
+
+@pytest.mark.parametrize(("scale", "planned"), CASES)
+def test_simulated_shares_follow_the_law(scale: float, planned: int) -> None:
+    """By chi-square; false alarm: 1e-6 each."""
+    share = NoiseShare(scale, 3, 3, planned)
+    number = draws(20_000, full=200_000)
+    uniforms = np.random.default_rng(11).random((number, 2))
+    drawn = (share.randomize(np.full(number, -1), uniforms) + 1).tolist()
+    assert least_tail(drawn, two_sided(scale, planned)) > 1e-6

@@ -197,3 +197,20 @@ def test_offsets_that_do_not_fit_the_records_are_refused(offsets: list[int]) -> 
         sum_rows(np.zeros((2, 1), dtype=np.int64), np.array(offsets, dtype=np.int64))
     with pytest.raises(ValueError, match="offsets must go upwards from 0 to the 2 records"):
         sum_coefficients(np.zeros((2, 1)), np.array(offsets, dtype=np.int64), step=0.5)
+
+
+def test_a_voter_s_coefficients_do_not_depend_on_the_other_voters() -> None:
+    generator = np.random.default_rng(4)
+    differences = clip_differences(generator.standard_normal((3000, 5)))
+    together = sum_coefficients(differences, np.array([0, 7, 2999, 3000]), step=2.0**-30)
+    alone = sum_coefficients(differences[7:2999], np.array([0, 2992]), step=2.0**-30)
+    assert np.array_equal(together[1], alone[0])
+
+
+def test_clipping_an_item_does_not_look_at_the_other_records() -> None:
+    generator = np.random.default_rng(6)
+    chosen, rejected = generator.standard_normal((2, 50, 7))
+    together = clip_items(chosen, rejected)
+    alone = [clip_items(chosen[n : n + 1], rejected[n : n + 1]) for n in range(50)]
+    assert np.array_equal(together[0], np.concatenate([pair[0] for pair in alone]))
+    assert np.array_equal(together[1], np.concatenate([pair[1] for pair in alone]))

@@ -155,3 +155,10 @@ def test_an_aggregator_that_nobody_trusts_sees_only_what_was_perturbed(given: di
     if given.get("mechanism") != "functional":
         assert not np.any(seen == session.inputs.private)
     assert {phase for phase, _ in session.noise.draws} == {"preferences"}, "the server draws nothing"
+
+
+def test_rounds_of_a_session_have_noise_of_their_own() -> None:
+    protocol = make_preferences(2, paradigm=Paradigm.VLCP)
+    inputs = make_preference_inputs(protocol, 3)
+    outcomes = {run_population(protocol, inputs, noise=noise_of(number)).outcome.preferences for number in range(20)}
+    assert len(outcomes) == 20

@@ -306,3 +306,14 @@ def test_differences_of_unknown_or_equal_societies_are_refused() -> None:
     single = alone(protocol)
     with pytest.raises(ConfigurationError, match="leave out society: all voters are one society"):
         released(single, make_preference_inputs(single, 3)).of_society("north")
+
+
+@pytest.mark.parametrize("given", [{}, {"mechanism": "functional", "paradigm": Paradigm.RLDP}, VARIANTS[-1]])
+def test_a_voters_noise_is_that_of_its_own_level_in_every_society(given: dict[str, Any]) -> None:
+    own: dict[str, Any] = {**given, "epsilons": LEVELS}
+    protocol = make_societies(**own)
+    (phase,), (alike,) = protocol.phases, alone(protocol).phases
+    for society in range(len(NAMES)):
+        for level in range(len(LEVELS)):
+            assert phase.mechanism_of((society, level)) == alike.mechanism_of((level,))
+            assert phase.losses_of((society, level)) == alike.losses_of((level,))
