@@ -26,7 +26,7 @@ from ..protocol.effects import (
     Fail,
     Finish,
     Keep,
-    Named,
+    LiarNamed,
     Opened,
     Send,
     SetDeadline,
@@ -52,7 +52,7 @@ _QUIET_SECONDS: Final = 0.05
 """A socket in which nothing was found for so long is empty."""
 _TURNS: Final = 3
 """In the first the system is asked what has come, in the second it is read; one to spare."""
-_FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, Named, Opened})
+_FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, LiarNamed, Opened})
 _MOST_BYTES_AT_ONCE: Final = 1 << 21
 """After so much others have their turn, so that what each party is told alone is not held for all at once."""
 _NO_DEADLINES: Final[Mapping[str, float]] = MappingProxyType({})

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ..protocol.effects import Attended, Charged, Closed, Drop, Effect, Fail, Named, Opened, Presence
+from ..protocol.effects import Attended, Charged, Closed, Drop, Effect, Fail, LiarNamed, Opened, Presence
 
 
 class Log(Protocol):
@@ -66,7 +66,7 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
         case Drop(peer, error):
             kind, reason = type(error).__name__, str(error)
             log_unless_it_fails(log.warning, "party_dropped", **fields, peer=peer, error=kind, reason=reason)
-        case Named(peer, deed, is_known=False):
+        case LiarNamed(peer, deed, is_known=False):
             log_unless_it_fails(log.warning, "party_named", **fields, peer=peer, deed=deed)
         case Attended(peer, presence, reason):
             write = log.warning if presence in {Presence.LOST, Presence.LEFT} else log.info

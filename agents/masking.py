@@ -103,7 +103,7 @@ class Cryptography:
         return True
 
 
-class OneProcess(Cryptography):
+class SharedCryptography(Cryptography):
     """The same where one process runs all parties, as simulations do: a signature is verified once."""
 
     def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:

@@ -74,7 +74,7 @@ def to_opendp(mechanism: FiniteMechanism) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Measured(FiniteChannel, ExactMechanism):
+class OpenDPMechanism(FiniteChannel, ExactMechanism):
     """A measurement of OpenDP, with its law: a simulation draws from the law, a deployment by the measurement.
 
     Made by `from_opendp`.
@@ -105,7 +105,7 @@ def from_opendp(
     reports: Sequence[Any] | None = None,
     *,
     channel: Sequence[Sequence[float]] | None = None,
-) -> Measured:
+) -> OpenDPMechanism:
     """Return a measurement with a privacy map as a mechanism of ours, of the places of its values and reports.
 
     Args:
@@ -137,7 +137,7 @@ def from_opendp(
     is_law = is_table and all(min(row) >= 0 and math.isclose(math.fsum(row), 1.0, abs_tol=1e-9) for row in rows)
     require(is_law, "channel", f"{len(rows)} rows", f"{len(values)} rows of {len(told)} probabilities that add up to 1")
     epsilon = float(measurement.map(1 if is_discrete else max(values) - min(values))) * (1 + _ROUNDING)
-    return Measured(epsilon, tuple(map(_masses_of, rows)), tuple(values), told, measurement)
+    return OpenDPMechanism(epsilon, tuple(map(_masses_of, rows)), tuple(values), told, measurement)
 
 
 def _masses_of(row: Sequence[float]) -> tuple[int, ...]:

@@ -69,7 +69,7 @@ class Places:
         return cls(in_all, min(of_address, in_all))
 
 
-class OneProcess(msgspec.Struct, frozen=True):
+class UnlimitedPlaces(msgspec.Struct, frozen=True):
     """All parties are run here, so that nobody else can connect: there is room for all.
 
     Nobody waits for nothing either. A phase's deadline passes as soon as all parties that it waits for have answered or
@@ -94,7 +94,7 @@ class PendingConnections:
     """Where connections wait until they have said Hello.
 
     Args:
-        places: how many may; as many as come, and for as long as they like, with `OneProcess`.
+        places: how many may; as many as come, and for as long as they like, with `UnlimitedPlaces`.
         tell: called with `refused` as the number of a reason becomes ten times as large, and for its first: a log that
             says what there is, and that a storm of connections does not fill.
 
@@ -102,8 +102,8 @@ class PendingConnections:
         refused: how many connections were turned away, by reason.
     """
 
-    def __init__(self, places: Places | OneProcess, *, tell: Callable[[Mapping[str, int]], None]) -> None:
-        self._places = None if isinstance(places, OneProcess) else places
+    def __init__(self, places: Places | UnlimitedPlaces, *, tell: Callable[[Mapping[str, int]], None]) -> None:
+        self._places = None if isinstance(places, UnlimitedPlaces) else places
         self._tell = tell
         self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
         self._of_address: dict[str, dict[Channel, None]] = {}

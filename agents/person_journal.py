@@ -166,7 +166,7 @@ class RowsFile(Protocol):
         ...
 
 
-class JournalSession:
+class PersonSession:
     """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
     `others` are all sessions of the journal, as long as it is open: of what is kept over sessions there is one report.
@@ -349,7 +349,7 @@ class PersonJournal(Closing):
             held=[entry for each in sessions if each.session_id != session_id for entry in each.held(self._now)],
         )
 
-    def sitting(self, session_id: str) -> JournalSession:
+    def sitting(self, session_id: str) -> PersonSession:
         """Return the person's part in a session, which may have begun in another process.
 
         Raises:
@@ -365,7 +365,7 @@ class PersonJournal(Closing):
                 "could be drawn twice. It cannot be joined from here"
             )
             raise JournalError(reason, path=str(self.path))
-        return JournalSession(self._file, session, self._sessions, clock=self._clock)
+        return PersonSession(self._file, session, self._sessions, clock=self._clock)
 
     def has_heard(self, session_id: str) -> bool:
         """Return whether a session's release is here, so that nobody need be asked for it."""

@@ -27,7 +27,7 @@ from .events import log_unless_it_fails
 from .journals import SittingOfServer
 from .modes import Mode
 from .outbox import Outbox
-from .pending import OneProcess, PendingConnections, Places
+from .pending import PendingConnections, Places, UnlimitedPlaces
 from .session_status import Companion, Connections, SessionStatus
 
 _REFUSAL_SECONDS: Final = 5.0
@@ -46,7 +46,7 @@ class Server:
     Args:
         mode: a simulation or a deployment; a client of the other kind is refused.
         places: how many connections may be without a Hello at a time, by default as many as suit the roster; or that
-            `OneProcess` runs all parties.
+            `UnlimitedPlaces` runs all parties.
         sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
             parties that were lost may come back.
         kept, secret: as `ServerMachine` has them.
@@ -95,7 +95,7 @@ class Server:
         mode: Mode,
         *,
         rules: SessionRules = DEFAULT_RULES,
-        places: Places | OneProcess | None = None,
+        places: Places | UnlimitedPlaces | None = None,
         sitting: SittingOfServer | None = None,
         kept: ReceivedReports | None = None,
         secret: bytes = b"",
@@ -113,7 +113,7 @@ class Server:
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
         self._session = mode.session
-        self._skips_waiting = isinstance(places, OneProcess)
+        self._skips_waiting = isinstance(places, UnlimitedPlaces)
         self._hides_participation = protocol.hides_participation
         self._pending = PendingConnections(places or Places.for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None

@@ -21,9 +21,9 @@ from psephos.scenarios.audit.mechanisms.responses import response_cases
 from psephos.scenarios.audit.running import ALL, SECURE_SAMPLES, SIMULATED_SAMPLES, audit_all
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.dpwevote.paper import PAPER
-from psephos.scenarios.dpwevote.paper.runs import Cells, published_table
+from psephos.scenarios.dpwevote.paper.runs import VoteCells, published_table
 from psephos.scenarios.experiments.benches import Bench
-from psephos.scenarios.experiments.measured import Cell
+from psephos.scenarios.experiments.measured import TrialCell
 from psephos.scenarios.experiments.trials import prepare
 from psephos.scenarios.truth_discovery.crowd_reports import Layout
 from psephos.scenarios.truth_discovery.data.published import load_crowd
@@ -57,14 +57,14 @@ _ATTACKED = {
 def paper(*, quick: bool) -> Rows:
     """Yield the time of the papers' tables, and of the optimal mechanism by the number of weights."""
     trials, of_crowds = (PAPER.least_trials, 10) if quick else (2_000, 100)
-    cells = Cells(trials=trials, seed=1)
+    cells = VoteCells(trials=trials, seed=1)
     seconds = timed(lambda: [list(published_table(table, cells, trials)) for table in "34"])
     what = f"DPWeVote's Tables 3 and 4, {trials:,} votes a cell"
     yield row(what, seconds, show="{:.1f} s", target="≤ 10 s")
     what = f"truth discovery's Table 3, {of_crowds} trials a cell"
     path = pathlib.Path(os.environ.get(DATA_VARIABLE, ""))
     if (path / runs.DUCHENNE).is_dir():
-        layouts = runs.Cells({runs.DUCHENNE: Layout.of(load_crowd(runs.DUCHENNE, path))}, seed=1)
+        layouts = runs.CrowdCells({runs.DUCHENNE: Layout.of(load_crowd(runs.DUCHENNE, path))}, seed=1)
         seconds = timed(lambda: list(runs.published_table(layouts, runs.DUCHENNE, trials=of_crowds)))
         yield row(what, seconds, show="{:.1f} s", target="≤ 60 s")
     else:
@@ -83,7 +83,7 @@ def trial_blocks(*, quick: bool) -> Rows:
     for system, words, redraw, target in _BLOCKS:
         name, *settings = words.split()
         scenario, resolved = prepare(load_scenario(name, settings), redraws=redraw > 0)
-        bench = Bench(resolved, Cell(settings=(), scenario=scenario, redraw=redraw))
+        bench = Bench(resolved, TrialCell(settings=(), scenario=scenario, redraw=redraw))
 
         whole = partial(map, bench.whole)
         times = turns(5, ours=partial(_seconds, bench.run, number), raw=partial(_seconds, whole, 20))

@@ -50,7 +50,7 @@ from psephos.protocol.mechanisms import (
     loss_of_all_answers,
     loss_of_one_answer,
 )
-from psephos.protocol.truth_discovery import Noise, find_truths, make_noise
+from psephos.protocol.truth_discovery import Perturbation, find_truths, make_noise
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.tables import Table, markdown_of
@@ -90,7 +90,7 @@ def _share(found: Any, truth: Any) -> float:
 
 
 def _reports(
-    name: str, layout: Layout, noise: Noise, seed: Any, trials: int, *, session: int
+    name: str, layout: Layout, noise: Perturbation, seed: Any, trials: int, *, session: int
 ) -> Iterator[tuple[Answers, IntArray]]:
     """Yield each trial's reports, and the truths of the tasks that have one."""
     answers, generator = layout.crowd.answers, np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def _reports(
         yield dataclasses.replace(answers, labels=numbers[answers.tasks, labels]), truth
 
 
-def _noises(layout: Layout) -> Iterator[tuple[str, Noise, float]]:
+def _noises(layout: Layout) -> Iterator[tuple[str, Perturbation, float]]:
     """Yield laws by their names, with what one answer of the worker who gives most costs: all cost as many."""
     parameters = layout.parameters
     most = parameters.max_answers

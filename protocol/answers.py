@@ -20,7 +20,7 @@ from .records import Remembered
 from .sides import Party
 
 
-class Answers:
+class PartyAnswers:
     """One party's answers.
 
     Args:

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from .agreement import Agreement
-from .answers import Answers
+from .answers import PartyAnswers
 from .effects import Charged, Effect, Fail, Finish, Keep, Send, send
 from .errors import (
     BrokenHandshakeError,
@@ -144,7 +144,7 @@ class ClientMachine:
         self._masking: PartyMasking | None = None
         if masked is not None:
             self._masking = PartyMasking(protocol, masked, party, mode, is_kept=self._is_durable)
-        self._answers = Answers(protocol, party, mode.noise, self._masking)
+        self._answers = PartyAnswers(protocol, party, mode.noise, self._masking)
         self._acknowledged: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
         self._heard: SessionEnded | None = None

@@ -34,7 +34,7 @@ class Drop(msgspec.Struct, frozen=True):
     error: RemoteProtocolError
 
 
-class Named(msgspec.Struct, frozen=True):
+class LiarNamed(msgspec.Struct, frozen=True):
     """This party was found to have lied in a masked phase.
 
     Args:
@@ -113,7 +113,7 @@ class Fail(msgspec.Struct, frozen=True):
     error: PsephosError
 
 
-Effect: TypeAlias = Send | SetDeadline | Drop | Named | Attended | Opened | Closed | Charged | Keep | Finish | Fail
+Effect: TypeAlias = Send | SetDeadline | Drop | LiarNamed | Attended | Opened | Closed | Charged | Keep | Finish | Fail
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:

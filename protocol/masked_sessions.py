@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from .arrays import IntArray
-from .effects import Named
+from .effects import LiarNamed
 from .errors import ConfigurationError, JournalError, MalformedMessageError, RemoteProtocolError, require
 from .masking import (
     BOX_BYTES,
@@ -166,12 +166,12 @@ class ServerMasking:
         """The places of those of whom that step asks something."""
         return self._server.asked
 
-    def take_named(self) -> list[Named]:
+    def take_named(self) -> list[LiarNamed]:
         """Return who was found to have lied since this was asked last."""
         first, self._num_named = self._num_named, len(self._server.named)
         rules = self._rules.described()
         return [
-            Named(
+            LiarNamed(
                 self._rules.names[place],
                 DEEDS[type(evidence)],
                 msgspec.json.encode({"rules": rules, "evidence": evidence}),

@@ -13,7 +13,7 @@ import numpy as np
 
 from .arrays import IntArray
 from .client_table import ClientState, ClientTable
-from .effects import Named
+from .effects import LiarNamed
 from .errors import MalformedMessageError
 from .masked_sessions import ServerMasking
 from .memoized_reports import ReceivedReports
@@ -200,7 +200,7 @@ class PhaseReports:
         if not self._open.is_in_dispute:
             self.transcript.add(self.request)
 
-    def take_named(self) -> list[Named]:
+    def take_named(self) -> list[LiarNamed]:
         """Return which parties were found to have lied since this was asked last."""
         return [] if self._masking is None else self._masking.take_named()
 

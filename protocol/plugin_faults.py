@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _WITHHELD = "what it says is left out, since it may tell what is private"
 
 
-class Frame(NamedTuple):
+class StackFrame(NamedTuple):
     """Where an exception passed: a module's name, its code, and the line."""
 
     module: str
@@ -42,13 +42,13 @@ def packages_of(kinds: Iterable[type]) -> frozenset[str]:
     return frozenset(module.partition(".")[0] for module in modules if not is_ours(module)) or frozenset({"psephos"})
 
 
-def frames_of(error: BaseException) -> list[Frame]:
+def frames_of(error: BaseException) -> list[StackFrame]:
     """Return where an exception passed, where it was raised last."""
-    frames: list[Frame] = []
+    frames: list[StackFrame] = []
     trace = error.__traceback__
     while trace is not None:
         name = str(trace.tb_frame.f_globals.get("__name__", ""))
-        frames.append(Frame(name, trace.tb_frame.f_code, trace.tb_lineno))
+        frames.append(StackFrame(name, trace.tb_frame.f_code, trace.tb_lineno))
         trace = trace.tb_next
     return frames
 

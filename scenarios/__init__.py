@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .running.config import Scenario, load_scenario, shipped_scenarios
     from .running.folder import RunFolder, read_ledger
     from .running.from_python import RunResult, load, run
-    from .running.resolution import Local, Resolved, Served, Streamed, resolve, resolve_served
+    from .running.resolution import Local, Resolved, ServerRun, Streamed, resolve, resolve_served
     from .running.run import FinishedRun, run_in_folder, run_session
     from .running.series import Series, load_series
     from .running.series_run import FinishedSeries, resolve_series, run_series
@@ -35,7 +35,7 @@ __all__ = [
     "RunResult",
     "Scenario",
     "Series",
-    "Served",
+    "ServerRun",
     "SessionRecord",
     "Streamed",
     "load",
@@ -60,7 +60,7 @@ _HOMES = {
     "running.config": ("Scenario", "load_scenario", "shipped_scenarios"),
     "running.folder": ("RunFolder", "read_ledger"),
     "running.from_python": ("RunResult", "load", "run"),
-    "running.resolution": ("Local", "Resolved", "Served", "Streamed", "resolve", "resolve_served"),
+    "running.resolution": ("Local", "Resolved", "ServerRun", "Streamed", "resolve", "resolve_served"),
     "running.run": ("FinishedRun", "run_in_folder", "run_session"),
     "running.series": ("Series", "load_series"),
     "running.series_run": ("FinishedSeries", "resolve_series", "run_series"),

@@ -24,7 +24,7 @@ VALUE: Final = "value"  # the column of what is no struct
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class OutcomeLine:
     """One line of a table."""
 
     names: tuple[str, ...]  # what it is called, and before that what it is a part of; none for the outcome's own fields
@@ -42,7 +42,7 @@ class Lines:
     """Lines that belong together."""
 
     name: str  # the fields that lead there; empty for the outcome's own
-    lines: Sequence[Line]  # at least one
+    lines: Sequence[OutcomeLine]  # at least one
 
     @functools.cached_property
     def keys(self) -> list[str]:
@@ -73,12 +73,12 @@ def tables_of(outcome: msgspec.Struct) -> list[Lines]:
         >>> [table.columns for table in tables_of(poll(Estimate(0.5, 0.1), 9))]
         [['mean', 'people']]
     """
-    found: dict[tuple[str, ...], list[Line]] = {}
+    found: dict[tuple[str, ...], list[OutcomeLine]] = {}
     _gather(outcome, (), (), found)
     return [Lines(" ".join(filter(None, path)), lines) for path, lines in found.items()]
 
 
-def truth_of(table: Lines, line: Line, column: str) -> list[str]:
+def truth_of(table: Lines, line: OutcomeLine, column: str) -> list[str]:
     """Return the names by which a truth may tell what a cell estimates: the first that is told counts.
 
     The outcome's own fields go by their names; a line's by the line's and the column's, as in "tea (share)", and its
@@ -157,7 +157,7 @@ class _Called(NamedTuple):
 
 
 def _gather(
-    value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[Line]]
+    value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[OutcomeLine]]
 ) -> None:
     """Put a value into its table, by the fields that lead there, and what it holds several of into others.
 
@@ -167,7 +167,7 @@ def _gather(
     cells = {name: part for name, part, elements in parts if elements is None}
     if cells:
         keys = {each.column: each.name for each in called if each.is_shown or each is not called[-1]}
-        found.setdefault(path, []).append(Line(tuple(each.name for each in called), keys, cells))
+        found.setdefault(path, []).append(OutcomeLine(tuple(each.name for each in called), keys, cells))
     for field, _, elements in parts:
         column = field or f"{path[0]}_{len(called) + 1}"
         for name, is_shown, element in elements or ():

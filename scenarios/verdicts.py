@@ -19,7 +19,7 @@ UNDECIDED: Final = "undecided"
 """Of whatever cannot be told at a level."""
 
 
-class Verdict(enum.StrEnum):
+class VerdictKind(enum.StrEnum):
     """A verdict: each member has its words, which are its value, and its tone.
 
     Examples:
@@ -42,7 +42,7 @@ class Verdict(enum.StrEnum):
         return Cell(self.value, tone=self.tone)
 
 
-class AuditVerdict(Verdict):
+class AuditVerdict(VerdictKind):
     """What an audit says of a loss.
 
     Examples:
@@ -60,7 +60,7 @@ class AuditVerdict(Verdict):
     """The outputs were too few to tell the neighbors apart at all."""
 
 
-class Judgement(Verdict):
+class Judgement(VerdictKind):
     """What becomes of a claim.
 
     Examples:

@@ -44,11 +44,11 @@ from psephos.protocol.messages import (
     encode,
 )
 from psephos.protocol.privacy import Ledger
-from psephos.scenarios import Served, deployment, load_scenario, resolve_served
+from psephos.scenarios import ServerRun, deployment, load_scenario, resolve_served
 from psephos.scenarios.deployment import (
     Invitation,
     Joining,
-    Keys,
+    TLSKeys,
     draw_session,
     join,
     join_in_folder,
@@ -106,7 +106,7 @@ def report(phase: int, *values: int) -> Report:
     return Report(phase, msgspec.Raw(msgspec.msgpack.encode(values)))
 
 
-def _client_context(keys: Keys) -> ssl.SSLContext:
+def _client_context(keys: TLSKeys) -> ssl.SSLContext:
     """Return the standard library's TLS with these keys."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -126,7 +126,7 @@ class Peer:
         keys: for TLS.
     """
 
-    def __init__(self, address: str, *, keys: Keys | None = None) -> None:
+    def __init__(self, address: str, *, keys: TLSKeys | None = None) -> None:
         self._socket = socket.create_connection(parse_address(address), timeout=PATIENCE)
         if keys is not None:
             self._socket = _client_context(keys).wrap_socket(self._socket)
@@ -237,7 +237,7 @@ class Serving:
         effects: of the server's machine, so far.
     """
 
-    def __init__(self, side: Served, *, seed: int | None, folder: Path | None = None) -> None:
+    def __init__(self, side: ServerRun, *, seed: int | None, folder: Path | None = None) -> None:
         self.side = side
         self.transport = "tcp" if folder is None else "tls"
         self._descriptor, self._keys = NO_DESCRIPTOR, None
@@ -337,7 +337,7 @@ class Serving:
         client = functools.partial(join, joining, ledger=ledger, log=log)
         return self._pool.submit(lambda: trio.run(client).outcome)
 
-    def connect(self, keys: Keys | None = None) -> Peer:
+    def connect(self, keys: TLSKeys | None = None) -> Peer:
         return Peer(self.address, keys=keys)
 
     def result(self) -> SessionResult:
@@ -386,7 +386,7 @@ def invitations_to(scenario: str, *settings: str) -> dict[str, Invitation]:
     return {each.party: each for each in invitations_of(side, kind=SessionKind.SIMULATION)}
 
 
-def invitations_of(side: Served, *, kind: SessionKind) -> list[Invitation]:
+def invitations_of(side: ServerRun, *, kind: SessionKind) -> list[Invitation]:
     """Return invitations to a session over TCP: nothing is agreed on certificates and what follows from them."""
     drawn = draw_session(side.protocol, side.roster, session=side.scenario.name, kind=kind)
     plain = {"session_id": "", "roster": "", "expires": 0, "server": "", "certificate": "", "key": ""}

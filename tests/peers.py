@@ -12,7 +12,7 @@ import trio.testing
 from certified import CertifiedTransport
 from psephos.agents import Aggregator, Client, CloudServer, Mode, Partner, Simulation
 from psephos.agents.driver import Observers
-from psephos.agents.pending import OneProcess
+from psephos.agents.pending import UnlimitedPlaces
 from psephos.protocol import Party
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.effects import Effect
@@ -163,7 +163,7 @@ async def open_session(
     mode = mode or simulation()
     has_certificates = isinstance(transport, CertifiedTransport)
     roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
-    places = OneProcess() if isinstance(transport, InOneProcess) else None
+    places = UnlimitedPlaces() if isinstance(transport, InOneProcess) else None
     told = Observers(listener=listener, log=log)
     server = CloudServer(protocol, roster, mode, rules=rules, places=places, told=told)
     with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 240):

@@ -23,7 +23,7 @@ from psephos.protocol.effects import (
     Fail,
     Finish,
     Keep,
-    Named,
+    LiarNamed,
     Opened,
     Send,
     SetDeadline,
@@ -81,7 +81,7 @@ class Wire:
         self.effects: list[Effect] = []
         self.reports: dict[tuple[str, int], list[bytes]] = {}
         self.drops: dict[str, RemoteProtocolError] = {}
-        self.named: dict[str, Named] = {}
+        self.named: dict[str, LiarNamed] = {}
         self.outcomes: dict[str, msgspec.Struct] = {}
         self.own: dict[str, msgspec.Struct | None] = {}
         self.failures: dict[str, PsephosError] = {}
@@ -303,7 +303,7 @@ class Wire:
                     assert party == sender or party in self.named, f"{sender}'s message dropped {party}"
                     self.drops[party] = error
                     self._hung_up_by_server.add(party)
-                case Named(party):
+                case LiarNamed(party):
                     assert party not in self.named, f"{party} was named twice"
                     self.named[party] = effect
                 case Closed(phase, num_received):
@@ -343,7 +343,7 @@ class Wire:
                     self._hung_up_by_client.add(party)
                 case Charged(charge):
                     assert charge.entry.person == party
-                case SetDeadline() | Drop() | Named() | Attended() | Opened() | Closed() | Keep():
+                case SetDeadline() | Drop() | LiarNamed() | Attended() | Opened() | Closed() | Keep():
                     raise AssertionError(f"a client never asks for {effect}")
 
     def _tell_of_loss(self, party: str) -> None:

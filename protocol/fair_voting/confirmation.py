@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray, IntArray
 from ..estimators.noise_tails import GRID
 from .objective import Objective, disparities_of, merits_of, shares_of
-from .report_laws import LaplaceSums, ReportSums
+from .report_laws import LaplaceSums, UtilityReportSums
 from .utility_noise import UtilityNoise
 
 _MOST_FUNCTIONS: Final = 32
@@ -175,7 +175,7 @@ class _Tails:
     """How likely noise alone makes what speaks for a winner, at most."""
 
     def __init__(
-        self, sums: ReportSums | LaplaceSums, objective: Objective, sizes: FloatArray, num_alternatives: int
+        self, sums: UtilityReportSums | LaplaceSums, objective: Objective, sizes: FloatArray, num_alternatives: int
     ) -> None:
         self.objective = objective
         self.sizes = sizes

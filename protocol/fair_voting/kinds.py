@@ -27,7 +27,7 @@ MechanismName: TypeAlias = Literal[
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Mechanism:
+class MechanismKind:
     """What sets a mechanism apart: whoever asks reads it here.
 
     Args:
@@ -65,42 +65,44 @@ class Mechanism:
         return not (self.is_by_quality or self.is_sampled or self.counts_pairs)
 
 
-MECHANISMS: Final[Mapping[MechanismName, Mechanism]] = {
+MECHANISMS: Final[Mapping[MechanismName, MechanismKind]] = {
     each.name: each
     for each in (
-        Mechanism(
+        MechanismKind(
             name="laplace",
             model=TrustModel.CENTRAL,
             releases_sums=True,
             calibrations=("tight", "printed"),
             takes_ties=True,
         ),
-        Mechanism(
+        MechanismKind(
             name="sampling",
             model=TrustModel.CENTRAL,
             is_sampled=True,
             calibrations=("tight", "printed", "proven"),
             takes_ties=True,
         ),
-        Mechanism(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
-        Mechanism(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
-        Mechanism(name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True, takes_ties=True),
-        Mechanism(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True, takes_ties=True),
-        Mechanism(name="local", is_choice=True),
-        Mechanism(name="sampled_pair", compares_pairs=True),
-        Mechanism(name="sampled_position"),
-        Mechanism(name="whole_ranking", ranks_whole=True),
-        Mechanism(name="noisy_scores", takes_ties=True),
-        Mechanism(name="joint", is_joint=True, is_choice=True),
-        Mechanism(name="joint_pair", is_joint=True, compares_pairs=True),
-        Mechanism(name="joint_position", is_joint=True),
-        Mechanism(name="joint_ranking", is_joint=True, ranks_whole=True),
-        Mechanism(name="joint_scores", is_joint=True, takes_ties=True),
+        MechanismKind(name="exponential", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
+        MechanismKind(name="permute_and_flip", model=TrustModel.CENTRAL, is_by_quality=True, takes_ties=True),
+        MechanismKind(
+            name="pairwise", model=TrustModel.CENTRAL, releases_sums=True, counts_pairs=True, takes_ties=True
+        ),
+        MechanismKind(name="masked", model=TrustModel.DISTRIBUTED, releases_sums=True, takes_ties=True),
+        MechanismKind(name="local", is_choice=True),
+        MechanismKind(name="sampled_pair", compares_pairs=True),
+        MechanismKind(name="sampled_position"),
+        MechanismKind(name="whole_ranking", ranks_whole=True),
+        MechanismKind(name="noisy_scores", takes_ties=True),
+        MechanismKind(name="joint", is_joint=True, is_choice=True),
+        MechanismKind(name="joint_pair", is_joint=True, compares_pairs=True),
+        MechanismKind(name="joint_position", is_joint=True),
+        MechanismKind(name="joint_ranking", is_joint=True, ranks_whole=True),
+        MechanismKind(name="joint_scores", is_joint=True, takes_ties=True),
     )
 }
 
 
-def _named(is_such: Callable[[Mechanism], bool]) -> tuple[MechanismName, ...]:
+def _named(is_such: Callable[[MechanismKind], bool]) -> tuple[MechanismName, ...]:
     return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
 
 

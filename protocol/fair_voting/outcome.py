@@ -57,7 +57,7 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     features: tuple[FeatureOutcome, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
-class LevelCount(msgspec.Struct, frozen=True):
+class GroupLevelCount(msgspec.Struct, frozen=True):
     """How many voters of each group reported at a level of ε."""
 
     epsilon: float
@@ -95,7 +95,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     difference_error: float | None = None
     copeland_scores: tuple[float, ...] = ()
     ranking: tuple[str, ...] = ()
-    levels: tuple[LevelCount, ...] = ()
+    levels: tuple[GroupLevelCount, ...] = ()
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         if not epsilons:
             return self
         by_level = zip(epsilons, zip(*num_reports, strict=True), strict=True)
-        levels = tuple(LevelCount(epsilon, numbers) for epsilon, numbers in by_level if sum(numbers))
+        levels = tuple(GroupLevelCount(epsilon, numbers) for epsilon, numbers in by_level if sum(numbers))
         return msgspec.structs.replace(self, details=msgspec.structs.replace(self.details or Details(), levels=levels))
 
     @property

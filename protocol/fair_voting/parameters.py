@@ -18,7 +18,7 @@ from ..privacy import NeighboringRelation, TrustModel
 from ..privacy_levels import PrivacyLevels
 from .choices import SampleScale
 from .features import Feature, check_features
-from .kinds import LOCAL, MECHANISMS, Mechanism, MechanismName
+from .kinds import LOCAL, MECHANISMS, MechanismKind, MechanismName
 from .objective import OBJECTIVES, Objective
 from .pairwise import MAX_KEMENY, PAIRWISE
 from .rankings import are_strict
@@ -159,7 +159,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_level(self.level)
 
     @property
-    def kind(self) -> Mechanism:
+    def kind(self) -> MechanismKind:
         """What the mechanism is."""
         return MECHANISMS[self.mechanism]
 

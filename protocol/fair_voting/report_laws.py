@@ -37,7 +37,7 @@ class ReportLaw(NamedTuple):
     channel: FloatArray
 
 
-class ReportSums(NamedTuple):
+class UtilityReportSums(NamedTuple):
     """The reports that estimates of mean utilities are made of, and whose law is one of `laws`.
 
     Args:
@@ -104,7 +104,7 @@ class LaplaceSums(NamedTuple):
         return is_nearly_normal(2.0, 0.0, 12.0 / min(self.draws))
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
-        """Return the same as `ReportSums.tails`, at most ½, for a `reach` > 0.
+        """Return the same as `UtilityReportSums.tails`, at most ½, for a `reach` > 0.
 
         Noise of this kind is symmetric with one mode, so that a sum reaches the farther, the larger its parts are: of
         many sums, one with the largest part in each place stands for all.

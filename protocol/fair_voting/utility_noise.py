@@ -12,7 +12,7 @@ from scipy.special import expm1, log1p, ndtr, ndtri
 from ..arrays import FloatArray
 from ..mechanisms import NoiseShare, VectorLaplace
 from ..mechanisms.polya import share_masses
-from .report_laws import LaplaceSums, ReportLaw, ReportSums, in_group
+from .report_laws import LaplaceSums, ReportLaw, UtilityReportSums, in_group
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
@@ -24,7 +24,7 @@ _FAR = 30.0
 _SCALE_OF_TABLE: Final = 64.0
 
 
-class _Table(NamedTuple):
+class _QuantileTable(NamedTuple):
     """A law of mean 0 and variance 1: points, ascending, and the probabilities of what is below each."""
 
     points: FloatArray
@@ -45,7 +45,7 @@ class UtilityNoise:
     """
 
     errors: tuple[float, ...]
-    sums: ReportSums | LaplaceSums | None
+    sums: UtilityReportSums | LaplaceSums | None
     is_balanced: bool
     shares: tuple[int, int] | None = None
     is_mixed: bool = False
@@ -82,7 +82,7 @@ class UtilityNoise:
         """
         cells = [(group, level, count) for group, own in enumerate(counts) for level, count in enumerate(own) if count]
         sizes, numbers = tuple(map(sum, counts)), tuple(count for *_, count in cells)
-        sums: ReportSums | LaplaceSums | None = None
+        sums: UtilityReportSums | LaplaceSums | None = None
         noises = [report.laplace for report in reports if report.laplace is not None]
         laws = [law for report in reports if (law := report.law(0)) is not None]
         if noises:
@@ -91,7 +91,7 @@ class UtilityNoise:
             own = tuple(scale * step / sizes[group] for group, scale in zip(groups, scales, strict=True))
             sums = LaplaceSums(groups, own, numbers, scales)
         elif len(laws) == len(reports):
-            sums = ReportSums(
+            sums = UtilityReportSums(
                 tuple(in_group(laws[level], group, len(counts)) for group, level, _ in cells), numbers, sizes
             )
         errors = tuple(error_of_levels(reports, own) for own in counts)
@@ -103,15 +103,15 @@ class UtilityNoise:
         """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
         sizes = report.group_sizes
         laws = [law for group in range(report.num_groups) if (law := report.law(group)) is not None]
-        sums: ReportSums | LaplaceSums | None = None
+        sums: UtilityReportSums | LaplaceSums | None = None
         if report.laplace is not None:
             sums = _laplace_sums(report.laplace.scale, float(report.step), (count,) * len(sizes), sizes)
         elif laws and count == sum(sizes):
-            sums = ReportSums(tuple(laws), sizes, sizes)
+            sums = UtilityReportSums(tuple(laws), sizes, sizes)
         elif laws:
             # Nobody knows whose reports are missing: each may be of any group.
             any_voter = ReportLaw(laws[0].values, np.concatenate([law.channel for law in laws]))
-            sums = ReportSums((any_voter,), (count,), sizes)
+            sums = UtilityReportSums((any_voter,), (count,), sizes)
         errors = tuple(report.error_of(group, count) for group in range(report.num_groups))
         return cls(errors, sums, is_balanced=report.is_balanced)
 
@@ -145,14 +145,14 @@ def _laplace_sums(scale: float, step: float, counts: Sequence[float], sizes: Seq
 
 
 @functools.lru_cache(maxsize=16)
-def _table_of(shares: tuple[int, int]) -> _Table:
+def _table_of(shares: tuple[int, int]) -> _QuantileTable:
     """Return the law of a sum of shares as good as on the continuum."""
     planned, number = shares
     side = share_masses(scale=_SCALE_OF_TABLE, planned=planned, num_shares=number)
     masses = np.concatenate([side[:0:-1], side])
     places = np.arange(len(masses), dtype=np.float64) - (len(side) - 1)
     deviation = math.sqrt(math.fsum((masses * places**2).tolist()))
-    return _Table((places + 0.5) / deviation, np.cumsum(masses))
+    return _QuantileTable((places + 0.5) / deviation, np.cumsum(masses))
 
 
 def share_quantiles(uniforms: FloatArray, *, planned: int, number: int) -> FloatArray:

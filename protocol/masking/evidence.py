@@ -102,7 +102,7 @@ class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
     claim: Claim
 
 
-class _Told(_Evidence, frozen=True, kw_only=True):
+class _WrongValue(_Evidence, frozen=True, kw_only=True):
     """A holder tells another value than the one that it has acknowledged.
 
     Args:
@@ -119,13 +119,13 @@ class _Told(_Evidence, frozen=True, kw_only=True):
     entry: Entry
 
 
-class WrongShare(_Told, frozen=True, kw_only=True, tag="share"):
+class WrongShare(_WrongValue, frozen=True, kw_only=True, tag="share"):
     """It does so in its shares."""
 
     shares: Shares
 
 
-class WrongOpening(_Told, frozen=True, kw_only=True, tag="open"):
+class WrongOpening(_WrongValue, frozen=True, kw_only=True, tag="open"):
     """It does so where it tells all that it holds of a dealer who has lied."""
 
     opening: Opening

@@ -22,7 +22,7 @@ from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, Societies
 from .protocol import MoralPreferences
 from .ranking import MOST_ALTERNATIVES, RankedAlternative, Ranking, rank
 from .records import Records
-from .summaries import Summary, make_summary
+from .summaries import ReportSummary, make_summary
 
 __all__ = [
     "DIFFERS",
@@ -46,9 +46,9 @@ __all__ = [
     "RankedAlternative",
     "Ranking",
     "Records",
+    "ReportSummary",
     "SocietiesPhase",
     "SocietyOutcome",
-    "Summary",
     "compare_societies",
     "decide",
     "make_summary",

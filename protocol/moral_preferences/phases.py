@@ -20,7 +20,7 @@ from ..tally import Tally, TallyBlock
 from .estimation import LevelSums
 from .functional import NoisyObjective
 from .parameters import Level, Parameters
-from .summaries import AdditiveNoise, Summary
+from .summaries import AdditiveNoise, ReportSummary
 
 PHASE: Final = "preferences"
 # Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
@@ -43,7 +43,7 @@ def _parts_of(parameters: Parameters) -> int:
     return parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
 
 
-def _loss(parameters: Parameters, summary: Summary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
+def _loss(parameters: Parameters, summary: ReportSummary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
     """Return what a voter pays who reports by this mechanism."""
     bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
     proven: float = bounded.epsilon
@@ -81,7 +81,7 @@ class PerturbedPhase(PersonalizedPhase):
 
     person = "voter"
 
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+    def __init__(self, parameters: Parameters, summary: ReportSummary) -> None:
         mechanisms = [summary.local_mechanism(epsilon) for epsilon in parameters.levels]
         self._num_societies = max(len(parameters.names_of_societies), 1)
         self._summary, self._epsilons = summary, parameters.levels
@@ -193,7 +193,7 @@ class DisclosedPhase(CentralPhase):
         'central'
     """
 
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+    def __init__(self, parameters: Parameters, summary: ReportSummary) -> None:
         (epsilon,) = parameters.levels
         self._summary, self._num_societies = summary, len(parameters.names_of_societies)
         mechanism = summary.central_mechanism(epsilon)
@@ -228,7 +228,7 @@ class MaskedPreferences(MaskedSums):
         3
     """
 
-    def __init__(self, parameters: Parameters, summary: Summary) -> None:
+    def __init__(self, parameters: Parameters, summary: ReportSummary) -> None:
         (epsilon,) = parameters.levels
         self._summary = summary
         sensitivity, (threshold, colluders) = summary.l1_sensitivity, sizes_of(parameters)

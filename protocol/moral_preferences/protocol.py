@@ -27,7 +27,7 @@ from .outcome import Ball, LevelOutcome, Outcome, SocietyOutcome
 from .parameters import Paradigm, Parameters
 from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, SocietiesPhase
 from .records import GREATEST_FEATURE, Records
-from .summaries import GREATEST_SUM, Summary, make_summary
+from .summaries import GREATEST_SUM, ReportSummary, make_summary
 
 # What comes out of linear algebra is released on a public grid, so that a library's last bit is not seen.
 _GRID: Final = 2.0**32
@@ -96,7 +96,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         }
 
     @functools.cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> ReportSummary:
         """What reports are made of."""
         return make_summary(self.parameters)
 

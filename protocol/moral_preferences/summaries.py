@@ -43,7 +43,7 @@ AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | NoiseShare
 """Mechanisms whose reports are a row plus noise, of a variance that is known."""
 
 
-class Summary(abc.ABC):
+class ReportSummary(abc.ABC):
     """What reports are made of.
 
     Attributes:
@@ -154,7 +154,7 @@ class Summary(abc.ABC):
         return None
 
 
-class PreferenceVector(Summary):
+class PreferenceVector(ReportSummary):
     """Algorithms 1 and 2: the preference vector β of maximum likelihood in the ℓ₁ ball of radius B, Eq. (3).
 
     Two vectors of the ball are at most 2B apart, whatever records they come from: one record or all of them.
@@ -191,7 +191,7 @@ class PreferenceVector(Summary):
         return means
 
 
-class Coefficients(Summary):
+class Coefficients(ReportSummary):
     """Algorithm 3 and its pooled kin: the coefficients of the log-likelihood's second-order expansion at 0, Eq. (14).
 
     Local reports are where a noisy objective is greatest (`functional`), or the noisy coefficients (`pooled`), whose
@@ -286,7 +286,7 @@ class Coefficients(Summary):
         )
 
 
-class Direction(Summary):
+class Direction(ReportSummary):
     """The direction of preferences alone (reading M8): the sum of V/‖V‖₂ over a voter's records, 0 for V = 0.
 
     For isotropic differences its mean points where β does. One record changes a sum by 2 at most in the ℓ₂ norm; where
@@ -361,7 +361,7 @@ class Direction(Summary):
         return Ball(norm="l2", radius=self.bound * self.step / length)
 
 
-def make_summary(parameters: Parameters) -> Summary:
+def make_summary(parameters: Parameters) -> ReportSummary:
     """Return the summary that the parameters ask for.
 
     Examples:

@@ -22,7 +22,7 @@ Discovery, KDD 2018.
 from .codes import NO_TASK, Codes
 from .confidence import CREDITS, average_confidences
 from .inference import find_truths, infer_by, known_noise
-from .noise import Noise, informativeness, make_noise
+from .noise import Perturbation, informativeness, make_noise
 from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
@@ -37,10 +37,10 @@ __all__ = [
     "CountedAnswers",
     "LevelReports",
     "MaskedAnswers",
-    "Noise",
     "Outcome",
     "OwnOutcome",
     "Parameters",
+    "Perturbation",
     "TruthDecisions",
     "TruthDiscovery",
     "average_confidences",

@@ -22,7 +22,7 @@ from ..estimators.truth_inference import (
 from ..mechanisms import Beta, Discrete, HyperDistribution, Moments, Piecewise, PointMass, TruncatedNormal, Uniform
 from ..plugin_faults import blaming_function
 from .estimators import AUTO, ESTIMATORS, EstimatorFunction
-from .noise import Noise
+from .noise import Perturbation
 from .parameters import Parameters
 
 # Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
@@ -36,7 +36,7 @@ def find_truths(
     answers: Answers | AnswerBlock,
     *,
     parameters: Parameters,
-    noise: Noise | OwnNoise | None,
+    noise: Perturbation | OwnNoise | None,
     weight_function: WeightFunction | None = None,
     estimator: EstimatorFunction | None = None,
 ) -> tuple[str, Any]:
@@ -138,7 +138,7 @@ def infer_by(
     )
 
 
-def known_noise(noise: Noise | None, sizes: Sequence[int]) -> KnownNoise:
+def known_noise(noise: Perturbation | None, sizes: Sequence[int]) -> KnownNoise:
     """Return what an estimator is told of the perturbation.
 
     Args:

@@ -77,7 +77,7 @@ MASKED_DISTANCE: Final = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Noise:
+class Perturbation:
     """The perturbation of one session.
 
     Args:
@@ -295,7 +295,7 @@ def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -
     return [row for row in rows if row.total() == num_answers and row[last] <= available[last]]
 
 
-def make_noise(parameters: Parameters) -> Noise:
+def make_noise(parameters: Parameters) -> Perturbation:
     """Return the perturbation that the parameters ask for.
 
     Raises:
@@ -323,7 +323,7 @@ def make_noise(parameters: Parameters) -> Noise:
     price = {} if parameters.epsilon is None else {"epsilon": None, "epsilon_answer": parameters.epsilon}
     if parameters.epsilon_worker is None and parameters.epsilon_answer is None and parameters.epsilon is None:
         price = {"epsilon_answer": DEFAULT_EPSILON}
-    offers: list[Noise] = []
+    offers: list[Perturbation] = []
     for mechanism in ("one_layer", "two_layer"):  # of equally good ones the first
         try:
             offers.append(_make(msgspec.structs.replace(parameters, mechanism=mechanism, **price)))
@@ -333,7 +333,7 @@ def make_noise(parameters: Parameters) -> Noise:
     return max(offers, key=lambda noise: informativeness(noise, num_answers=parameters.max_answers))
 
 
-def informativeness(noise: Noise, *, num_answers: int) -> float:
+def informativeness(noise: Perturbation, *, num_answers: int) -> float:
     """Return how much one report tells of an answer, in expectation, to somebody who knows the worker's other answers.
 
     A report whose flip probability is p moves the odds of its label by a weight that is, for reports that say little,
@@ -372,7 +372,7 @@ def _snapped(number: float) -> float:
     return math.floor(number * _GRID + 0.5) / _GRID
 
 
-def _make(parameters: Parameters) -> Noise:
+def _make(parameters: Parameters) -> Perturbation:
     if parameters.mechanism == "central":
         return _make_central(parameters)
     if parameters.is_masked:
@@ -385,7 +385,7 @@ def _make(parameters: Parameters) -> Noise:
     require(hyper.mean > 0 and not (is_shared and hyper.is_certain), "hyper", hyper, allowed)
     sizes = parameters.sizes
     _check_flips(hyper.mean, sizes, field=_price_of(parameters))
-    return Noise(
+    return Perturbation(
         name=parameters.mechanism,
         mechanism=TwoLayer(sizes, hyper) if is_shared else FreshTwoLayer(sizes, hyper),
         sizes=sizes,
@@ -395,7 +395,7 @@ def _make(parameters: Parameters) -> Noise:
     )
 
 
-def _make_central(parameters: Parameters) -> Noise:
+def _make_central(parameters: Parameters) -> Perturbation:
     """Return what a trusted server adds to counts: noise of one scale, for the worker who moves them most."""
     sizes, price = parameters.sizes, parameters.epsilon_worker
     moved = sorted((distance_of(sizes[number]) for number in parameters.set_of_task), reverse=True)
@@ -404,7 +404,7 @@ def _make_central(parameters: Parameters) -> Noise:
     allowed = f"at least {distance / _MOST_SCALE:.1g} where a trusted server adds noise to counts"
     require(price * _MOST_SCALE >= distance, _price_of(parameters), price, allowed)
     scale = quotient_up(distance, price)
-    return Noise(
+    return Perturbation(
         name=parameters.mechanism,
         mechanism=Disclosure(sum(sizes)),
         sizes=sizes,
@@ -414,7 +414,7 @@ def _make_central(parameters: Parameters) -> Noise:
     )
 
 
-def _make_masked(parameters: Parameters) -> Noise:
+def _make_masked(parameters: Parameters) -> Perturbation:
     """Return what each worker adds to masked sums: of all tasks alike, so that every answer costs the same."""
     sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
     field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
@@ -422,7 +422,7 @@ def _make_masked(parameters: Parameters) -> Noise:
     require(price >= least, field, price * per_price, f"at least {least * per_price:.12g} in mechanism 'masked'")
     threshold, colluders = sizes_of(parameters)
     share = NoiseShare(quotient_up(MASKED_DISTANCE, price), MASKED_DISTANCE * most, 1, threshold - colluders)
-    return Noise(
+    return Perturbation(
         name=parameters.mechanism,
         mechanism=share,
         sizes=sizes,
@@ -434,7 +434,7 @@ def _make_masked(parameters: Parameters) -> Noise:
     )
 
 
-def _make_one_layer(parameters: Parameters) -> Noise:
+def _make_one_layer(parameters: Parameters) -> Perturbation:
     sizes, flip = parameters.sizes, parameters.flip_probability
     if flip is not None:
         _check_flips(flip, sizes, field="flip_probability")
@@ -444,7 +444,7 @@ def _make_one_layer(parameters: Parameters) -> Noise:
         epsilon = _epsilon_of_answers(parameters)
         mechanism = OneLayer.of_epsilon(sizes, epsilon)
         epsilons = (epsilon,) * len(sizes)
-    return Noise("one_layer", mechanism, sizes, mechanism.flip_probabilities, epsilons)
+    return Perturbation("one_layer", mechanism, sizes, mechanism.flip_probabilities, epsilons)
 
 
 def _make_hyper(parameters: Parameters) -> HyperDistribution:

@@ -17,7 +17,7 @@ from ..phases import CentralPhase, Draw, DrawBlock, MaskedPhase, PersonalizedPha
 from ..privacy import PrivacyEvent, PrivacyLoss, PureMechanism
 from ..tally import Tally, TallyBlock
 from .codes import NO_TASK, Codes
-from .noise import MASKED_DISTANCE, Noise, distance_of
+from .noise import MASKED_DISTANCE, Perturbation, distance_of
 from .parameters import Parameters
 
 PHASE: Final = "answers"
@@ -47,7 +47,7 @@ class AnswersPhase(PersonalizedPhase):
     person = "worker"
 
     def __init__(
-        self, parameters: Parameters, codes: Codes, noises: Sequence[Noise], *, columns: range | None = None
+        self, parameters: Parameters, codes: Codes, noises: Sequence[Perturbation], *, columns: range | None = None
     ) -> None:
         self._codes, self._asked = codes, parameters.asked
         self._losses_of_counts = [functools.lru_cache(maxsize=1 << 12)(noise.loss_of) for noise in noises]
@@ -167,7 +167,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         [2, 3]
     """
 
-    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Perturbation) -> None:
         assert isinstance(noise.on_counts, VectorLaplace)  # noqa: S101  of this mechanism
         self._tally_mechanism = self.noise = noise.on_counts
         self._distances = [distance_of(size) for size in codes.size_of_task.tolist()]
@@ -244,7 +244,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         [[1, 1], [-1, 1], [0, 0]]
     """
 
-    def __init__(self, parameters: Parameters, codes: Codes, noise: Noise) -> None:
+    def __init__(self, parameters: Parameters, codes: Codes, noise: Perturbation) -> None:
         assert isinstance(noise.on_counts, NoiseShare)  # noqa: S101  of this mechanism
         self.share, self.honest = noise.on_counts, noise.on_counts.planned
         self.threshold, self.colluders = sizes_of(parameters)

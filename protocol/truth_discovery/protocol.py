@@ -37,7 +37,7 @@ from .confidence import average_confidences
 from .counts import majority_of_counts, most_counted
 from .estimators import EstimatorFunction, EstimatorName
 from .inference import find_truths, known_noise
-from .noise import Noise, make_noise
+from .noise import Perturbation, make_noise
 from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
@@ -154,12 +154,12 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return Codes(parameters.tasks, parameters.answer_sets, np.array(parameters.set_of_task, dtype=np.int64))
 
     @functools.cached_property
-    def noises(self) -> tuple[Noise, ...]:
+    def noises(self) -> tuple[Perturbation, ...]:
         """How answers are perturbed at each level of ε: one, where all workers have the same."""
         return tuple(map(make_noise, self.parameters.by_level))
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> Perturbation:
         """How answers are perturbed, at the greatest ε."""
         return self.noises[-1]
 
@@ -414,7 +414,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         for number, label in zip(self.codes.set_of_task.tolist(), inference.truths.tolist(), strict=True):
             yield None if label < 0 else sets[number][label]
 
-    def _flips_of(self, noise: Noise) -> tuple[float, ...]:
+    def _flips_of(self, noise: Perturbation) -> tuple[float, ...]:
         """Return of each answer set the flip probability, of drawn ones the mean."""
         of_sizes = dict(zip(noise.sizes, noise.flip_probabilities, strict=True))
         return tuple(of_sizes[size] for size in self.parameters.sizes)
@@ -453,7 +453,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             self._last_inference = tally, self._infer(tally, noise=self.noise)
         return self._last_inference[1]
 
-    def _infer(self, tally: Tally, *, noise: Noise | None) -> tuple[str, Inference]:
+    def _infer(self, tally: Tally, *, noise: Perturbation | None) -> tuple[str, Inference]:
         if self.noise.on_counts is not None:
             (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
             if noise is None:  # who skips a task is then seen under masks, too
@@ -468,14 +468,14 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             estimator=self.function_of("estimator"),
         )
 
-    def _noise_for_estimators(self, noise: Noise | None, tally: Tally) -> Noise | OwnNoise | None:
+    def _noise_for_estimators(self, noise: Perturbation | None, tally: Tally) -> Perturbation | OwnNoise | None:
         """Return what estimators are told of the noise: where workers have an ε of their own, that of each."""
         if noise is None or not self.parameters.own_levels.epsilons:
             return noise
         each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
         return OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
 
-    def _infer_block(self, block: TallyBlock, *, noise: Noise | None) -> tuple[IntArray, IntArray]:
+    def _infer_block(self, block: TallyBlock, *, noise: Perturbation | None) -> tuple[IntArray, IntArray]:
         """Return the truths of many sessions, shape (sessions, tasks), and each one's number of rounds."""
         number, ties = len(block), self.parameters.ties
         if self.noise.on_counts is not None:

@@ -1,7 +1,7 @@
 """Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
 
 from ..verdicts import AuditVerdict
-from .case import Case, LawCheck, OutputSampler, Pair, Score, Source, View
+from .case import Case, LawCheck, OutputSampler, OutputView, Pair, Score, Source
 from .engine import audit
 from .verdict import AuditResult
 
@@ -11,9 +11,9 @@ __all__ = [
     "Case",
     "LawCheck",
     "OutputSampler",
+    "OutputView",
     "Pair",
     "Score",
     "Source",
-    "View",
     "audit",
 ]

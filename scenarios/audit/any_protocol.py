@@ -38,7 +38,7 @@ from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
 from .exposed_parts import (
     ExposedPart,
     OwnRelease,
-    Released,
+    ReleasedTallies,
     Reported,
     Summed,
     draw_releases,
@@ -235,7 +235,7 @@ class _Audited:
         totals = np.stack([noisy_in(phase, tally) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
         is_own = phase.makes_own_release
-        part = (OwnRelease if is_own else Released)(self.protocol, phase, tallies)
+        part = (OwnRelease if is_own else ReleasedTallies)(self.protocol, phase, tallies)
 
         def released(candidate: int, side: int) -> OutputSampler:
             del side

@@ -64,7 +64,7 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class View:
+class OutputView:
     """What is looked at in an output, with its exact law.
 
     Args:
@@ -107,7 +107,7 @@ class LawCheck:
     """
 
     name: str
-    views: Sequence[View]
+    views: Sequence[OutputView]
     draw: OutputSampler | None = None
     secure: OutputSampler | None = None
     mechanism: RowMechanism | None = None

@@ -19,7 +19,7 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from .bounds import delta_bounds, epsilon_bounds, mu_bounds
 from .case import Pair, Score
-from .features import Feature, features_of, learn_scores
+from .features import OutputFeature, features_of, learn_scores
 
 _MOST_THAT_TEACH: Final = 1 << 15
 _MOST_THAT_TEACH_MORE: Final = 1 << 14
@@ -189,7 +189,7 @@ class Edge(NamedTuple):
     """That a feature is in a range: beyond a point, or a single value."""
 
     pair: Pair  # the neighbors
-    feature: Feature  # the feature
+    feature: OutputFeature  # the feature
     least: int  # of the range
     greatest: int  # of the range
     is_first: bool  # whether it should be more likely under the first neighbor
@@ -209,7 +209,9 @@ class Edge(NamedTuple):
         return int(np.count_nonzero((values >= self.least) & (values <= self.greatest)))
 
 
-def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[Feature] = ()) -> Edge | None:
+def choose_edge(
+    drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[OutputFeature] = ()
+) -> Edge | None:
     """Return the edge that told most; None where all outputs are one and the same.
 
     Outputs of the first and of the second neighbor are those that do not decide. Looked at is by default each number,
@@ -224,7 +226,7 @@ def choose_edge(drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequ
     return max(edges, key=lambda edge: edge.bound, default=None)
 
 
-def _edges_of(pair: Pair, feature: Feature, first: IntArray, second: IntArray) -> Iterator[Edge]:
+def _edges_of(pair: Pair, feature: OutputFeature, first: IntArray, second: IntArray) -> Iterator[Edge]:
     """Yield the best extreme of a feature at either end, and the best one of its values."""
     sides = np.sort(feature.of(first)), np.sort(feature.of(second))
     both = np.sort(np.concatenate(sides))

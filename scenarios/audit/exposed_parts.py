@@ -134,7 +134,7 @@ class Reported(ExposedPart):
         return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
 
 
-class Released(ExposedPart):
+class ReleasedTallies(ExposedPart):
     """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
@@ -148,7 +148,7 @@ class Released(ExposedPart):
         return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
 
 
-class OwnRelease(Released):
+class OwnRelease(ReleasedTallies):
     """The same of a phase that makes its release itself, of no law."""
 
     @functools.cached_property

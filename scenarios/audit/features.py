@@ -35,7 +35,7 @@ Named: TypeAlias = tuple[str, Score]  # a score with what it looks at, as a phra
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Feature:
+class OutputFeature:
     """A function of outputs, shape (number, width), with integers for each; a column is one of the numbers itself."""
 
     name: str
@@ -43,46 +43,48 @@ class Feature:
     is_column: bool = False
 
 
-def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Feature]:
+def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[OutputFeature]:
     """Yield features that outputs like these of both neighbors, shape (number, width), may differ in.
 
     The ordered ones are those whose extremes and single values are worth a look by themselves.
     """
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
-        yield Feature(f"number {place + 1}", lambda rows, place=place: rows[:, place], is_column=True)
+        yield OutputFeature(f"number {place + 1}", lambda rows, place=place: rows[:, place], is_column=True)
         if not are_ordered and int(outputs[:, place].max()) - int(outputs[:, place].min()) >= _MOST_COUNTED:
             for bits in _LOW_BITS:
                 mask = (1 << bits) - 1
-                yield Feature(
+                yield OutputFeature(
                     f"number {place + 1}'s low {bits} bits", lambda rows, at=place, mask=mask: rows[:, at] & mask
                 )
     if width == 1:
         return
     for one, other in itertools.combinations(range(min(width, _MOST_PAIRED)), 2):
         two = f"numbers {one + 1} and {other + 1}"
-        yield Feature(f"{two}, their difference", lambda rows, one=one, other=other: rows[:, one] - rows[:, other])
+        yield OutputFeature(
+            f"{two}, their difference", lambda rows, one=one, other=other: rows[:, one] - rows[:, other]
+        )
         if not are_ordered:
-            yield Feature(
+            yield OutputFeature(
                 f"{two}, whether equal",
                 lambda rows, one=one, other=other: (rows[:, one] == rows[:, other]).astype(np.int64),
             )
-    yield Feature("all numbers, their sum", lambda rows: rows.sum(axis=1))
-    yield Feature("the greatest number", lambda rows: rows.max(axis=1))
-    yield Feature("the least number", lambda rows: rows.min(axis=1))
+    yield OutputFeature("all numbers, their sum", lambda rows: rows.sum(axis=1))
+    yield OutputFeature("the greatest number", lambda rows: rows.max(axis=1))
+    yield OutputFeature("the least number", lambda rows: rows.min(axis=1))
     if are_ordered:
         return
-    yield Feature("all numbers, how many differ", _num_different)
-    yield Feature("all numbers together", _whole)
+    yield OutputFeature("all numbers, how many differ", _num_different)
+    yield OutputFeature("all numbers together", _whole)
     values = np.unique(outputs)
     if len(values) <= _MOST_COUNTED:
         for value in values.tolist():
-            yield Feature(f"how many numbers are {value}", lambda rows, value=value: (rows == value).sum(axis=1))
+            yield OutputFeature(f"how many numbers are {value}", lambda rows, value=value: (rows == value).sum(axis=1))
 
 
-def outcome_feature() -> Feature:
+def outcome_feature() -> OutputFeature:
     """Return where an output stands in a law, which is all that there is of it."""
-    return Feature("place in the law", lambda rows: rows[:, 0], is_column=True)
+    return OutputFeature("place in the law", lambda rows: rows[:, 0], is_column=True)
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
@@ -146,7 +148,7 @@ class _Places:
 class _Learned:
     """A score by a feature: the logarithm of the ratio of frequencies of its value, or of the range that holds it."""
 
-    feature: Feature
+    feature: OutputFeature
     places: _Places
     ratios: FloatArray
     difference: float
@@ -156,7 +158,7 @@ class _Learned:
         return self.ratios[self.places.of(self.feature.of(outputs))]
 
 
-def _fit(feature: Feature, first: IntArray, second: IntArray) -> _Learned | None:
+def _fit(feature: OutputFeature, first: IntArray, second: IntArray) -> _Learned | None:
     """Return the score by a feature, or None where it says nothing: all alike, or all different and without order."""
     ones, others = feature.of(first), feature.of(second)
     places = _places_of(np.concatenate([ones, others]), _MOST_VALUES, _MOST_RANGES)
@@ -168,7 +170,9 @@ def _fit(feature: Feature, first: IntArray, second: IntArray) -> _Learned | None
     return _Learned(feature, places, ratios, float(((counts[0] - counts[1]) * ratios).sum()))
 
 
-def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second: IntArray) -> Iterator[Named]:
+def _fit_pairs(
+    best: OutputFeature, others: Sequence[OutputFeature], first: IntArray, second: IntArray
+) -> Iterator[Named]:
     """Yield the scores by a feature together with each one of others."""
     sides = first, second
     rows = _places_of(np.concatenate([best.of(side) for side in sides]), _MOST_PER_SIDE, _MOST_PER_SIDE)
@@ -186,7 +190,9 @@ def _fit_pairs(best: Feature, others: Sequence[Feature], first: IntArray, second
         yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, _ratios(counts[0], counts[1]))
 
 
-def _pair_score(best: Feature, rows: _Places, other: Feature, columns: _Places, ratios: FloatArray) -> Score:
+def _pair_score(
+    best: OutputFeature, rows: _Places, other: OutputFeature, columns: _Places, ratios: FloatArray
+) -> Score:
     return lambda outputs: ratios[rows.of(best.of(outputs)) * columns.size + columns.of(other.of(outputs))]
 
 

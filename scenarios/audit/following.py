@@ -165,7 +165,7 @@ class Counts(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class LawFindings:
     """What was found where outputs were held against laws."""
 
     num_inputs: int = 0  # inputs of which outputs were drawn
@@ -174,7 +174,7 @@ class Held:
     unnoticed: float = 1.0  # the probability below which neighboring outcomes that are never drawn may go unnoticed
 
 
-NOTHING_HELD: Final = Held()  # where no output was drawn, or none has a law
+NOTHING_HELD: Final = LawFindings()  # where no output was drawn, or none has a law
 
 
 def draw_checks(
@@ -193,7 +193,7 @@ def draw_checks(
         yield [counts for _, counts in views]
 
 
-def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> Held:
+def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
     """Return what is found of inputs, at least one, each with the counts in its views.
 
     The risk is that any of them is said to depart from its law though none does.
@@ -201,7 +201,7 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> Held:
     views = [counts for own in inputs for counts in own]
     each = risk / len(views)
     told = [(counts.name, departure(counts.counts, counts.law, counts.number, each)) for counts in views]
-    return Held(
+    return LawFindings(
         num_inputs=len(inputs),
         samples=min(counts.number for counts in views),
         departure=_all(f"{name}: {what}" for name, what in told if what),

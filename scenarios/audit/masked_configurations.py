@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 import numpy as np
 
-from ...agents.masking import OneProcess
+from ...agents.masking import SharedCryptography
 from ...agents.modes import Deployment, with_keys
 from ...agents.noise import SecureNoise
 from ...protocol.arrays import IntArray
@@ -40,7 +40,7 @@ from ...protocol.roster import Roster
 from ...protocol.server_machine import ServerMachine
 from ...protocol.sides import SessionMode
 from ..running.earlier_reports import EarlierReports
-from .case import NO_PLACE, LawCheck, OutputSampler, Source, View
+from .case import NO_PLACE, LawCheck, OutputSampler, OutputView, Source
 from .machines import SESSION, Wire, names_of, noise_of, roster_of
 from .mechanisms.checking import noise_of_laplace, sizes_of_shares, views_of_noise
 from .size_grid import RUNGS, Configuration
@@ -140,7 +140,7 @@ class MaskedStage(Configuration):
         every = np.arange(phase.num_values)
         groups = [every, *(np.array_split(every, min(len(every), _GROUPS)) if len(every) > 1 else [])]
         views = [
-            View(f"numbers {own[0] + 1} to {own[-1] + 1}", law, functools.partial(sizes, own), each=len(own))
+            OutputView(f"numbers {own[0] + 1} to {own[-1] + 1}", law, functools.partial(sizes, own), each=len(own))
             for own in groups
         ]
         shares = functools.partial(self._shares, next(iter(rosters.values())), parts)
@@ -272,7 +272,7 @@ class _Mode(SessionMode):
     @property
     def primitives(self) -> Primitives:
         own = Deployment(self.session, SecureNoise()).primitives
-        vars(own)["verify"] = OneProcess().verify
+        vars(own)["verify"] = SharedCryptography().verify
         return own
 
 
@@ -334,15 +334,15 @@ def _nibbles(numbers: IntArray) -> IntArray:
     return (parts + (places << _BITS)).reshape(-1)
 
 
-def _root_views() -> Iterator[View]:
+def _root_views() -> Iterator[OutputView]:
     """Yield that all bits of roots are uniform, and that no number in them is there twice."""
-    yield View("all bits", _UNIFORM, _nibbles, each=_WORDS * len(_UNIFORM) >> _BITS)
+    yield OutputView("all bits", _UNIFORM, _nibbles, each=_WORDS * len(_UNIFORM) >> _BITS)
 
     def repeated(drawn: IntArray) -> IntArray:
         _, places, counts = np.unique(drawn, return_inverse=True, return_counts=True)
         return np.where(counts[places].reshape(-1) > 1, NO_PLACE, 0)
 
-    yield View("repeated numbers", np.ones(1), repeated, each=_WORDS)
+    yield OutputView("repeated numbers", np.ones(1), repeated, each=_WORDS)
 
 
 class _Seen(NamedTuple):
@@ -352,9 +352,9 @@ class _Seen(NamedTuple):
     num_rows: int
     num_sessions: int
 
-    def views(self, usual: int) -> Iterator[View]:
+    def views(self, usual: int) -> Iterator[OutputView]:
         """Yield that sizes are the usual ones, and that masked numbers, and differences of two, are uniform."""
-        yield View("sizes of messages", np.ones(1), lambda drawn: np.where(drawn[:, -1] == usual, 0, NO_PLACE))
+        yield OutputView("sizes of messages", np.ones(1), lambda drawn: np.where(drawn[:, -1] == usual, 0, NO_PLACE))
         yield from self._uniform("masked numbers", lambda rows: rows)
         sizes = self.num_sessions, self.num_rows, self.width
         for axis, name in ((3, "numbers of a row"), (2, "parties"), (1, "sessions")):
@@ -362,14 +362,14 @@ class _Seen(NamedTuple):
                 if lag < sizes[axis - 1]:
                     yield from self._uniform(f"masked {name}, {lag} apart", functools.partial(_apart, axis, lag))
 
-    def _uniform(self, name: str, shown: Callable[[IntArray], IntArray]) -> Iterator[View]:
+    def _uniform(self, name: str, shown: Callable[[IntArray], IntArray]) -> Iterator[OutputView]:
         shape = self.num_sessions, self.num_rows, self.width
 
         def places(drawn: IntArray) -> IntArray:
             return _nibbles(shown(drawn[:, self.width : -1].reshape(-1, *shape)))
 
         each = shown(np.zeros((1, *shape), dtype=np.int64)).size * len(_UNIFORM) >> _BITS
-        yield View(name, _UNIFORM, places, each=each)
+        yield OutputView(name, _UNIFORM, places, each=each)
 
 
 def _apart(axis: int, lag: int, numbers: IntArray) -> IntArray:

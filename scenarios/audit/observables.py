@@ -17,7 +17,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.randomness import SimulatedNoise
 from .case import NO_PLACE, OutputSampler, Pair, Score
-from .exposed_parts import MAX_OUTPUTS, ExposedPart, Released, Reported
+from .exposed_parts import MAX_OUTPUTS, ExposedPart, ReleasedTallies, Reported
 from .machines import SESSION, RecordedSession, noise_of, reports_of_each, roster_of, session_sampler
 
 _PARTIES: Final = 32  # with the same row in one session by machines
@@ -151,7 +151,7 @@ def exposure_of_release(
     `read` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
     """
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
-    part = Released(protocol, phase, tallies)
+    part = ReleasedTallies(protocol, phase, tallies)
     if read is None:
         return Observable((part,), num_sessions)
 

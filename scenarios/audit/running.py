@@ -227,7 +227,7 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
     for number, case in enumerate(cases):
         of_each[_turn(number, workers)].append(case)
     *others, ours = of_each
-    tasks = [_Task([(case.group, case.name) for case in share], job) for share in others]
+    tasks = [_AuditTask([(case.group, case.name) for case in share], job) for share in others]
     with open_workers(__name__, tasks, answer=list[AuditRow]) as answers:
         for case in ours:
             yield _audit_case(case, job)
@@ -252,19 +252,19 @@ def _turn(number: int, workers: int) -> int:
 def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
     number = math.ceil(len(cases) / _LEAST_EACH)
     names = [[(case.group, case.name) for case in cases[place::number]] for place in range(number)]
-    tasks = [msgspec.msgpack.encode(_Task(each, job)) for each in names]
+    tasks = [msgspec.msgpack.encode(_AuditTask(each, job)) for each in names]
     for place, answer in named_answers(pool, __name__, tasks, lambda place: f"audits of {names[place]}"):
         yield from msgspec.msgpack.decode(answer or work(tasks[place]), type=list[AuditRow])
 
 
-class _Task(msgspec.Struct, frozen=True):
+class _AuditTask(msgspec.Struct, frozen=True):
     """What another process does: cases by group and name."""
 
     names: list[tuple[str, str]]
     job: Job
 
 
-def _rows_of(task: _Task) -> list[AuditRow]:
+def _rows_of(task: _AuditTask) -> list[AuditRow]:
     cases: dict[tuple[str, str], Case] = {}
     for group in dict.fromkeys(group for group, _ in task.names):
         known = _made(group) + ([] if task.job.grid is None else size_cases(task.job.grid, group))
@@ -272,7 +272,7 @@ def _rows_of(task: _Task) -> list[AuditRow]:
     return [_audit_case(cases[name], task.job) for name in task.names]
 
 
-work: Final = working(_Task, _rows_of)
+work: Final = working(_AuditTask, _rows_of)
 """Run by other processes, which make their cases themselves."""
 
 

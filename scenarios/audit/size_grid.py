@@ -26,7 +26,7 @@ from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally
 from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
-from .exposed_parts import ExposedPart, Released, Reported, draw_releases, noisy_in
+from .exposed_parts import ExposedPart, ReleasedTallies, Reported, draw_releases, noisy_in
 from .machines import (
     SESSION,
     MakeNoise,
@@ -147,7 +147,7 @@ class Configuration:
 
     def _loss(self, ends: Ends) -> float | None:
         if self.is_central:
-            losses = Released(self.protocol, self._phase, [self._tally(end) for end in ends]).losses
+            losses = ReleasedTallies(self.protocol, self._phase, [self._tally(end) for end in ends]).losses
             return float(max(losses[0, 1], losses[1, 0]))
         one, other = ends
         if one.public != other.public:

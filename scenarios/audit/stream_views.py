@@ -35,8 +35,8 @@ from ...protocol.mechanisms import (
     TwoLayer,
     VectorLaplace,
 )
-from .case import NO_PLACE, View
-from .mechanisms.checking import WITH_MARGINS, Noise, noise_of_laplace, noise_of_sphere
+from .case import NO_PLACE, OutputView
+from .mechanisms.checking import WITH_MARGINS, NoiseLaw, noise_of_laplace, noise_of_sphere
 from .mechanisms.sampling import numbering
 
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
@@ -50,7 +50,7 @@ _MOST_OUTCOMES: Final = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Piece:
+class ReportPiece:
     """A part of a report with its exact law."""
 
     columns: tuple[int, ...]  # of the report
@@ -72,7 +72,7 @@ class Piece:
         return law, table
 
 
-def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
+def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
     """Return what a report of a row is held against; nothing where no law of its numbers is written down."""
     if isinstance(mechanism, PostProcessed):
         return []
@@ -99,17 +99,17 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[Piece]:
     return []
 
 
-def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], columns: tuple[int, ...]) -> Piece:
+def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], columns: tuple[int, ...]) -> ReportPiece:
     law = np.exp(mechanism.log_likelihoods(reports, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(reports)
-    return Piece(columns, law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+    return ReportPiece(columns, law / law.sum(), lambda drawn: encode(drawn)[:, 0])
 
 
-def _noisy(place: int, value: int, noise: Noise) -> Piece:
-    return Piece((place,), noise.law, lambda drawn: noise.cells(drawn[:, 0] - value))
+def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
+    return ReportPiece((place,), noise.law, lambda drawn: noise.cells(drawn[:, 0] - value))
 
 
-def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[Piece]:
+def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
     """Return the question, and the sign of the voter's own group: its preference, the opposite, or none."""
     size, agrees = mechanism.num_questions, mechanism.agree_probability
     group, positions = row[0] // mechanism.num_alternatives, np.array(row) % mechanism.num_alternatives
@@ -126,8 +126,8 @@ def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[Piece]:
 
     law = np.array([agrees, 1 - agrees - opposite, opposite])
     return [
-        Piece((0,), np.full(size, 1 / size), asked),
-        Piece((0, 1 + group), law, told),
+        ReportPiece((0,), np.full(size, 1 / size), asked),
+        ReportPiece((0, 1 + group), law, told),
     ]
 
 
@@ -137,7 +137,7 @@ class _Placed(NamedTuple):
     By its owner's place in the roster, its phase, the mechanism that drew it, and the row that it was drawn of.
     """
 
-    piece: Piece
+    piece: ReportPiece
     columns: tuple[int, ...]
     turn: int
     place: int
@@ -159,7 +159,7 @@ class Stream:
     ) -> None:
         self._random = np.random.default_rng(seed)
         self._placed: list[_Placed] = []
-        cut: dict[tuple[RowMechanism, tuple[int, ...]], list[Piece]] = {}
+        cut: dict[tuple[RowMechanism, tuple[int, ...]], list[ReportPiece]] = {}
         start = turn = 0
         for _ in range(num_sessions):
             for place, phases in enumerate(reports):
@@ -177,10 +177,10 @@ class Stream:
         self.width = start
         self._last: tuple[IntArray | None, IntArray] = None, np.zeros((0, 0), dtype=np.int64)
 
-    def views(self, says_nothing: int | None = None) -> Iterator[View]:
+    def views(self, says_nothing: int | None = None) -> Iterator[OutputView]:
         """Yield what is looked at in an output of `width` numbers; behind them one may be the same for all rows."""
         if says_nothing is not None:
-            yield View(
+            yield OutputView(
                 "sizes, numbers and other bytes of messages",
                 np.ones(1),
                 lambda drawn: np.where(drawn[:, -1] == says_nothing, 0, NO_PLACE),
@@ -198,7 +198,7 @@ class Stream:
             self._last = drawn, np.stack(found, axis=1) if found else np.zeros((len(drawn), 0), dtype=np.int64)
         return self._last[1]
 
-    def _pooled(self) -> Iterator[View]:
+    def _pooled(self) -> Iterator[OutputView]:
         groups: dict[tuple[int, int, int | bytes], list[int]] = {}
         for index, own in enumerate(self._placed):
             # Numbers of a row that share anything are independent of other rows' alone.
@@ -209,13 +209,13 @@ class Stream:
         for (phase, number, _), indices in groups.items():
             law = self._placed[indices[0]].piece.law
             name = f"phase {phase + 1}" if number < 0 else f"phase {phase + 1}, number {number + 1}"
-            yield View(name, law, self._taker(indices), each=len(indices))
+            yield OutputView(name, law, self._taker(indices), each=len(indices))
 
     def _taker(self, indices: Sequence[int]) -> Callable[[IntArray], IntArray]:
         chosen = np.array(indices)
         return lambda drawn: self._outcomes(drawn)[:, chosen].reshape(-1)
 
-    def _of_places(self) -> Iterator[View]:
+    def _of_places(self) -> Iterator[OutputView]:
         """Yield of each place and phase one number that is drawn, over all sessions of the stream."""
         by_place: dict[tuple[int, int], dict[int, list[int]]] = {}
         for index, own in enumerate(self._placed):
@@ -226,14 +226,14 @@ class Stream:
             indices = numbers[int(self._random.integers(len(numbers)))]
             law, table = self._placed[indices[0]].piece.coarse
             take = self._taker(indices)
-            yield View(
+            yield OutputView(
                 f"place {place}, phase {phase + 1}",
                 law,
                 lambda drawn, take=take, table=table: table[take(drawn)],
                 each=len(indices),
             )
 
-    def _within_reports(self) -> Iterator[View]:
+    def _within_reports(self) -> Iterator[OutputView]:
         """Yield two numbers of one report; and the last one of a report beside the first one of the next phase."""
         by_report: dict[tuple[int, int], list[int]] = {}
         for index, own in enumerate(self._placed):
@@ -261,7 +261,7 @@ class Stream:
         ]
         yield from self._beside("one phase and the next", _disjoint(later))
 
-    def _between_reports(self) -> Iterator[View]:
+    def _between_reports(self) -> Iterator[OutputView]:
         """Yield reports of one phase that are so far apart in the stream."""
         by_phase: dict[tuple[int, int], dict[int, int]] = {}
         for index, own in enumerate(self._placed):
@@ -274,7 +274,7 @@ class Stream:
                 name = f"phase {phase + 1}, number {number + 1}, and {lag} reports later"
                 yield from self._beside(name, _disjoint(pairs))
 
-    def _beside(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[View]:
+    def _beside(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[OutputView]:
         """Yield independent pieces beside each other, of each two laws by themselves."""
         for half in halves:
             groups: dict[bytes, list[tuple[int, int]]] = {}
@@ -285,7 +285,9 @@ class Stream:
                 first, second = (self._placed[index].piece.coarse[0] for index in pairs[0])
                 if len(first) * len(second) == 1:
                     continue
-                yield View(name, np.outer(first, second).reshape(-1), self._both(pairs, len(second)), each=len(pairs))
+                yield OutputView(
+                    name, np.outer(first, second).reshape(-1), self._both(pairs, len(second)), each=len(pairs)
+                )
 
     def _both(self, pairs: Sequence[tuple[int, int]], size: int) -> Callable[[IntArray], IntArray]:
         tables = [[self._placed[index].piece.coarse[1] for index in pair] for pair in pairs]
@@ -300,7 +302,7 @@ class Stream:
 
         return places
 
-    def _sharing(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[View]:
+    def _sharing(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[OutputView]:
         """Yield two answers of rows that share a flip probability: which of them were flipped."""
         first = self._placed[pairs[0][0]]
         assert isinstance(first.mechanism, TwoLayer)  # noqa: S101  as it was chosen
@@ -312,9 +314,9 @@ class Stream:
         def places(drawn: IntArray) -> IntArray:
             return np.concatenate([_flipped(drawn, pair) @ np.array([2, 1]) for pair in answers])
 
-        yield View(name, law, places, each=len(pairs))
+        yield OutputView(name, law, places, each=len(pairs))
 
-    def _flips(self) -> Iterator[View]:
+    def _flips(self) -> Iterator[OutputView]:
         """Yield how many answers of a row that share a flip probability were flipped."""
         groups: dict[tuple[RowMechanism, int], dict[int, list[_Placed]]] = {}
         for own in self._placed:
@@ -333,7 +335,9 @@ class Stream:
                 def places(drawn: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
                     return np.concatenate([_flipped(drawn, report).sum(axis=1) for report in answers])
 
-                yield View(f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers))
+                yield OutputView(
+                    f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers)
+                )
 
 
 def _flipped(drawn: IntArray, answers: Sequence[_Placed]) -> IntArray:

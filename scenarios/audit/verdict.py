@@ -13,7 +13,7 @@ from ...protocol.arrays import FloatArray
 from ..verdicts import AuditVerdict
 from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
-from .following import NOTHING_HELD, Held
+from .following import NOTHING_HELD, LawFindings
 
 TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws are written in floats
 _NUM_CORNERS: Final = 65
@@ -99,7 +99,7 @@ class Evidence(NamedTuple):
     event: str
     bounds: Bounds
     laws: FloatArray | None = None
-    held: Held = NOTHING_HELD
+    held: LawFindings = NOTHING_HELD
 
     @property
     def follows_law(self) -> bool | None:

@@ -62,7 +62,7 @@ def charge(
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Party:
+class AuditParty:
     """A party of sessions, and the named private rows that it may hold, shape (c, private columns).
 
     All that leaves it is held against what its ledger is charged.
@@ -137,7 +137,9 @@ def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int
     return max((pair for pair in places if are_neighbors(*pair)), key=rank)
 
 
-def two_party_cases(party: Party, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str) -> Iterator[Case]:
+def two_party_cases(
+    party: AuditParty, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str
+) -> Iterator[Case]:
     """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
 
     `other` is the other's private and public row.

@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from ...protocol.phases import PhasedProtocol
-    from ..deployment import Invitation, Keys
+    from ..deployment import Invitation, TLSKeys
     from ..deployment.own_entries import Questions
 
 _T = TypeVar("_T")
@@ -61,7 +61,7 @@ def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invi
     return given_or_asked(given, field="INVITATION", question="Your invitation (a file)", use=find)
 
 
-def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "Keys":
+def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
     """Return the party's keys, asked for in a terminal where no candidate, a file or a folder, has them.
 
     Raises:

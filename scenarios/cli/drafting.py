@@ -16,14 +16,14 @@ import click
 
 from .asking import given_or_asked
 from .completion import complete_shipped
-from .group import Named, cli, with_traceback
+from .group import SuggestingGroup, cli, with_traceback
 from .options import out_option
 from .reports import given_command
 
 if TYPE_CHECKING:
     from ...protocol.errors import ConfigurationError
     from ..reading.headers import TableOptions, UnclearTableError
-    from ..running.drafts import Draft, Option, ScenarioTemplate, Sheet, UnclearError
+    from ..running.drafts import Draft, Option, SavedTable, ScenarioTemplate, UnclearError
 
 _PROTOCOL: Final = "protocol"
 """The word that begins no session, but a package."""
@@ -44,7 +44,7 @@ _MOST_ROWS: Final = 2_000_000  # in all drafts together
 _MOST_DRAFTS: Final = 60  # by which it is found what is asked for in any case
 
 
-class _Kinds(Named):
+class _Kinds(SuggestingGroup):
     """A command for each system that says how it begins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -103,7 +103,7 @@ def _word_for(path: Path, words: list[str]) -> str:
         ConfigurationError: it is not plain, and there is no terminal to ask; or the file is no table.
     """
     from ...protocol.errors import ConfigurationError, require
-    from ..running.drafts import Sheet, UnclearError
+    from ..running.drafts import SavedTable, UnclearError
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     known = click.Command("new", params=_table_options(), context_settings=settings)
@@ -120,7 +120,7 @@ def _word_for(path: Path, words: list[str]) -> str:
     if said and len(kinds) == 1:
         return next(iter(kinds))
     for word, beginning in kinds.items():
-        sheet = Sheet.of(path, written=str(path), wanted=beginning.wanted, options=options)
+        sheet = SavedTable.of(path, written=str(path), wanted=beginning.wanted, options=options)
         named += [word] if {*beginning.wanted} <= {*sheet.header} or (beginning.fits and beginning.fits(sheet)) else []
         try:
             beginning.draft(sheet, {})
@@ -331,7 +331,7 @@ def _drafted(
     written: str,
     chosen: dict[str, Sequence[str]],
     answers: list[tuple[str, str]],
-) -> "tuple[Sheet, Draft]":
+) -> "tuple[SavedTable, Draft]":
     """Return a file's sheet and a draft of it, once all is said; what is not is asked for, or one error for all of it.
 
     In a terminal an answer that turns out to be none is asked for again, once, and the others stay; an error that comes
@@ -342,15 +342,17 @@ def _drafted(
     from ..presentation.numbers import capitalized
     from ..presentation.terminal import show_table
     from ..reading.headers import UnclearTableError
-    from ..running.drafts import QuestionsError, Sheet, UnclearError, draft_of
+    from ..running.drafts import QuestionsError, SavedTable, UnclearError, draft_of
     from ..tables import Table
 
-    known, last = dict[str, Sheet](), ""
+    known, last = dict[str, SavedTable](), ""
 
-    def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[Sheet, Draft]":
+    def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[SavedTable, Draft]":
         options = _options_of(chosen, path)
         if (sheet := known.get(repr(options))) is None:
-            sheet = known[repr(options)] = Sheet.of(path, written=written, wanted=beginning.wanted, options=options)
+            sheet = known[repr(options)] = SavedTable.of(
+                path, written=written, wanted=beginning.wanted, options=options
+            )
         return sheet, draft_of(beginning, sheet, chosen)
 
     while True:

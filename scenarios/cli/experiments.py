@@ -113,7 +113,7 @@ def trials(
     import secrets
 
     from ..experiments.grids import load_cells
-    from ..experiments.measured import Cell, wanted_of
+    from ..experiments.measured import TrialCell, wanted_of
     from ..experiments.trials import check_trials, open_journal, prepare_all, run_trials, synthetic_like, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console, numbers
@@ -139,7 +139,7 @@ def trials(
     console = make_console()
     plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
-        own = [Cell(settings=own, scenario=each, redraw=redraw) for own, each, _ in prepared]
+        own = [TrialCell(settings=own, scenario=each, redraw=redraw) for own, each, _ in prepared]
         locals_ = [resolved for _, _, resolved in prepared]
         wanted = None if error is None else wanted_of(*_measure_and_error(error), locals_)
         folder = make_folder(out, f"trials-{name}", resume=resume)

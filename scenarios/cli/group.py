@@ -44,7 +44,7 @@ def _show_traceback(context: click.Context, parameter: click.Parameter, value: o
         ending.shows_traceback = True
 
 
-class Named(click.Group):
+class SuggestingGroup(click.Group):
     """A group that says which command may have been meant by a word that is none."""
 
     def resolve_command(
@@ -60,7 +60,7 @@ class Named(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class _Commands(Named):
+class _Commands(SuggestingGroup):
     """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
 
     Each of them takes `--traceback`.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ...agents.person_journal import PersonJournal
-    from ..deployment import Agreement
+    from ..deployment import CheckedInvitation
     from ..deployment.hosting import HostResult
 
 _WIDEST_PUBLIC: Final = 60
@@ -77,7 +77,7 @@ def host(
             )
             for party, each in invited.items()
         ]
-        agreed: list[Agreement] = []
+        agreed: list[CheckedInvitation] = []
         for each in joining:
             try:
                 agreed += filter(None, [each.agree_beforehand()])
@@ -128,7 +128,7 @@ def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> Non
         console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
 
-def show_agreement(console: "Console", agreement: "Agreement", *, num_parties: int = 1) -> None:
+def show_agreement(console: "Console", agreement: "CheckedInvitation", *, num_parties: int = 1) -> None:
     """Print what a party, or each of so many, is about to take part in."""
     import numpy as np
 

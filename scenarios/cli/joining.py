@@ -27,7 +27,7 @@ from .reports import report_option, reporting
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..deployment import Agreement, Invitation, Keys
+    from ..deployment import CheckedInvitation, Invitation, TLSKeys
     from ..deployment.client import JoinResult
 
 
@@ -204,9 +204,9 @@ def join(
         warn(told * (not is_asked), err=as_json)
         folder = make_folder(out, f"as-{slug_of(party)}")
         console = make_console()
-        agreed: list[Agreement] = []
+        agreed: list[CheckedInvitation] = []
 
-        def tell(agreement: "Agreement") -> None:
+        def tell(agreement: "CheckedInvitation") -> None:
             agreed.append(agreement)
             if not as_json:
                 show_agreement(console, agreement)
@@ -221,7 +221,7 @@ def join(
     tell_folder(console, folder)
 
 
-def _show_heard(console: "Console", heard: "JoinResult", agreement: "Agreement") -> None:
+def _show_heard(console: "Console", heard: "JoinResult", agreement: "CheckedInvitation") -> None:
     """Print what a party was told, and what it paid."""
     from ..presentation import show_outcome, show_verdict
     from ..running.report import show_privacy
@@ -247,7 +247,7 @@ def _asked_by(
     address: str | None,
     key: Path | None,
     file: Path | None,
-) -> "tuple[str, str, Invitation | None, Keys | None]":
+) -> "tuple[str, str, Invitation | None, TLSKeys | None]":
     """Return who takes part, where, by which invitation and with which keys: as given, as it says, or as answered."""
     from ...protocol.roles import check_party_name
     from ..deployment import find_invitation
@@ -269,7 +269,7 @@ def _asked_by(
     return party, server_address, invitation, keys
 
 
-def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, Keys]":
+def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, TLSKeys]":
     """Return an invitation, with the party's key."""
     from ..deployment.keys import slug_of, stem_of
 

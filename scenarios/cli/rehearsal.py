@@ -15,7 +15,7 @@ from .options import folder_option, json_option, load, make_folder, pictures_opt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..deployment.rehearsal import Plan, ProcessEnd
+    from ..deployment.rehearsal import ProcessEnd, RehearsalPlan
     from ..running.config import Scenario
     from ..running.resolution import Local
 
@@ -96,7 +96,7 @@ def rehearse(
         console = make_console()
         if not as_json:
             _show_plan(console, loaded, resolved, plan, is_kept=out is not None, shows_all=show_commands)
-        told = _Told(hidden="" if out is not None else str(folder))
+        told = _RehearsalScreen(hidden="" if out is not None else str(folder))
         session = functools.partial(run, plan, show=told.line, show_error=told.error, on_failure=told.failure)
         rehearsed = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         told.how_many_more()
@@ -110,7 +110,7 @@ def rehearse(
                 console.print(f"Everything is in {folder}\n", soft_wrap=True)
 
 
-class _Told:
+class _RehearsalScreen:
     """What a terminal shows while a rehearsal runs.
 
     Args:
@@ -162,7 +162,13 @@ def _folder_of(out: Path | None) -> Generator[Path]:
 
 
 def _show_plan(
-    console: "Console", scenario: "Scenario", resolved: "Local", plan: "Plan", *, is_kept: bool, shows_all: bool
+    console: "Console",
+    scenario: "Scenario",
+    resolved: "Local",
+    plan: "RehearsalPlan",
+    *,
+    is_kept: bool,
+    shows_all: bool,
 ) -> None:
     from ..running.report import show_heading
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .group import Named, cli
+from .group import SuggestingGroup, cli
 from .options import make_folder, out_option, pictures_option, tell_folder
 from .reports import given_command, report_option, reporting
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..experiments.paper import Paper
 
 
-class _Papers(Named):
+class _Papers(SuggestingGroup):
     """A group with a command for each system that brings its paper's experiments."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

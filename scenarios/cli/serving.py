@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..deployment import Serving
     from ..deployment.status import Status
-    from ..running.resolution import Served
+    from ..running.resolution import ServerRun
 
 
 @cli.command(short_help="Run the server for SCENARIO.")
@@ -199,7 +199,7 @@ def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Stat
     return open_status(address)
 
 
-def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
+def _show_session(console: "Console", side: "ServerRun", *, kind: str) -> None:
     from ..running.report import show_heading
     from ..running.statements import trust_in
 
@@ -216,7 +216,7 @@ def _show_session(console: "Console", side: "Served", *, kind: str) -> None:
     show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 
-def _waiting_of(side: "Served") -> list[str]:
+def _waiting_of(side: "ServerRun") -> list[str]:
     """Return how long phases last whose end does not depend on who comes, since that is private."""
     from ...protocol.rules import names_of
 

@@ -4,22 +4,22 @@ A server knows names, public columns and certificates, and no private value. A c
 and, in its invitation, what it agreed to, with the server's certificate.
 """
 
-from .agreement import DEFAULT_BUDGET, Agreement, Joining
+from .agreement import DEFAULT_BUDGET, CheckedInvitation, Joining
 from .client import join, join_in_folder
-from .common import Keys
+from .common import TLSKeys
 from .invitations import DrawnSession, Invitation, draw_session, find_invitation, write_session
 from .keys import Enrollment, enroll, read_enrollments
 from .server import Serving, serve, serve_in_folder
 
 __all__ = [
     "DEFAULT_BUDGET",
-    "Agreement",
+    "CheckedInvitation",
     "DrawnSession",
     "Enrollment",
     "Invitation",
     "Joining",
-    "Keys",
     "Serving",
+    "TLSKeys",
     "draw_session",
     "enroll",
     "find_invitation",

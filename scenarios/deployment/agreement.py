@@ -21,7 +21,7 @@ from ...protocol.roles import SessionKind, Side
 from ..reading.conversion import convert
 from ..running.plugin_errors import blaming
 from ..system import find_protocol
-from .common import DEFAULT_TRANSPORT, Keys
+from .common import DEFAULT_TRANSPORT, TLSKeys
 from .invitations import Invitation, check_expiry
 from .own_rows import check_choices, encode_own, with_choices
 
@@ -33,7 +33,7 @@ _last: dict[tuple[type[PhasedProtocol[Any, Any]], str], PhasedProtocol[Any, Any]
 """The protocol that was made last."""
 
 
-class Agreement(msgspec.Struct, kw_only=True):
+class CheckedInvitation(msgspec.Struct, kw_only=True):
     """What a client takes part in, checked, before anything is drawn.
 
     Args:
@@ -100,7 +100,7 @@ class Joining:
     round_number: int = 0
     patience_seconds: float = PATIENCE_SECONDS
     transport: str = DEFAULT_TRANSPORT
-    keys: Keys | None = dataclasses.field(default=None, repr=False)
+    keys: TLSKeys | None = dataclasses.field(default=None, repr=False)
     journal: PersonJournal | None = dataclasses.field(default=None, repr=False)
 
     def open_ledger(self, session_id: str) -> Ledger:
@@ -164,7 +164,7 @@ class Joining:
         refuse(not terms.session_id, "the session's id", "", allowed)
         return self.journal.sitting(terms.session_id)
 
-    def agree_beforehand(self) -> Agreement | None:
+    def agree_beforehand(self) -> CheckedInvitation | None:
         """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.
 
         Raises:
@@ -182,10 +182,10 @@ class Joining:
         return self._agreed
 
     @functools.cached_property
-    def _agreed(self) -> Agreement | None:
+    def _agreed(self) -> CheckedInvitation | None:
         return None if self.invitation is None else self.agree(self.invitation)
 
-    def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> Agreement:
+    def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> CheckedInvitation:
         """Return what is taken part in on these terms, checked.
 
         Args:
@@ -221,7 +221,7 @@ class Joining:
                 scope, seal = earlier.report.scope, earlier.report.seal
                 now = seal_of(self.secret, scope, name, row[phase.columns])
                 check_values(scope, is_changed=has_changed(seal, now), party=self.party)
-        return Agreement(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
+        return CheckedInvitation(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
 
     @property
     def secret(self) -> bytes:

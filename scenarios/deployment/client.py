@@ -29,7 +29,7 @@ from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
 from ..verdicts import as_written
-from .agreement import Agreement, Joining
+from .agreement import CheckedInvitation, Joining
 from .common import find_transport, in_charter, make_mode, naming_address, utc
 from .invitations import Invitation
 from .keys import signer_beside
@@ -57,7 +57,7 @@ async def join(
     joining: Joining,
     *,
     log: Log | None = None,
-    on_agreed: Callable[[Agreement], None] | None = None,
+    on_agreed: Callable[[CheckedInvitation], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
     on_end: Callable[[Sequence[LedgerEntry]], None] | None = None,
     ledger: Ledger | None = None,
@@ -164,7 +164,7 @@ async def _connect(joining: Joining, transport: Transport, network: Plugin, seco
 
 
 def _make_client(
-    joining: Joining, agreement: Agreement, *, ledger: Ledger, log: Log | None, sitting: JournalSession | None
+    joining: Joining, agreement: CheckedInvitation, *, ledger: Ledger, log: Log | None, sitting: JournalSession | None
 ) -> Client:
     sign = None
     if agreement.protocol.masked_phase is not None and joining.keys is not None:
@@ -215,7 +215,7 @@ def join_in_folder(
     joining: Joining,
     folder: RunFolder,
     *,
-    on_agreed: Callable[[Agreement], None] | None = None,
+    on_agreed: Callable[[CheckedInvitation], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
 ) -> JoinResult:
     """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
@@ -224,7 +224,7 @@ def join_in_folder(
     """
     how = {"party": joining.party, "server": joining.address}
 
-    def on_agreed_here(agreement: Agreement) -> None:
+    def on_agreed_here(agreement: CheckedInvitation) -> None:
         for phase, each in agreement.recalled.items():
             source = f"session {quote(each.session)} of {each.report.scope}, nothing paid"
             run.ending.setdefault("kept", {})[phase] = source

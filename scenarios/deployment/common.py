@@ -30,7 +30,7 @@ DEFAULT_TRANSPORT: Final = "tls"
 
 
 @dataclasses.dataclass(frozen=True)
-class Keys:
+class TLSKeys:
     """What one side of a session needs for TLS.
 
     Args:
@@ -85,7 +85,7 @@ class Keys:
             raise ConfigurationError(field="key", value=str(self.identity), allowed=allowed) from None
 
 
-def find_transport(name: str, *, keys: Keys | None = None) -> Transport:
+def find_transport(name: str, *, keys: TLSKeys | None = None) -> Transport:
     """Return a transport over which parties that are processes of their own can meet.
 
     Raises:

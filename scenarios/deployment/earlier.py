@@ -19,7 +19,7 @@ from ...protocol.roster import Roster
 from ..reading.conversion import convert
 from ..reading.files import check_regular
 from ..running.plugin_errors import blaming
-from ..running.resolution import Served
+from ..running.resolution import ServerRun
 from ..running.rosters import PARAMETERS_FILE, fingerprints_in, read_roster
 from .server import JOURNAL_FILE
 
@@ -27,7 +27,7 @@ _AFTER: Final = "--after"
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
-def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
+def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
     """Return what parties of a session reported in earlier ones, in phases that keep their reports.
 
     Args:
@@ -66,7 +66,7 @@ def read_kept(side: Served, folders: Sequence[Path], *, kind: SessionKind) -> Re
     return kept
 
 
-def _protocol_of(side: Served, folder: Path) -> PhasedProtocol[Any, Any]:
+def _protocol_of(side: ServerRun, folder: Path) -> PhasedProtocol[Any, Any]:
     kind = type(side.protocol)
     path = folder / PARAMETERS_FILE
     check_regular(path, field=_AFTER)

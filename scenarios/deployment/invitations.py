@@ -22,7 +22,7 @@ from ...transports.keys import Identity, fingerprint_of, make_identity, read_cer
 from ...transports.own_files import replace_private, write_private
 from ..reading.files import check_regular
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
-from .common import Keys, utc
+from .common import TLSKeys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
 SERVER_KEY_FILE: Final = "server.pem"
@@ -84,7 +84,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """What makes the session this one."""
         return SessionDescriptor(self.session_id, self.roster, self.expires)
 
-    def find_keys(self, candidates: Sequence[Path]) -> Keys:
+    def find_keys(self, candidates: Sequence[Path]) -> TLSKeys:
         """Return the party's own key, from the invitation or else from the first file that has it.
 
         Args:
@@ -103,7 +103,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             looked = ", ".join(map(str, candidates))
             allowed = f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
             raise ConfigurationError(field="--key", value=f"no such key in {looked}", allowed=allowed)
-        return Keys(own, peers)
+        return TLSKeys(own, peers)
 
 
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -268,7 +268,7 @@ def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[ServerSession, Keys]:
+def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[ServerSession, TLSKeys]:
     """Return what `write_session` wrote for a server.
 
     Raises:
@@ -282,7 +282,7 @@ def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[S
         allowed = f"a folder as `psephos roster` writes ({error})"
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
     certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE))
-    keys = Keys(folder / SERVER_KEY_FILE, certificates)
+    keys = TLSKeys(folder / SERVER_KEY_FILE, certificates)
     if unknown := sorted(set(fingerprints) - keys.fingerprints):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)

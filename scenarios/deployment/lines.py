@@ -12,13 +12,13 @@ import trio
 from rich.console import Console
 
 from ...agents.driver import EffectListener
-from ...protocol.effects import Attended, Closed, Effect, Named, Presence
+from ...protocol.effects import Attended, Closed, Effect, LiarNamed, Presence
 from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, printable
 from ..presentation.terminal import show_note
 from ..running.progress import Watcher
 
 
-class _Lines(Watcher):
+class _PhaseLines(Watcher):
     """Shows a line as a phase closes, and one as a party leaves, for the first of them."""
 
     _num_departed = 0
@@ -41,7 +41,7 @@ class _Lines(Watcher):
 @contextlib.contextmanager
 def print_lines(console: Console | None) -> Generator[EffectListener]:
     """Yield what is told of a server's effects, and prints lines of them, if there is a console."""
-    lines = _Lines(console, None)
+    lines = _PhaseLines(console, None)
     effects: queue.SimpleQueue[Effect | None] = queue.SimpleQueue()
 
     def write() -> None:
@@ -49,7 +49,7 @@ def print_lines(console: Console | None) -> Generator[EffectListener]:
             lines.on_effect(effect)
 
     def listen(effect: Effect) -> None:
-        if isinstance(effect, Attended | Closed | Named):
+        if isinstance(effect, Attended | Closed | LiarNamed):
             effects.put(effect)
 
     ended: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by

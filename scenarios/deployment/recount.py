@@ -30,7 +30,7 @@ from ..reading.files import readable
 from ..reading.grouping import numbers_in
 from ..running.folder import RunFolder
 from ..running.plugin_errors import blaming_plugins, parts_of
-from ..running.resolution import Served
+from ..running.resolution import ServerRun
 from ..running.results import published
 from ..running.statements import setting_of
 from ..running.writing import open_run, write_outcome
@@ -49,7 +49,7 @@ def read_reports(path: str) -> Iterator[RowBatch]:
     return files.batches(_COLUMNS, has_bytes=True)
 
 
-def read_journaled(side: Served, path: Path) -> Iterator[RowBatch]:
+def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
     """Yield the reports that the journal of a session that is over has, once `side` has what its parties chose.
 
     Raises:
@@ -89,7 +89,7 @@ def write_reports(path: Path, batches: Iterable[RowBatch]) -> None:
 
 
 def recount_in_folder(
-    side: Served, folder: RunFolder, batches: Iterable[RowBatch], *, pictures: bool = True
+    side: ServerRun, folder: RunFolder, batches: Iterable[RowBatch], *, pictures: bool = True
 ) -> SessionResult:
     """Count reports, and leave what comes of it in a folder. See `recount`."""
     with open_run(folder, side, {"kind": SessionKind.DEPLOYMENT.value, "recounted": True}, has_ledger=False):
@@ -101,7 +101,7 @@ def recount_in_folder(
     return left
 
 
-def recount(side: Served, batches: Iterable[RowBatch]) -> SessionResult:
+def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
     """Return what a session leaves of these reports, as its server had it.
 
     Raises:
@@ -150,7 +150,7 @@ def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
         yield held
 
 
-def _checked(side: Served, batches: Iterable[RowBatch]) -> Iterator[IntArray]:
+def _checked(side: ServerRun, batches: Iterable[RowBatch]) -> Iterator[IntArray]:
     """Yield places, numbers of phases and reports, in order, as a server would have taken them; filled up with 0."""
     phases, most = side.protocol.phases, len(side.names)
     names = {phase.name: number for number, phase in enumerate(phases)}
@@ -176,7 +176,7 @@ def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> N
         require(are_fine[row], f"{column} ({batch.where(row + 1)})", str(batch.table[column][row]), allowed)
 
 
-def _decoded(side: Served, batch: RowBatch, rows: IntArray) -> IntArray:
+def _decoded(side: ServerRun, batch: RowBatch, rows: IntArray) -> IntArray:
     phases, column = side.protocol.phases, CodedColumn.of(batch.table[_PAYLOAD])
     found = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
     for number, phase in enumerate(phases):

@@ -35,8 +35,8 @@ __all__ = [
     "MOST_PARTIES",
     "Command",
     "PartyCommand",
-    "Plan",
     "ProcessEnd",
+    "RehearsalPlan",
     "RehearsalResult",
     "check_rehearsed",
     "make_plan",
@@ -92,7 +92,7 @@ class PartyCommand:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Plan:
+class RehearsalPlan:
     """The commands of a rehearsal, and where what they read and leave is.
 
     Args:
@@ -188,7 +188,7 @@ def make_plan(
     seed: int | None = None,
     trusts_server: bool = False,
     serve: Sequence[str] = (),
-) -> Plan:
+) -> RehearsalPlan:
     """Return the commands of a rehearsal.
 
     Args:
@@ -217,7 +217,7 @@ def make_plan(
         parts.append(PartyCommand(party=party, values=values, folder=out, command=command))
     drawn = ("--make-keys", "--address", address, "--out", str(vote))
     served = ("--roster", str(vote), "--out", str(folder / _SERVER))
-    return Plan(
+    return RehearsalPlan(
         folder=folder,
         roster=("roster", *scenario, *drawn, *simulated[:1]),
         serve=("serve", *scenario, *served, *simulated, *serve),
@@ -252,7 +252,7 @@ def _choices_of(resolved: Local) -> list[list[str]]:
     ]
 
 
-def write_values(plan: Plan, values: Sequence[bytes]) -> None:
+def write_values(plan: RehearsalPlan, values: Sequence[bytes]) -> None:
     """Write each party's values into a file of its own."""
     (plan.folder / _VALUES).mkdir(mode=0o700)
     for part, content in zip(plan.parts, values, strict=True):
@@ -272,7 +272,7 @@ def reserved_address() -> Generator[str]:
 
 
 async def rehearse(
-    plan: Plan,
+    plan: RehearsalPlan,
     *,
     show: _Tell,
     show_error: _Tell,
@@ -333,7 +333,7 @@ async def rehearse(
     return RehearsalResult(server, ended)
 
 
-def num_told(plan: Plan) -> int:
+def num_told(plan: RehearsalPlan) -> int:
     """Return how many parties heard what the server released: their public transcript is the server's."""
     released = _transcript_in(plan.server)
     return 0 if released is None else sum(_transcript_in(part.folder) == released for part in plan.parts)

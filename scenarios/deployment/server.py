@@ -17,7 +17,7 @@ from ...agents.modes import Mode
 from ...agents.rollback_guard import RollbackGuard
 from ...agents.session_journal import SessionJournal
 from ...agents.session_status import Companion
-from ...protocol.effects import Effect, Named
+from ...protocol.effects import Effect, LiarNamed
 from ...protocol.errors import UnheardError, refuse
 from ...protocol.memoized_reports import ReceivedReports
 from ...protocol.messages import NO_DESCRIPTOR, PROTOCOL_VERSION, SessionDescriptor
@@ -31,12 +31,12 @@ from ..plugins import find_server_role
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector, reserve_for_server
 from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
-from ..running.resolution import Served
+from ..running.resolution import ServerRun
 from ..running.results import published
 from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
-from .common import DEFAULT_TRANSPORT, Keys, find_transport, in_charter, naming_address
+from .common import DEFAULT_TRANSPORT, TLSKeys, find_transport, in_charter, naming_address
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -59,11 +59,11 @@ class Serving:
         kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
     """
 
-    side: Served
+    side: ServerRun
     address: str
     mode: Mode
     transport: str = DEFAULT_TRANSPORT
-    keys: Keys | None = dataclasses.field(default=None, repr=False)
+    keys: TLSKeys | None = dataclasses.field(default=None, repr=False)
     descriptor: SessionDescriptor = NO_DESCRIPTOR
     journal: Path | None = None
     witness: RollbackGuard | None = None
@@ -90,7 +90,7 @@ class Serving:
         refuse(self.transport != DEFAULT_TRANSPORT and has_certificates, "transport", self.transport, allowed)
 
 
-def roster_rows(side: Served, roster: Roster) -> list[dict[str, object]]:
+def roster_rows(side: ServerRun, roster: Roster) -> list[dict[str, object]]:
     """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
     chosen = {column.name for column in side.protocol.columns() if column.chosen}
@@ -258,7 +258,7 @@ def _keeping_evidence(folder: RunFolder, ending: dict[str, Any], listener: Effec
     named: list[dict[str, str]] = []
 
     def listen(effect: Effect) -> None:
-        if isinstance(effect, Named):
+        if isinstance(effect, LiarNamed):
             ending["named"] = named
             named.append({"party": effect.party, "deed": effect.deed})
             with contextlib.suppress(OSError):  # a full disk ends no session

@@ -49,7 +49,7 @@ _STATES: Final = (SessionState.GATHERING, SessionState.COLLECTING, SessionState.
 
 
 @dataclasses.dataclass(frozen=True)
-class _Answer:
+class _HttpAnswer:
     """What a request is answered."""
 
     status: http.HTTPStatus
@@ -125,11 +125,11 @@ class Status:
                 try:
                     request = await _hear(stream, connection)
                     is_head = request.method == b"HEAD"
-                    answer = _Answer(http.HTTPStatus.MISDIRECTED_REQUEST)
+                    answer = _HttpAnswer(http.HTTPStatus.MISDIRECTED_REQUEST)
                     if self._is_meant(request):
                         answer = _answer_to(request, tell, registry)
                 except h11.RemoteProtocolError as error:
-                    answer = _Answer(http.HTTPStatus(error.error_status_hint))
+                    answer = _HttpAnswer(http.HTTPStatus(error.error_status_hint))
                 await stream.send_all(_written(answer, connection, is_head=is_head))
                 await stream.send_eof()
                 left = _MOST_LEFT_UNREAD
@@ -235,14 +235,16 @@ def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[
     return family
 
 
-def _healthz(session_status: SessionStatus) -> _Answer:
+def _healthz(session_status: SessionStatus) -> _HttpAnswer:
     """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
     left = _reasons(session_status)
     if session_status.state is SessionState.ABORTED:
-        return _Answer(http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{left}")
+        return _HttpAnswer(
+            http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{left}"
+        )
     if session_status.state is SessionState.RELEASED:
-        return _Answer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{left}")
-    return _Answer(
+        return _HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{left}")
+    return _HttpAnswer(
         http.HTTPStatus.OK, f"open: phase {printable(session_status.phase)!r} {_until(session_status)}\n{left}"
     )
 
@@ -264,15 +266,15 @@ def _until(session_status: SessionStatus) -> str:
         return "without a deadline"
 
 
-def _answer_to(request: h11.Request, tell: Callable[[], SessionStatus], registry: CollectorRegistry) -> _Answer:
+def _answer_to(request: h11.Request, tell: Callable[[], SessionStatus], registry: CollectorRegistry) -> _HttpAnswer:
     path = request.target.partition(b"?")[0]
     if path not in {b"/healthz", b"/metrics"}:
-        return _Answer(http.HTTPStatus.NOT_FOUND)
+        return _HttpAnswer(http.HTTPStatus.NOT_FOUND)
     if request.method not in {b"GET", b"HEAD"}:
-        return _Answer(http.HTTPStatus.METHOD_NOT_ALLOWED)
+        return _HttpAnswer(http.HTTPStatus.METHOD_NOT_ALLOWED)
     if path == b"/healthz":
         return _healthz(tell())
-    return _Answer(http.HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
+    return _HttpAnswer(http.HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
 
 
 async def _hear(stream: trio.SocketStream, connection: h11.Connection) -> h11.Request:
@@ -289,7 +291,7 @@ async def _hear(stream: trio.SocketStream, connection: h11.Connection) -> h11.Re
     return event
 
 
-def _written(answer: _Answer, connection: h11.Connection, *, is_head: bool) -> bytes:
+def _written(answer: _HttpAnswer, connection: h11.Connection, *, is_head: bool) -> bytes:
     """Return an answer's bytes, after which the connection ends; to a HEAD without its body."""
     headers = {
         "Content-Type": answer.content_type,

@@ -18,10 +18,10 @@ from ..running.drafts import (
     NONE,
     Chosen,
     Draft,
-    Line,
     Option,
+    SavedTable,
+    ScenarioLine,
     ScenarioTemplate,
-    Sheet,
     UnclearError,
     answer,
     check_column,
@@ -50,7 +50,7 @@ _TWO: Final = 2
 _FEWEST: Final = 4  # of so many weights one may well be the sum of the others
 
 
-def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     # The first line may have an answer, or look like a partner's, which would be lost.
     for name in sheet.header:
         allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
@@ -72,14 +72,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
     meant = words_by_meaning(sheet, chosen, candidates, words)
     lines = filled(
-        Line("file", sheet.written, "a line for each partner"),
-        Line("numbered", not partner, "it has no names"),
-        Line("columns", renamed, "what the file calls them"),
-        Line("one_of", one_of, "columns of which a line fills one: its answer"),
-        Line("repeats", repeats, WHICH.get(repeats, "")),
-        *(Line(key, found) for key, found in meant.items()),
-        Line("abstentions", abstentions, BECOME.get(abstentions, "")),
-        Line("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
+        ScenarioLine("file", sheet.written, "a line for each partner"),
+        ScenarioLine("numbered", not partner, "it has no names"),
+        ScenarioLine("columns", renamed, "what the file calls them"),
+        ScenarioLine("one_of", one_of, "columns of which a line fills one: its answer"),
+        ScenarioLine("repeats", repeats, WHICH.get(repeats, "")),
+        *(ScenarioLine(key, found) for key, found in meant.items()),
+        ScenarioLine("abstentions", abstentions, BECOME.get(abstentions, "")),
+        ScenarioLine("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
     )
     by = f"by the column {partner!r}" if partner else "by their numbers"
     said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
@@ -91,7 +91,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     said += about_names
     if abstentions:
         said.append(f"Abstentions: {BECOME[abstentions]}.")
-    parameters = [Line("candidates", candidates, "the columns that are voted on, each by itself")]
+    parameters = [ScenarioLine("candidates", candidates, "the columns that are voted on, each by itself")]
     majority, needed = _majority(sheet, chosen, weight, num_absent_of(sheet, candidates, words, abstentions))
     parameters += majority
     said.append(needed)
@@ -117,21 +117,21 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
             )
     is_paid = weight and all(line.key != "public_weights" for line in parameters)
     price = "the weight and one opinion together" if is_paid else "each opinion"
-    parameters.append(Line("variant", "auto", "the most exact at this price with this trust"))
+    parameters.append(ScenarioLine("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
 
 
-def _majority(sheet: Sheet, chosen: Chosen, weight: str, num_absent: int) -> tuple[list[Line], str]:
+def _majority(sheet: SavedTable, chosen: Chosen, weight: str, num_absent: int) -> tuple[list[ScenarioLine], str]:
     """Return what a scenario says of the quota, and that as a sentence: more than half, or at least a share."""
     number = len(sheet.rows) - num_absent
     if not (given := answer(chosen, "quota")):
         of = "half of all weight" if weight else f"{number / _TWO:,.12g} of {number:,} needed"
         said = f"A candidate passes with more than half: more than {of}."
-        return [Line("passes", "more_than", "more than half; at_least: half is enough")], said
+        return [ScenarioLine("passes", "more_than", "more than half; at_least: half is enough")], said
     least = math.ceil(share_in(given, field="--quota") * number)
     of = f"{given} of all weight" if weight else f"{least:,} of {number:,} needed"
-    lines = [Line("quota_fraction", given, "so much or more passes"), Line("passes", "at_least")]
+    lines = [ScenarioLine("quota_fraction", given, "so much or more passes"), ScenarioLine("passes", "at_least")]
     return lines, f"A candidate passes with {given} or more: {of}."
 
 
@@ -146,7 +146,7 @@ def _holds_several(entries: Sequence[str]) -> bool:
     return False
 
 
-def _drop_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
+def _drop_totals(sheet: SavedTable, chosen: Chosen) -> SavedTable:
     """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
 
     It is called so, or is the first or the last and has all others' sum, and has other entries than answers.
@@ -174,7 +174,7 @@ def _drop_totals(sheet: Sheet, chosen: Chosen) -> Sheet:
     return sheet.without(out)
 
 
-def _sums(sheet: Sheet, names: int) -> set[int]:
+def _sums(sheet: SavedTable, names: int) -> set[int]:
     """Return the first and the last row, if it has the sum of all others in a column of numbers, which are no names."""
     found = set[int]()
     for name in (*sheet.header[:names], *sheet.header[names + 1 :]):

@@ -18,7 +18,7 @@ from ..presentation.numbers import join_words
 from ..running.drafts import (
     NONE,
     Chosen,
-    Sheet,
+    SavedTable,
     UnclearError,
     answer,
     check_column,
@@ -85,7 +85,7 @@ def plain_name(name: str) -> str:
     return " ".join(re.split(r"[\s_.-]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())).strip()
 
 
-def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[str]]:
+def partner_of(sheet: SavedTable, chosen: Chosen, words: Words) -> tuple[str, list[str]]:
     """Return the column of names, empty where partners are numbered, and sentences of it.
 
     It is as chosen, or one that is called so and has nearly as many names as lines, or the one whose entries all
@@ -128,7 +128,7 @@ def partner_of(sheet: Sheet, chosen: Chosen, words: Words) -> tuple[str, list[st
     raise UnclearError("partner", question, [NONE, *choices], is_open=True)
 
 
-def _are_times(sheet: Sheet, name: str) -> bool:
+def _are_times(sheet: SavedTable, name: str) -> bool:
     entries = [entry for entry in sheet.column(name) if entry]
     return bool(entries) and all(_DATE.match(entry) or any_number(entry) > _LONG_AGO for entry in entries)
 
@@ -138,7 +138,7 @@ def _is_text(entry: str, words: Words) -> bool:
     return math.isnan(any_number(entry)) and not is_answer and not _DATE.match(entry)
 
 
-def keep_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Sheet, str]:
+def keep_one_line_each(sheet: SavedTable, chosen: Chosen, partner: str) -> tuple[SavedTable, str]:
     """Return a line of each partner, and which that is of several; empty where each has one.
 
     Raises:
@@ -172,7 +172,7 @@ def keep_one_line_each(sheet: Sheet, chosen: Chosen, partner: str) -> tuple[Shee
     return sheet.without(set(range(len(names))) - kept), given
 
 
-def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]]) -> None:
+def _check_one_motion(sheet: SavedTable, partner: str, rows: Sequence[Sequence[int]]) -> None:
     """Raise UnclearError where lines of one partner, as most have several, are for motions that a column names."""
     found = dict[str, list[str]]()
     for name in sheet.header:
@@ -191,7 +191,7 @@ def _check_one_motion(sheet: Sheet, partner: str, rows: Sequence[Sequence[int]])
         raise UnclearError("only", question, [f"{name}={motion}" for motion in motions])
 
 
-def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words) -> str:
+def weight_of(sheet: SavedTable, chosen: Chosen, taken: Collection[str], words: Words) -> str:
     """Return the column of weights; empty where there is none, and UnclearError where one may be."""
     if (given := chosen_column(sheet, chosen, "weight")) is not None:
         return given
@@ -221,7 +221,7 @@ def weight_of(sheet: Sheet, chosen: Chosen, taken: Collection[str], words: Words
     return ""
 
 
-def merge_answer_columns(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]]:
+def merge_answer_columns(sheet: SavedTable, chosen: Chosen) -> tuple[SavedTable, list[str]]:
     """Return a sheet in which columns of one motion's answers, of which a line fills one, are one; and these columns.
 
     Raises:
@@ -256,13 +256,13 @@ def merge_answer_columns(sheet: Sheet, chosen: Chosen) -> tuple[Sheet, list[str]
     return dataclasses.replace(sheet, header=header, rows=rows), names
 
 
-def _is_noted(sheet: Sheet, name: str) -> bool:
+def _is_noted(sheet: SavedTable, name: str) -> bool:
     """Return whether a column holds what a program notes beside answers: an id, a time, how far somebody came."""
     plain = plain_name(name)
     return bool(_IDS.fullmatch(plain) or _KEPT_BY_PROGRAMS.fullmatch(plain)) or _are_times(sheet, name)
 
 
-def _looks_voted(sheet: Sheet, name: str, words: Words) -> bool:
+def _looks_voted(sheet: SavedTable, name: str, words: Words) -> bool:
     """Return whether a column looks like a motion: half of it are answers, or it has few words, with one among them."""
     entries = [word_of(entry) for entry in sheet.column(name) if entry]
     if _is_noted(sheet, name) and all(any_number(entry) >= 0 for entry in entries):
@@ -276,7 +276,7 @@ def _looks_voted(sheet: Sheet, name: str, words: Words) -> bool:
     return bool(answers) and (_TWO * len(answers) >= len(entries) or len(distinct) <= _FEW)
 
 
-def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bool:
+def _is_unsure(sheet: SavedTable, name: str, words: Words, *, are_others: bool) -> bool:
     """Return whether a column of true and false, of 1 and 0, or of one sign beside empty entries, may be no motion.
 
     So it is where its name says that it is true of a line, or beside other columns of answers, unless somebody has
@@ -292,7 +292,7 @@ def _is_unsure(sheet: Sheet, name: str, words: Words, *, are_others: bool) -> bo
     return are_others and (is_truth or is_tick) and not is_explained
 
 
-def _tells_what_counts(sheet: Sheet, name: str) -> bool:
+def _tells_what_counts(sheet: SavedTable, name: str) -> bool:
     """Return whether a column says which lines count: by its name, or as the one by whose word they were chosen.
 
     So does one that says of all lines alike that they are finished, or that they are not.
@@ -301,7 +301,7 @@ def _tells_what_counts(sheet: Sheet, name: str) -> bool:
     return is_ended or is_status(name) or len(sheet.options.only.get(name, ())) == 1
 
 
-def candidates_of(sheet: Sheet, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
+def candidates_of(sheet: SavedTable, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
     """Return the columns that are voted on; UnclearError where one may be, by two words that nobody has explained."""
     if given := chosen.get("candidate", ()):
         return [check_column(sheet, name, "candidate") for name in given]

@@ -16,7 +16,7 @@ from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDI
 from ...protocol.dpwevote.rounding import nearest_places
 from ...protocol.errors import ConfigurationError, require
 from ..reading.cells import may_be_thousands, nearly_equal, number_of
-from ..running.drafts import Chosen, Line, Sheet, UnclearError, answer, chosen_word
+from ..running.drafts import Chosen, SavedTable, ScenarioLine, UnclearError, answer, chosen_word
 from ..verdicts import at_most
 
 _MOST_WEIGHTS: Final = 10
@@ -33,8 +33,8 @@ _FINEST: Final = 10_000  # by which share weights are rounded is itself rounded 
 class Weights:
     """What a scenario says of weights: among its parameters, of its file, and in a sentence."""
 
-    parameters: Sequence[Line]
-    parties: Sequence[Line]
+    parameters: Sequence[ScenarioLine]
+    parties: Sequence[ScenarioLine]
     said: str
 
 
@@ -61,7 +61,7 @@ def are_numbers(entries: Sequence[str]) -> bool:
     return bool(given) and not set(given) <= {"0", "1"} and all(any_number(entry) > 0 for entry in given)
 
 
-def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
+def draft_weights(sheet: SavedTable, chosen: Chosen, column: str) -> Weights:
     """Return what a scenario says of the weights in a column.
 
     Raises:
@@ -83,27 +83,29 @@ def draft_weights(sheet: Sheet, chosen: Chosen, column: str) -> Weights:
         )
         raise ConfigurationError(field=sheet.where(column, row), value=entries[row], allowed=allowed)
     about = (
-        [Line("decimal", decimal, "before the decimals of weights")]
+        [ScenarioLine("decimal", decimal, "before the decimals of weights")]
         if decimal == "," or chosen.get("decimal") or any("," in entry for entry in entries)
         else []
     )
-    weights, rounding, rounded = sorted(set(own)), list[Line](), ""
+    weights, rounding, rounded = sorted(set(own)), list[ScenarioLine](), ""
     is_public = bool(chosen.get("public-weights")) or len(weights) == 1  # then there is nothing to learn
     if share := _share(chosen, own, is_public=is_public):
         weights, within = _grid(weights[0], weights[-1], share)
-        rounding.append(Line("weights_within", within, "each is taken for the nearest of these: verdicts allow for it"))
+        rounding.append(
+            ScenarioLine("weights_within", within, "each is taken for the nearest of these: verdicts allow for it")
+        )
         rounded = f" {_rounded(own, weights, within)}"
         is_public = is_public or len(weights) == 1
     told = f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounded
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
     listed = [int(weight) if weight.is_integer() else weight for weight in weights]
-    parameters = [Line("weights", listed, comment), *rounding]
+    parameters = [ScenarioLine("weights", listed, comment), *rounding]
     if is_public:
-        parameters.append(Line("public_weights", value=True, comment="everybody knows who has which weight"))
+        parameters.append(ScenarioLine("public_weights", value=True, comment="everybody knows who has which weight"))
     return Weights(parameters, about, told)
 
 
-def _decimal(entries: Sequence[str], chosen: Chosen, sheet: Sheet, column: str) -> str:
+def _decimal(entries: Sequence[str], chosen: Chosen, sheet: SavedTable, column: str) -> str:
     """Return the sign before decimals; UnclearError where all may be thousands."""
     if given := answer(chosen, "decimal"):
         return given

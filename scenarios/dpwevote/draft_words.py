@@ -12,7 +12,7 @@ from typing import Final
 
 from ...protocol.errors import ConfigurationError, did_you_mean
 from ..presentation.numbers import join_words
-from ..running.drafts import NONE, Chosen, Sheet, UnclearError, chosen_word
+from ..running.drafts import NONE, Chosen, SavedTable, UnclearError, chosen_word
 from . import words as known_words
 from .draft_weights import any_number, are_numbers
 from .words import CODES, code_kinds, word_of
@@ -48,7 +48,7 @@ class Words:
     is_signed: bool
 
     @classmethod
-    def of(cls, chosen: Chosen, sheet: Sheet) -> "Words":
+    def of(cls, chosen: Chosen, sheet: SavedTable) -> "Words":
         """Return what is known of the words in a file."""
         columns = [set(sheet.column(name)) for name in sheet.header]
         entries = set[str]().union(*columns)
@@ -89,7 +89,7 @@ class Words:
         return given | {word: opinion for word, opinion in known.items() if word not in unsure}
 
 
-def unknown_in(sheet: Sheet, name: str, words: Words) -> list[str]:
+def unknown_in(sheet: SavedTable, name: str, words: Words) -> list[str]:
     """Return the words of a column that nobody has explained, in their order."""
     distinct: dict[str, str] = {}
     for entry in sheet.column(name):
@@ -106,7 +106,7 @@ def _meant(entry: str, entries: Sequence[str], words: Words) -> str:
     return did_you_mean(word_of(entry), known & words.opinions.keys())
 
 
-def counted(sheet: Sheet, name: str, entries: Sequence[str]) -> str:
+def counted(sheet: SavedTable, name: str, entries: Sequence[str]) -> str:
     """Return entries of a column, each with how often it stands there."""
     column = sheet.column(name)
     each = [
@@ -115,7 +115,7 @@ def counted(sheet: Sheet, name: str, entries: Sequence[str]) -> str:
     return join_words(each[: 2 * _FEW])
 
 
-def complete_words(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> Words:
+def complete_words(sheet: SavedTable, chosen: Chosen, candidates: Sequence[str], words: Words) -> Words:
     """Return words with the meaning of the one that is left where the other one was given; UnclearError for others.
 
     A word that is nearly one that is known is a typo, and left to be refused, as are columns of more than a few words.
@@ -144,7 +144,7 @@ def complete_words(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     return words
 
 
-def check_answers(sheet: Sheet, candidates: Sequence[str], words: Words) -> None:
+def check_answers(sheet: SavedTable, candidates: Sequence[str], words: Words) -> None:
     """Raise ConfigurationError for entries that nobody has explained: the first by its place, and some more."""
     wrong = [
         (name, row, entry)
@@ -167,7 +167,9 @@ def check_answers(sheet: Sheet, candidates: Sequence[str], words: Words) -> None
     raise ConfigurationError(field=sheet.where(name, row), value=entry, allowed=allowed)
 
 
-def words_by_meaning(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> dict[str, list[str]]:
+def words_by_meaning(
+    sheet: SavedTable, chosen: Chosen, candidates: Sequence[str], words: Words
+) -> dict[str, list[str]]:
     """Return the file's words for yes, no and abstentions, none where the protocol knows all of them.
 
     Beside any of the file's own all signs are written too, as is each word that was given.
@@ -190,7 +192,7 @@ def words_by_meaning(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], wo
     return found
 
 
-def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], words: Words) -> str:
+def abstentions_of(sheet: SavedTable, chosen: Chosen, candidates: Sequence[str], words: Words) -> str:
     """Return what becomes of abstentions, empty where there are none; UnclearError where it is not said.
 
     Who abstains in some motions alone cannot be absent.
@@ -229,7 +231,7 @@ def abstentions_of(sheet: Sheet, chosen: Chosen, candidates: Sequence[str], word
     return chosen_word(chosen, "abstentions", question, ["no", "yes"])
 
 
-def num_absent_of(sheet: Sheet, candidates: Sequence[str], words: Words, abstentions: str) -> int:
+def num_absent_of(sheet: SavedTable, candidates: Sequence[str], words: Words, abstentions: str) -> int:
     """Return how many are absent."""
     if abstentions != "absent":
         return 0

@@ -32,7 +32,7 @@ from ..experiments.counting import CountedValues
 from ..experiments.measurements import Measurement
 from ..experiments.variants import OF_MASKS, SIZES, Unit, VariantOffer, VariantTable, price_of
 from ..presentation.numbers import format_number
-from ..running.resolution import Served
+from ..running.resolution import ServerRun
 
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
@@ -56,7 +56,7 @@ class VoteVariants(VariantTable):
     error: str = "± of a margin"
     parameters: Parameters
 
-    def __init__(self, resolved: Served, *, trials: int) -> None:
+    def __init__(self, resolved: ServerRun, *, trials: int) -> None:
         super().__init__(resolved, trials=trials)
         levels = self.parameters.own_levels.epsilons
         allowed = "left out, and with it chosen_by and the partners' own epsilon: variants are compared at one ε of all"

@@ -26,7 +26,7 @@ from ...protocol.traffic import PhaseTraffic
 from ..running.by_arrays import run_arrays
 from ..running.resolution import Local, resolve
 from ..running.results import expect_traffic, traffic_of
-from .measured import BYTES, MESSAGES, Cell, Trial
+from .measured import BYTES, MESSAGES, Trial, TrialCell
 from .measures import Measure, Measures, measures_of
 from .redrawing import redrawn, rows_drawn
 
@@ -44,7 +44,7 @@ class Bench:
         at_once: how many trials a block has at most; 0 where they are run one by one.
     """
 
-    def __init__(self, resolved: Local, cell: Cell) -> None:
+    def __init__(self, resolved: Local, cell: TrialCell) -> None:
         self._own = _Session(resolved)
         self._cell = cell
         self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other

@@ -45,7 +45,7 @@ _VAGUE: Final = "vague "
 _ORDERS: Final = ("less", "more")
 
 
-class Line(NamedTuple):
+class ClaimRule(NamedTuple):
     """How a claim is judged."""
 
     rows: str
@@ -67,7 +67,7 @@ class _Beside(NamedTuple):
     along: str = ""  # what the field is called by which they are neighbors
 
 
-class _Pair(NamedTuple):
+class _RowPair(NamedTuple):
     beside: _Beside
     difference: Measurement
     form: str  # of the difference, as people read it
@@ -102,7 +102,7 @@ def written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str]) -> Told | None:
+def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, str]) -> Told | None:
     """Return what rows say of a claim; None where there are none.
 
     Args:
@@ -138,7 +138,7 @@ def compare(line: Line, tables: Tables, *, trials: int, axes: Mapping[str, str])
     return Told(judgement, numbers)
 
 
-def _beside(tables: Tables, line: Line, axes: Mapping[str, str]) -> list[_Beside]:
+def _beside(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> list[_Beside]:
     """Return the rows, and what each is compared with."""
     rows = select(tables, line.rows)
     order, _, fields = line.against.strip().partition(" ")
@@ -173,8 +173,8 @@ def _place(row: Row, axes: Sequence[str]) -> tuple[object, ...]:
 
 
 def _differences(
-    pairs: Sequence[_Beside], line: Line, measure: str, given: Sequence[str], trials: int
-) -> Iterator[_Pair]:
+    pairs: Sequence[_Beside], line: ClaimRule, measure: str, given: Sequence[str], trials: int
+) -> Iterator[_RowPair]:
     """Yield by how much each row's number exceeds the other's."""
     is_relative = any(each.endswith("%") for each in given)
     for beside in pairs:
@@ -189,7 +189,7 @@ def _differences(
         if is_relative:
             found = Measurement(found.value / other.value, found.standard_error / other.value)
         form = "{:+.2f} %" if is_relative else "{:+.1f} points" if are_shares else "{:+.3g}"
-        yield _Pair(beside, found, form, limit)
+        yield _RowPair(beside, found, form, limit)
 
 
 def _numbers(given: Sequence[str]) -> list[float]:
@@ -211,7 +211,7 @@ def _varying(rows: Sequence[Row], axes: Mapping[str, str]) -> Callable[[Row], st
     return place
 
 
-def _range(pairs: Sequence[_Pair], place: Callable[[Row], str]) -> str:
+def _range(pairs: Sequence[_RowPair], place: Callable[[Row], str]) -> str:
     """Return a clause on the least number and the greatest, or on the differences."""
     least, most = (choose(pairs, key=lambda each: each.difference.value) for choose in (min, max))
     limit = least.limit
@@ -222,22 +222,22 @@ def _range(pairs: Sequence[_Pair], place: Callable[[Row], str]) -> str:
     return f"The number is {' to '.join(dict.fromkeys(ends))}" + (f", beside {limit:g}" if limit else "")
 
 
-def _said(pair: _Pair, value: float) -> str:
+def _said(pair: _RowPair, value: float) -> str:
     return pair.form.format(value if pair.form == "{:+.3g}" else 100 * value)
 
 
-def _in_errors(pair: _Pair) -> float:
+def _in_errors(pair: _RowPair) -> float:
     return deviation(pair.difference, _NONE)
 
 
-_Judge: TypeAlias = Callable[[Sequence[_Pair], Sequence[str], int, Callable[[Row], str]], tuple[Judgement, str]]
+_Judge: TypeAlias = Callable[[Sequence[_RowPair], Sequence[str], int, Callable[[Row], str]], tuple[Judgement, str]]
 
 
 def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
     """Return what judges that all differences are above 0, or below, or above and below what is given in its place."""
 
     def judged(
-        pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+        pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
     ) -> tuple[Judgement, str]:
         limit = sum(_numbers(given))
         turned = [Measurement(sign * (each.difference.value - limit), each.difference.standard_error) for each in pairs]
@@ -247,7 +247,7 @@ def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
     return judged
 
 
-def _errors(pairs: Sequence[_Pair]) -> str:
+def _errors(pairs: Sequence[_RowPair]) -> str:
     if not all(pair.difference.standard_error for pair in pairs):
         return ""  # of a law
     least, most = (choose(map(_in_errors, pairs)) for choose in (min, max))
@@ -255,7 +255,7 @@ def _errors(pairs: Sequence[_Pair]) -> str:
 
 
 def _agreeing(
-    pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that numbers are as others are: within chance, and on average within a margin."""
     (margin,), deviations = _numbers(given), [_in_errors(pair) for pair in pairs]
@@ -271,7 +271,7 @@ def _agreeing(
 
 
 def _within(
-    pairs: Sequence[_Pair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that each number is between two limits."""
     low, high = _numbers(given)
@@ -279,14 +279,14 @@ def _within(
 
 
 def _on_average(
-    pairs: Sequence[_Pair], given: Sequence[str], trials: int, _: Callable[[Row], str]
+    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, _: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that differences are above 0 on average, and none of them below.
 
     Each field that is given has an average for each of its values, and so has each field along which rows are
     neighbors.
     """
-    of: dict[str, list[_Pair]] = {}
+    of: dict[str, list[_RowPair]] = {}
     for pair in pairs:
         row, other, along = pair.beside
         values = (" against ".join(dict.fromkeys(written(each[field]) for each in (row, other))) for field in given)

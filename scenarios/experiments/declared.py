@@ -1,6 +1,6 @@
 """A paper as data: what of it is run again and how it is told, from the files of its package.
 
-- `page.toml`: the page's words, the grids that are run, what laws say, tables and figures (`Page`).
+- `page.toml`: the page's words, the grids that are run, what laws say, tables and figures (`PaperPage`).
 - `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how
   rows decide it (`comparing`); where no rows do, a law does, by the key.
 - `additions.csv`: what is claimed beside the paper, in the same way.
@@ -20,11 +20,11 @@ from ..reading.conversion import convert
 from ..reading.settings import read_settings
 from ..tables import Table
 from ..verdicts import Judgement
-from .comparing import Line, Row, Tables, compare, select
+from .comparing import ClaimRule, Row, Tables, compare, select
 from .figures import Figure, figure_of, has_rows
 from .findings import BoundedFinding, Finding, sentences
 from .paper_files import rows_beside, text_beside
-from .reproductions import Asked, Experiments, PaperReproduction, Part
+from .reproductions import Asked, Experiments, PaperPart, PaperReproduction
 from .sheets import listing, pivoting
 
 
@@ -35,7 +35,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     cells: str
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PaperTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table as people read it.
 
     Args:
@@ -59,7 +59,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     missing: str = ""
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PaperPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `page.toml` says.
 
     Args:
@@ -88,7 +88,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     laws: Mapping[str, Mapping[str, Any]] = {}
     words: Mapping[str, Mapping[str, str]] = {}
     colors: Mapping[str, Mapping[str, str]] = {}
-    sheets: Sequence[Sheet] = ()
+    sheets: Sequence[PaperTable] = ()
     figures: Sequence[Figure] = ()
 
     def called(self, field: str, value: str) -> str:
@@ -100,7 +100,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def experiments_of(
     module: str,
     *,
-    parts: Callable[[Asked], Iterable[Part]],
+    parts: Callable[[Asked], Iterable[PaperPart]],
     laws: Callable[[], Iterable[BoundedFinding]],
     steps: int = 0,
     data: str = "",
@@ -153,9 +153,9 @@ def experiments_of(
     )
 
 
-def page_of(module: str, file: str = "page.toml") -> Page:
+def page_of(module: str, file: str = "page.toml") -> PaperPage:
     """Return what a module's package says of its paper."""
-    return msgspec.toml.decode(text_beside(module, file), type=Page)
+    return msgspec.toml.decode(text_beside(module, file), type=PaperPage)
 
 
 def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _judged(
         if not line["rows"]:
             continue
         on_stand_in = bool(line.get("stand_in"))
-        how = Line(line["rows"], line["against"], line["measure"], line["judge"])
+        how = ClaimRule(line["rows"], line["against"], line["measure"], line["judge"])
         try:
             told = compare(how, tables, trials=run.trials, axes=axes)
         except ValueError:  # rows that have no other ones to be compared with
@@ -234,7 +234,7 @@ def _judged(
         )
 
 
-def _sheets(page: Page, tables: Tables, run: PaperReproduction) -> Iterator[Table]:
+def _sheets(page: PaperPage, tables: Tables, run: PaperReproduction) -> Iterator[Table]:
     """Yield all tables that have rows."""
     for sheet in page.sheets:
         blocks = [(select(tables, block.rows), block.cells) for block in sheet.blocks]
@@ -249,7 +249,7 @@ def _sheets(page: Page, tables: Tables, run: PaperReproduction) -> Iterator[Tabl
 
 
 def _table(
-    sheet: Sheet,
+    sheet: PaperTable,
     blocks: Sequence[tuple[Sequence[Row], str]],
     own: Sequence[Row],
     words: Mapping[str, Mapping[str, str]],

@@ -42,7 +42,7 @@ _APART: Final = 0.15  # of the distance of two names
 _RULE: Final[dict[str, Any]] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
 
 
-class Series(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlotSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one panel draws in one style.
 
     Args:
@@ -63,7 +63,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ends: bool = False
 
 
-class Panel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FigurePanel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One panel.
 
     Args:
@@ -80,7 +80,7 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     title: str
     x: str
     y: str
-    series: Sequence[Series]
+    series: Sequence[PlotSeries]
     log: str = ""
     percent: bool = False
     limits: tuple[float, float] | None = None
@@ -105,7 +105,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     title: str
     caption: str
     size: tuple[float, float]
-    panels: Sequence[Panel]
+    panels: Sequence[FigurePanel]
     setting: str = ""
     shape: tuple[int, int] = (1, 1)
 
@@ -164,7 +164,7 @@ def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, st
     return marks
 
 
-def _lines(series: Series, tables: Tables) -> Iterator[tuple[str, str, list[Row]]]:
+def _lines(series: PlotSeries, tables: Tables) -> Iterator[tuple[str, str, list[Row]]]:
     """Yield each line's value, mark and rows."""
     rows = [row for row in select(tables, series.rows) if row[series.y] is not None]
     values = dict.fromkeys(written(row[series.by]) for row in rows) if series.by else [""]
@@ -182,7 +182,7 @@ def _height(value: Any) -> float:
     return value.value if isinstance(value, Measurement) else value
 
 
-def _plot(axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, Any]) -> None:
+def _plot(axes: Any, rows: Sequence[Row], series: PlotSeries, style: Mapping[str, Any]) -> None:
     places, heights = [row[series.x] for row in rows], [row[series.y] for row in rows]
     if "elinewidth" in style:
         exact = [each if isinstance(each, Measurement) else Measurement(each, 0.0) for each in heights]
@@ -191,14 +191,14 @@ def _plot(axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, An
         axes.plot(places, list(map(_height, heights)), **style)
 
 
-def _names(panel: Panel, tables: Tables) -> list[str]:
+def _names(panel: FigurePanel, tables: Tables) -> list[str]:
     """Return what stands at the vertical axis, where these are names."""
     found = (row[series.y] for series in panel.series for row in select(tables, series.rows))
     return list(dict.fromkeys(each for each in found if isinstance(each, str)))
 
 
 def _plot_across(
-    axes: Any, rows: Sequence[Row], series: Series, style: Mapping[str, Any], names: Sequence[str], number: int
+    axes: Any, rows: Sequence[Row], series: PlotSeries, style: Mapping[str, Any], names: Sequence[str], number: int
 ) -> None:
     """Draw numbers with their errors beside names; the lines' numbers say how far below the first one they are."""
     errors = [ERRORS_SHOWN * row[series.x].standard_error for row in rows]
@@ -206,7 +206,7 @@ def _plot_across(
     axes.errorbar([row[series.x].value for row in rows], heights, xerr=errors, **style)
 
 
-def _scale(axes: Any, panel: Panel, names: Sequence[str]) -> None:
+def _scale(axes: Any, panel: FigurePanel, names: Sequence[str]) -> None:
     if "x" in panel.log:
         axes.set_xscale("log")
     if "y" in panel.log:

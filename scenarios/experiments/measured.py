@@ -22,7 +22,15 @@ from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
 from .redrawing import LEAST_DRAWS, in_draws
-from .summaries import LEAST_TRIALS, Refined, Summary, refined_by_control, refined_by_law, summary_of, summary_of_draws
+from .summaries import (
+    LEAST_TRIALS,
+    MeasureSummary,
+    Refined,
+    refined_by_control,
+    refined_by_law,
+    summary_of,
+    summary_of_draws,
+)
 
 BYTES: Final = Measure(name="bytes", about="that one party sends and receives, on average")
 MESSAGES: Final = Measure(name="messages", about="that one party sends and receives, on average")
@@ -44,7 +52,7 @@ class Trial(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     controls: dict[str, float] = {}
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
+class TrialCell(msgspec.Struct, frozen=True, kw_only=True):
     """What is tried.
 
     Args:
@@ -111,9 +119,9 @@ class MeasuredCell:
         return {part.unit: max(each.proven for each in parts if each.unit == part.unit) for part in parts}
 
     @functools.cached_property
-    def summaries(self) -> dict[str, Summary]:
+    def summaries(self) -> dict[str, MeasureSummary]:
         """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
-        found: dict[str, Summary] = {}
+        found: dict[str, MeasureSummary] = {}
         for measure in self.measures:
             numbers = [trial.measures.get(measure.name) for trial in self.trials]
             draws = in_draws(numbers, self.redraw or 1)
@@ -142,7 +150,7 @@ class MeasuredCell:
         return {name: own for name, own in found.items() if own is not None}
 
     @property
-    def best_summaries(self) -> dict[str, Summary]:
+    def best_summaries(self) -> dict[str, MeasureSummary]:
         """Each measure over the trials, refined where that is known."""
         return {**self.summaries, **self.refined}
 

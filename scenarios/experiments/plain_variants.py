@@ -12,7 +12,7 @@ from ..running.resolution import Local
 from ..system import find_protocol, names_with, part_of
 from .counting import COUNTING, CountedValues
 from .measurements import Measurement
-from .summaries import Summary
+from .summaries import MeasureSummary
 from .variants import REACH, SimulatedVariants, Unit, VariantOffer, VariantTable
 
 _PART: Final = "System brings the part 'variants', a VariantTable"
@@ -73,7 +73,7 @@ class PlainVariants(SimulatedVariants):
         except ConfigurationError:
             return math.inf if given["epsilon"] > self.parameters.epsilon else 0.0
 
-    def error_of(self, summary: Summary) -> Measurement:
+    def error_of(self, summary: MeasureSummary) -> Measurement:
         root = math.sqrt(summary.mean)
         return Measurement(root / self._whole, summary.standard_error / (2 * root * self._whole) if root else 0.0)
 

@@ -185,7 +185,7 @@ def make_plan(
     refuse(epsilon is not None and not 0 < epsilon < math.inf, "--epsilon", epsilon, "above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
     sought: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
-    search = _Search(table, SearchClock(tell, seconds), sought, aim, epsilon, has_curves=has_curves)
+    search = _PlanSearch(table, SearchClock(tell, seconds), sought, aim, epsilon, has_curves=has_curves)
     variants = search.variants()
     options = search.options(variants)
     if has_curves:
@@ -202,7 +202,7 @@ def make_plan(
     )
 
 
-class _Search(VariantSearch):
+class _PlanSearch(VariantSearch):
     """Looks for prices, errors and numbers of people, over all variants, and for what else could be done."""
 
     def __init__(

@@ -102,7 +102,7 @@ class Asked(NamedTuple):
     """The rows that are made so far."""
 
 
-class Part(NamedTuple):
+class PaperPart(NamedTuple):
     """A part of a paper's experiments.
 
     Its rows are made where they are iterated over, after it was told.
@@ -123,7 +123,7 @@ class Experiments(Generic[_FoundT]):
     """What of a paper is run again, and how it is told."""
 
     found: type[_FoundT]  # the numbers' type
-    parts: Callable[[Asked], Iterable[Part]]  # makes the rows, in the order in which they are told
+    parts: Callable[[Asked], Iterable[PaperPart]]  # makes the rows, in the order in which they are told
     on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
     additions: Callable[[_FoundT], Iterable[Finding]] | None = None  # what we add to it
     sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them

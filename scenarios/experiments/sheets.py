@@ -23,7 +23,7 @@ _BESIDE: Final = " | "
 _MEASURED: Final = (Measurement, Measurement | None)
 
 
-class _Told(TypedDict, total=False):
+class _TableNotes(TypedDict, total=False):
     """What a `Table` is told besides."""
 
     labels: int
@@ -33,7 +33,7 @@ class _Told(TypedDict, total=False):
     full: Rows
 
 
-def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_Told]) -> Table:
+def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_TableNotes]) -> Table:
     """Return a table with a line for each row, of headers and cells as the module says."""
     headers, cells = zip(*_columns(columns), strict=True)
     lines = [[_written(cell, row, words) for cell in cells] for row in rows]
@@ -45,7 +45,7 @@ def pivoting(
     *blocks: tuple[Iterable[Row], str],
     missing: str = "",
     words: Words | None = None,
-    **told: Unpack[_Told],
+    **told: Unpack[_TableNotes],
 ) -> Table:
     """Return a table in which several rows stand on a line: those with the same labels.
 

@@ -53,7 +53,7 @@ class Quantile(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class MeasureSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One measure over the trials of a cell.
 
     Args:
@@ -87,7 +87,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.trials if isinstance(self.draws, msgspec.UnsetType) else self.draws
 
 
-class Refined(Summary, frozen=True, kw_only=True):
+class Refined(MeasureSummary, frozen=True, kw_only=True):
     """A measure's mean as it is known better than by trials alone.
 
     Args:
@@ -104,7 +104,9 @@ class Refined(Summary, frozen=True, kw_only=True):
         return self.low == self.high
 
 
-def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool) -> Refined:
+def refined_by_law(
+    plain: MeasureSummary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool
+) -> Refined:
     """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same.
 
     Examples:
@@ -119,7 +121,7 @@ def refined_by_law(plain: Summary, means: Sequence[float], *, limits: tuple[floa
 
 
 def refined_by_control(
-    plain: Summary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
+    plain: MeasureSummary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
 ) -> Refined | None:
     """Return a summary refined by a control, one of each independent number; None where it explains too little.
 
@@ -146,7 +148,7 @@ def refined_by_control(
     )
 
 
-def _refined(plain: Summary, by: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
+def _refined(plain: MeasureSummary, by: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
     is_known = mean.standard_error > 0 and plain.standard_error > 0
     return Refined(
         measure=plain.measure,
@@ -161,7 +163,9 @@ def _refined(plain: Summary, by: str, mean: Measurement, ends: tuple[float, floa
     )
 
 
-def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)) -> Summary:
+def summary_of(
+    measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)
+) -> MeasureSummary:
     """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits.
 
     Examples:
@@ -186,7 +190,7 @@ def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float]
     if not is_event:
         ordered: list[float] = np.sort(numbers).tolist()
         quantiles = [found for level in QUANTILES if (found := _quantile_of(ordered, level)) is not None]
-    return Summary(
+    return MeasureSummary(
         measure=measure,
         trials=count,
         mean=mean.value,
@@ -199,7 +203,7 @@ def summary_of(measure: str, numbers: FloatArray, *, limits: tuple[float, float]
 
 def summary_of_draws(
     measure: str, draws: Sequence[Sequence[float]], *, limits: tuple[float, float] = (-math.inf, math.inf)
-) -> Summary:
+) -> MeasureSummary:
     """Return a measure's summary over draws of the parties, each with as many trials; at least `LEAST_DRAWS`.
 
     The interval of the mean is that of the draws' means, and of events one of shares. Quantiles are of the first trial

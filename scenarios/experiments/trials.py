@@ -29,7 +29,7 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ..plugins import ARRAY
 from ..reading.frames import frames_in
 from ..running.config import Scenario, with_absolute_paths
-from ..running.journaling import ConflictingCopyError, Journal, own_versions
+from ..running.journaling import ConflictingCopyError, FinishedParts, own_versions
 from ..running.parties import sources_of
 from ..running.processes import Pool, Processes, named_answers, num_cores, working
 from ..running.progress import OnStep
@@ -37,7 +37,7 @@ from ..running.resolution import Local, Streamed, resolve
 from ..system import find_protocol
 from .benches import Bench
 from .grids import Settings
-from .measured import Cell, MeasuredCell, RefusedCell, Trial, Wanted
+from .measured import MeasuredCell, RefusedCell, Trial, TrialCell, Wanted
 from .redrawing import LEAST_DRAWS, check_redrawn
 from .summaries import LEAST_TRIALS
 
@@ -55,7 +55,7 @@ _SHARE_PROBED: Final = 8  # of which they are one at most
 _Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
 
 
-class _Found:
+class _TrialsRun:
     """The trials of a cell that were run, whoever ran them."""
 
     def __init__(self) -> None:
@@ -189,7 +189,7 @@ def synthetic_like(scenario: Scenario, share: float) -> Scenario:
 
 
 def run_trials(
-    cells: Sequence[Cell],
+    cells: Sequence[TrialCell],
     *,
     trials: int,
     first: int = 0,
@@ -197,7 +197,7 @@ def run_trials(
     resolved: Mapping[Settings, Local] | None = None,
     wanted: Wanted | None = None,
     pool: Pool | None = None,
-    journal: Journal | None = None,
+    journal: FinishedParts | None = None,
     on_progress: OnStep | None = None,
 ) -> list[MeasuredCell]:
     """Run the trials of all cells.
@@ -223,7 +223,7 @@ def run_trials(
         workers = 1  # a frame is in the memory of this process alone
     known = dict(resolved or {})
     benches = [Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
-    found = [_Found() for _ in cells]
+    found = [_TrialsRun() for _ in cells]
     for key, answer in () if journal is None else journal.finished.items():
         place, start = map(int, key.split())
         found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
@@ -261,7 +261,7 @@ def run_trials(
     ]
 
 
-def _measured(cell: Cell, bench: Bench, trials: tuple[Trial, ...]) -> MeasuredCell:
+def _measured(cell: TrialCell, bench: Bench, trials: tuple[Trial, ...]) -> MeasuredCell:
     return MeasuredCell(
         settings=cell.settings,
         measures=bench.measures,
@@ -306,13 +306,13 @@ def _shares(
 
 
 def _answers(
-    cells: Sequence[Cell], benches: Sequence[Bench], shares: Sequence[list[_Range]], pool: Pool | None
+    cells: Sequence[TrialCell], benches: Sequence[Bench], shares: Sequence[list[_Range]], pool: Pool | None
 ) -> Iterator[tuple[_Range, Iterable[Trial]]]:
     """Yield the trials of all shares, as they come."""
     come: Generator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
     if pool is not None:
         tasks = (
-            msgspec.msgpack.encode(_Task([_Part.of(cells[at], benches[at], *ends) for at, *ends in each]))
+            msgspec.msgpack.encode(_TrialTask([_Part.of(cells[at], benches[at], *ends) for at, *ends in each]))
             for each in shares
         )
 
@@ -329,7 +329,9 @@ def _answers(
                 yield part, own[at] if own else benches[part[0]].run(range(*part[1:]))
 
 
-def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local], *, resumes: bool) -> Journal:
+def open_journal(
+    folder: Path, cells: Sequence[TrialCell], resolved: Sequence[Local], *, resumes: bool
+) -> FinishedParts:
     """Return the journal of trials: a new one, or that of trials that were interrupted, of the same cells.
 
     Raises:
@@ -340,40 +342,40 @@ def open_journal(folder: Path, cells: Sequence[Cell], resolved: Sequence[Local],
     for cell, each in zip(cells, resolved, strict=True):
         digest.update(msgspec.msgpack.encode((_with_seed(cell, None), Bench(each, cell).held)))
     own = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
-    return Journal(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
+    return FinishedParts(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
     """Trials that another process runs. Seeds travel as text: they may have more bits than a message's integers."""
 
-    cell: Cell
+    cell: TrialCell
     seed: str
     held: str
     start: int
     stop: int
 
     @classmethod
-    def of(cls, cell: Cell, bench: Bench, start: int, stop: int) -> "_Part":
+    def of(cls, cell: TrialCell, bench: Bench, start: int, stop: int) -> "_Part":
         elsewhere = msgspec.structs.replace(cell, scenario=with_absolute_paths(cell.scenario))
         return cls(_with_seed(elsewhere, None), str(cell.scenario.seed), bench.held, start, stop)
 
 
-class _Task(msgspec.Struct, frozen=True, array_like=True):
+class _TrialTask(msgspec.Struct, frozen=True, array_like=True):
     parts: list[_Part]
 
 
-def _with_seed(cell: Cell, seed: int | None) -> Cell:
+def _with_seed(cell: TrialCell, seed: int | None) -> TrialCell:
     return msgspec.structs.replace(cell, scenario=msgspec.structs.replace(cell.scenario, seed=seed))
 
 
 @functools.lru_cache(maxsize=4)
 def _bench_of(cell: bytes, seed: int, held: object) -> Bench:
     del held  # with other parties, whose files have changed, it is another one
-    own = _with_seed(msgspec.msgpack.decode(cell, type=Cell), seed)
+    own = _with_seed(msgspec.msgpack.decode(cell, type=TrialCell), seed)
     return Bench(resolve(own.scenario), own)
 
 
-def _run_parts(task: _Task) -> list[list[Trial]]:
+def _run_parts(task: _TrialTask) -> list[list[Trial]]:
     found: list[list[Trial]] = []
     for part in task.parts:
         bench = _bench_of(msgspec.msgpack.encode(part.cell), int(part.seed), part.held)
@@ -383,5 +385,5 @@ def _run_parts(task: _Task) -> list[list[Trial]]:
     return found
 
 
-work: Final = working(_Task, _run_parts)
+work: Final = working(_TrialTask, _run_parts)
 """Run by other processes."""

@@ -10,7 +10,7 @@ from ..presentation import drawing
 from ..presentation.terminal import title_of
 from .measured import MeasuredCell
 from .measures import Measure
-from .summaries import Summary
+from .summaries import MeasureSummary
 
 _MOST_PANELS: Final = 6
 _COLUMNS: Final = 2
@@ -97,7 +97,7 @@ def _draw_cell(
     return marks
 
 
-def _draw_distribution(axes: Any, numbers: Sequence[float], summary: Summary) -> None:
+def _draw_distribution(axes: Any, numbers: Sequence[float], summary: MeasureSummary) -> None:
     values = sorted(set(numbers))
     if len(values) <= _BINS:  # each by itself
         gap = min((after - before for before, after in itertools.pairwise(values)), default=0.1)
@@ -197,12 +197,12 @@ def _panels(panels: Iterable[Any], measures: Sequence[Measure]) -> list[tuple[An
     return list(zip(free, measures, strict=False))
 
 
-def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[Summary]) -> None:
+def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[MeasureSummary]) -> None:
     means = [summary.mean for summary in summaries]
     axes.errorbar(means, rows, xerr=_reach(summaries), linestyle="none", capsize=3, **_INTERVAL)
 
 
-def _reach(summaries: Sequence[Summary]) -> list[list[float]]:
+def _reach(summaries: Sequence[MeasureSummary]) -> list[list[float]]:
     """Return how far intervals reach below their means, and above; of what is positive, no farther down than 0."""
     below = [max(summary.mean - summary.low, 0.0) for summary in summaries]
     if all(summary.mean > 0 for summary in summaries):

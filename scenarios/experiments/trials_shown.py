@@ -33,7 +33,7 @@ from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
 from .measurements import Measurement, apart_by, unseen
 from .measures import Measure
-from .summaries import QUANTILES, Refined, Summary
+from .summaries import QUANTILES, MeasureSummary, Refined
 from .trials_drawn import picture_of
 
 _MOST_DECIMALS: Final = 5
@@ -242,7 +242,7 @@ def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
     return ""
 
 
-def _flat(summary: Summary) -> dict[str, object]:
+def _flat(summary: MeasureSummary) -> dict[str, object]:
     """Return a summary as a row; what is left out of it is an empty cell."""
     row: dict[str, object] = {}
     for name, value in msgspec.structs.asdict(summary).items():
@@ -477,7 +477,7 @@ def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
         )
 
 
-def format_number(summary: Summary, measure: Measure) -> str:
+def format_number(summary: MeasureSummary, measure: Measure) -> str:
     """Return a mean with its standard error, as tables write it."""
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error
@@ -491,7 +491,7 @@ def format_number(summary: Summary, measure: Measure) -> str:
     return f"{rounded(mean, decimals)} ± {error:,.{decimals}f}{unit}"
 
 
-def _together(values: Sequence[float], measure: Measure, summary: Summary) -> list[str]:
+def _together(values: Sequence[float], measure: Measure, summary: MeasureSummary) -> list[str]:
     """Return numbers of one measure with as many decimals as its mean has."""
     times = 100 if measure.is_share else 1
     decimals = decimals_of([times * summary.mean], [times * summary.standard_error])

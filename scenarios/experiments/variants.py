@@ -31,9 +31,9 @@ from ..running.progress import OnStep
 from ..running.resolution import Local, Resolved, resolve, resolve_served
 from ..tables import snapped
 from .counting import CountedValues
-from .measured import Cell, MeasuredCell
+from .measured import MeasuredCell, TrialCell
 from .measurements import Measurement
-from .summaries import Summary
+from .summaries import MeasureSummary
 from .trials import prepare, run_trials
 
 OF_MASKS: Final = (
@@ -408,7 +408,7 @@ class SimulatedVariants(VariantTable):
             earlier = self._tried.get(key)
             done = 0 if earlier is None else len(earlier.trials)
             stop = self.trials if aim is None else min(_FIRST_TRIALS if not done else _TIMES_TRIALS * done, self.trials)
-            cell = Cell(settings=(), scenario=resolved.scenario)
+            cell = TrialCell(settings=(), scenario=resolved.scenario)
             (more,) = run_trials([cell], trials=stop - done, first=done, resolved={(): resolved}, on_progress=tell)
             measured = more if earlier is None else dataclasses.replace(more, trials=(*earlier.trials, *more.trials))
             self._tried[key] = measured
@@ -424,11 +424,11 @@ class SimulatedVariants(VariantTable):
             )
         return self._known[key]
 
-    def error_of(self, summary: Summary) -> Measurement:
+    def error_of(self, summary: MeasureSummary) -> Measurement:
         """Return the error that a measure says."""
         return Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
 
-    def _limit_of(self, error: Measurement, summary: Summary, trials: int) -> float:
+    def _limit_of(self, error: Measurement, summary: MeasureSummary, trials: int) -> float:
         """Return an error's upper limit, by Student's t; where all trials agree, by the share's own interval."""
         if not error.standard_error:
             return 1 - summary.low if self.is_lack else summary.high
@@ -486,7 +486,7 @@ class SimulatedVariants(VariantTable):
             self._encoded[name] = resolved
         return resolved
 
-    def _written(self, error: Measurement, summary: Summary) -> str:
+    def _written(self, error: Measurement, summary: MeasureSummary) -> str:
         """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
         if error.standard_error:
             return self.unit.short(error.value, standard_error=error.standard_error)

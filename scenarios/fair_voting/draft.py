@@ -23,10 +23,10 @@ from ..running.drafts import (
     NONE,
     Chosen,
     Draft,
-    Line,
     Option,
+    SavedTable,
+    ScenarioLine,
     ScenarioTemplate,
-    Sheet,
     UnclearError,
     answer,
     check_column,
@@ -70,7 +70,7 @@ _MOST_SCORE: Final = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class _Found:
+class _RankingColumns:
     """Where rankings are: the kind as a table of voters has it, its columns, and the alternatives that a header has."""
 
     kind: str
@@ -84,7 +84,7 @@ class _Found:
         return _ABOUT.get(self.kind, "")
 
 
-def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     options = ("voter", "group", *_KINDS)
     check_header(sheet, chosen, options=options, names={*_VOTERS, *_GROUPS, "ranking"}, example="voter,group,ranking")
     if several := next(
@@ -103,17 +103,17 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     group = _group(sheet, chosen, [name for name in others if name != voter])
     columns = {"voter": voter, "group": group} | ({} if found.about else {"ranking": found.columns[0]})
     lines = filled(
-        Line("file", sheet.written, "a line for each voter"),
-        Line("numbered", not voter, "it has no names"),
-        Line(
+        ScenarioLine("file", sheet.written, "a line for each voter"),
+        ScenarioLine("numbered", not voter, "it has no names"),
+        ScenarioLine(
             "columns", {name: own for name, own in columns.items() if own not in {"", name}}, "what the file calls them"
         ),
-        Line(found.kind, found.about and found.columns, found.about),
-        Line("alternatives", names if names != found.columns else ()),
-        Line(
+        ScenarioLine(found.kind, found.about and found.columns, found.about),
+        ScenarioLine("alternatives", names if names != found.columns else ()),
+        ScenarioLine(
             "between", found.between if found.between != SEPARATOR else "", "the sign between alternatives in one cell"
         ),
-        Line("not_ranked", [*silent.values()], "no alternatives, and no places"),
+        ScenarioLine("not_ranked", [*silent.values()], "no alternatives, and no places"),
         *_settled(sheet, chosen, tiers, names, voter),
     )
     groups = list(dict.fromkeys(sheet.column(group))) if group else []
@@ -125,11 +125,14 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     number, ranked = sheet.count(len(sheet.rows)), ", ".join(names)
     if group:
         said = [f"{number} voters of {len(groups):,} groups ({', '.join(groups[:9])}) rank {ranked}."]
-        parameters = [Line("objective", "penalized", "the welfare of all, less what groups differ by")]
+        parameters = [ScenarioLine("objective", "penalized", "the welfare of all, less what groups differ by")]
         title = f"Which of {ranked} serves all groups alike"
     else:
         said = [f"{number} voters rank {ranked}: one group, and the most welfare wins."]
-        parameters = [Line("groups", ["voters"], "one: nobody is compared"), Line("objective", "welfare")]
+        parameters = [
+            ScenarioLine("groups", ["voters"], "one: nobody is compared"),
+            ScenarioLine("objective", "welfare"),
+        ]
         title = f"Which of {ranked} is elected"
     if silent:
         said.append(f"No alternatives: {', '.join(silent.values())}.")
@@ -140,7 +143,7 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     return Draft(title=title, role="voter", price=price, parameters=parameters, parties=lines, said=said)
 
 
-def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
+def _check_needed(sheet: SavedTable, chosen: Chosen, found: _RankingColumns) -> None:
     """Raise ConfigurationError for an option of other rankings than these, which would have no effect."""
     is_of_numbers = found.kind in {"places", "scores"}
     for option, has_effect, what in (
@@ -154,7 +157,7 @@ def _check_needed(sheet: Sheet, chosen: Chosen, found: _Found) -> None:
         require(word.casefold() in words, "--not-ranked", word, f"a word that stands in {sheet.path.name}")
 
 
-def _silent(sheet: Sheet, chosen: Chosen) -> dict[str, str]:
+def _silent(sheet: SavedTable, chosen: Chosen) -> dict[str, str]:
     """Return what stands for no alternative, in header or cells, as it is written, by its small letters."""
     given = [name.casefold() for name in listed(chosen.get("alternatives", ()), ())]
     words = [*sheet.header, *dict.fromkeys(cell for row in sheet.rows for cell in row)]
@@ -163,7 +166,7 @@ def _silent(sheet: Sheet, chosen: Chosen) -> dict[str, str]:
     return {word: own for word, own in known.items() if word not in given}
 
 
-def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collection[str]) -> _Found:
+def _rankings(sheet: SavedTable, chosen: Chosen, rest: Sequence[str], silent: Collection[str]) -> _RankingColumns:
     """Return where rankings are; UnclearError where the file does not tell it."""
     kinds = [key for key in _KINDS if chosen.get(key)]
     if len(kinds) > 1:
@@ -177,10 +180,10 @@ def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collect
         columns = [check_column(sheet, name, key) for name in named]
         if key == "ranking":
             columns = columns[-1:]
-            return _Found("ranking", columns, between=sign or _sign_of(sheet, columns[0]))
+            return _RankingColumns("ranking", columns, between=sign or _sign_of(sheet, columns[0]))
         return _of_columns(sheet, _KINDS[key], columns, sign)
     if sign:
-        found = [_Found("ranking", [name], between=sign) for name in rest if _sets(sheet.column(name), sign)]
+        found = [_RankingColumns("ranking", [name], between=sign) for name in rest if _sets(sheet.column(name), sign)]
     else:
         found = _by_form(sheet, chosen, rest, questions, silent)
     if len(found) == 1:
@@ -192,14 +195,14 @@ def _rankings(sheet: Sheet, chosen: Chosen, rest: Sequence[str], silent: Collect
     raise UnclearError("ranking", question, [each.columns[0] for each in found] or rest)
 
 
-def _of_columns(sheet: Sheet, kind: str, columns: Sequence[str], sign: str = "") -> _Found:
+def _of_columns(sheet: SavedTable, kind: str, columns: Sequence[str], sign: str = "") -> _RankingColumns:
     if kind != "choices":
         parts = [_PART.fullmatch(name) for name in columns]
-        return _Found(
+        return _RankingColumns(
             kind, columns, [part.group(2) if part else name for part, name in zip(parts, columns, strict=True)]
         )
     is_split = any("\n" in cell for name in columns for cell in sheet.column(name))
-    return _Found(kind, columns, between=sign or ("\n" if is_split else SEPARATOR))
+    return _RankingColumns(kind, columns, between=sign or ("\n" if is_split else SEPARATOR))
 
 
 def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -216,20 +219,20 @@ def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _by_form(
-    sheet: Sheet,
+    sheet: SavedTable,
     chosen: Chosen,
     rest: Sequence[str],
     questions: Mapping[str, Mapping[str, str]],
     silent: Collection[str],
-) -> list[_Found]:
+) -> list[_RankingColumns]:
     """Return all that look like rankings."""
-    found: list[_Found] = []
+    found: list[_RankingColumns] = []
     for name in rest:
         entries = [entry for entry in sheet.column(name) if entry]
         if sum(SEPARATOR in entry for entry in entries) > len(entries) / _LEAST:  # some rank one alone
-            found.append(_Found("ranking", [name]))
+            found.append(_RankingColumns("ranking", [name]))
         elif signs := [sign for sign in _SIGNS if len(set(_sets(entries, sign))) == 1]:
-            found.append(_Found("ranking", [name], between=signs[0]))
+            found.append(_RankingColumns("ranking", [name], between=signs[0]))
     within = {name for columns in questions.values() for name in columns}
     others = [name for name in rest if name not in within and not _is_about(name)]
     alone = _alternatives(sheet, chosen, others, silent)
@@ -251,7 +254,7 @@ def _by_form(
     return found
 
 
-def _alternatives(sheet: Sheet, chosen: Chosen, names: Sequence[str], silent: Collection[str]) -> list[str]:
+def _alternatives(sheet: SavedTable, chosen: Chosen, names: Sequence[str], silent: Collection[str]) -> list[str]:
     """Return the columns that have small numbers under the name of an alternative, or none where nobody ranked it.
 
     UnclearError where an empty column may be one of these.
@@ -275,7 +278,7 @@ def _sets(entries: Sequence[str], sign: str) -> list[frozenset[str]]:
     return [frozenset(own) for own in parts] if are_fine else []
 
 
-def _sign_of(sheet: Sheet, column: str) -> str:
+def _sign_of(sheet: SavedTable, column: str) -> str:
     """Return the sign between the alternatives of a column's cells."""
     entries = [entry for entry in sheet.column(column) if entry]
     if any(SEPARATOR in entry for entry in entries):
@@ -297,7 +300,7 @@ def _is_about(name: str) -> bool:
     }
 
 
-def _levels(sheet: Sheet, name: str, silent: Collection[str], *, is_maybe_empty: bool = False) -> list[int | None]:
+def _levels(sheet: SavedTable, name: str, silent: Collection[str], *, is_maybe_empty: bool = False) -> list[int | None]:
     """Return the small numbers of a column, none where a cell is empty; nothing where it has no such or other cells."""
     cells = [cell if cell.casefold() not in silent else "" for cell in sheet.column(name)]
     places = [place_in(cell) for cell in cells]
@@ -331,7 +334,9 @@ def _kind_of(
     return chosen_word(chosen, "numbers", question, ("places", "scores"))
 
 
-def _read(sheet: Sheet, chosen: Chosen, found: _Found, silent: Mapping[str, str]) -> tuple[list[Tiers], Sequence[str]]:
+def _read(
+    sheet: SavedTable, chosen: Chosen, found: _RankingColumns, silent: Mapping[str, str]
+) -> tuple[list[Tiers], Sequence[str]]:
     """Return what each row ranks, and the alternatives; UnclearError for those that few named."""
     given: dict[str, Any] = {found.kind: tuple(found.columns)} if found.kind != "ranking" else {}
     columns = [sheet.column(name) for name in found.columns]
@@ -372,7 +377,9 @@ def _check_unlike(names: Sequence[str], where: str, to_do: str) -> None:
         raise ConfigurationError(field=where, value=again, allowed=allowed)
 
 
-def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str) -> list[Line]:
+def _settled(
+    sheet: SavedTable, chosen: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str
+) -> list[ScenarioLine]:
     """Return what was said of ties, and of what stands there twice; UnclearError for what was not."""
     said = dict[str, str]()
     flat = [[name for tier in own for name in tier] for own in tiers]
@@ -407,10 +414,10 @@ def _settled(sheet: Sheet, chosen: Chosen, tiers: Sequence[Tiers], names: Sequen
         if not same:
             question = f"{question}, if that is one voter, or {NONE!r}: these are different voters"
         said["repeats"] = chosen_word(chosen, "repeats", question, ["last", "first", *([] if same else [NONE])])
-    return [Line(*each) for each in said.items()]
+    return [ScenarioLine(*each) for each in said.items()]
 
 
-def _voter(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
+def _voter(sheet: SavedTable, chosen: Chosen, others: Sequence[str]) -> str:
     """Return the column of voters' names: of persons before that of ballots; empty where they are numbered."""
     if (given := chosen_column(sheet, chosen, "voter")) is not None:
         return given
@@ -426,7 +433,7 @@ def _voter(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
     raise UnclearError("voter", question, [*(known or distinct), NONE])
 
 
-def _group(sheet: Sheet, chosen: Chosen, others: Sequence[str]) -> str:
+def _group(sheet: SavedTable, chosen: Chosen, others: Sequence[str]) -> str:
     """Return the column of groups; empty where there is one group: it was said, or no column could tell any."""
     if (given := chosen_column(sheet, chosen, "group")) is not None:
         return given

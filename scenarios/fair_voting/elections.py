@@ -41,7 +41,7 @@ _MOST: Final = 2**62
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Release:
+class ElectionRelease:
     """What winners are elected by, in every trial; any objective can be.
 
     Args:
@@ -60,7 +60,7 @@ class Release:
     random_winners: IntArray | None = None
     of_ties: FloatArray | None = None
 
-    def rescaled(self) -> "Release":
+    def rescaled(self) -> "ElectionRelease":
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
         return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
 
@@ -91,7 +91,7 @@ class Release:
         return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
 
 
-def elect(released: Release, objective: Objective) -> IntArray:
+def elect(released: ElectionRelease, objective: Objective) -> IntArray:
     """Return the winners: int64, shape (trials,).
 
     Examples:
@@ -110,13 +110,13 @@ def elect(released: Release, objective: Objective) -> IntArray:
     return winners.astype(np.int64)
 
 
-def clean_release(parameters: Parameters, profiles: Profiles) -> Release:
+def clean_release(parameters: Parameters, profiles: Profiles) -> ElectionRelease:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
     return _of_sums(profiles.sums(scoring), scoring, profiles)
 
 
-def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> Release:
+def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> ElectionRelease:
     """Run all trials of a session, up to what the winner is elected by.
 
     The vote is of any mechanism of public groups, but those that choose by qualities, for which see `choice_shares`.
@@ -193,7 +193,7 @@ def qualities_of(objective: Objective, profiles: Profiles) -> FloatArray:
 
 def _laplace(
     vote: FairVoting, phase: DisclosedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
-) -> Release:
+) -> ElectionRelease:
     laplace = cast("VectorLaplace", phase.tally_mechanism)
     sums = profiles.sums(phase.scoring)
     width = sums[0].size
@@ -205,7 +205,7 @@ def _laplace(
 
 def _masked(
     vote: FairVoting, phase: MaskedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
-) -> Release:
+) -> ElectionRelease:
     """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
     sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
@@ -222,7 +222,7 @@ def _sampled(
     *,
     trials: int,
     noise: SimulatedNoise,
-) -> Release:
+) -> ElectionRelease:
     sums, draw = profiles.sums(phase.scoring), 1
     if vote.parameters.reading == "subsample":
         sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
@@ -243,7 +243,7 @@ def _sampled(
         random_winners = np.where(uniforms[:, 0] < choice.gamma, places, _NOBODY)
     sizes = profiles.group_sizes
     unit = Fraction(size * choice.scoring.range, 2 * choice.num_samples) * Fraction(choice.scoring.step)
-    released = Release(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
+    released = ElectionRelease(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
     return released.rescaled() if choice.scale == "printed" else released
 
 
@@ -276,7 +276,7 @@ def _local(
     *,
     trials: int,
     noise: SimulatedNoise,
-) -> Release:
+) -> ElectionRelease:
     report = phase.report
     units, unit = _linear(report)
     sizes, members = profiles.group_sizes, profiles.members
@@ -299,7 +299,7 @@ def _local(
             counts = np.stack([report.totals_of(reports) for reports in by_group])
             values[trial] = counts.astype(units.dtype) @ units
             of_ties[trial] = lot_of(np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1))
-    return Release(values, unit, sizes, sizes, of_ties=of_ties)
+    return ElectionRelease(values, unit, sizes, sizes, of_ties=of_ties)
 
 
 def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
@@ -332,10 +332,10 @@ def _uniforms(
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)
 
 
-def _of_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> Release:
+def _of_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> ElectionRelease:
     """Return what winners are elected by where groups' sums of utilities are known, with noise or without."""
     sizes, step = profiles.group_sizes, Fraction(scoring.step)
-    return Release(sums, step, sizes, sizes)
+    return ElectionRelease(sums, step, sizes, sizes)
 
 
 def _most(merits: NDArray[Any]) -> NDArray[np.bool_]:

@@ -4,26 +4,26 @@ from typing import Final
 
 from ...protocol.columns import alike
 from ...protocol.errors import did_you_mean, require
-from ..running.drafts import Chosen, Draft, Line, ScenarioTemplate, Sheet, alike_line, alike_option, filled
+from ..running.drafts import Chosen, Draft, SavedTable, ScenarioLine, ScenarioTemplate, alike_line, alike_option, filled
 
 _COLUMNS: Final = ("voter", "record", "choice")
 
 
-def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     """Return a draft of a survey. See `ScenarioTemplate`."""
     for name in _COLUMNS:
         allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
         require(name in sheet.header, f"{sheet.path.name} line 1", list(sheet.header), allowed)
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = list(dict.fromkeys(sheet.column("voter")))
-    lines = [Line("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
+    lines = [ScenarioLine("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
     lines += filled(alike_line(sheet, chosen, voters, "voter"))
     number = sheet.count(len(set(map(alike, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters))
     return Draft(
         title="What voters prefer",
         role="voter",
         price="all records of a voter together",
-        parameters=[Line("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut")],
+        parameters=[ScenarioLine("bound", 2.0, "the greatest length of a voter's preferences; longer ones are cut")],
         parties=lines,
         said=[f"{number} voters compare alternatives by {', '.join(features)}."],
     )

@@ -25,7 +25,7 @@ from .drawing import (
     NARROW_INCHES,
     WHITE,
     WIDTH,
-    Frame,
+    ChartFrame,
     Marks,
     NumberWithError,
     apart,
@@ -244,7 +244,7 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
     paths = [folder / f"{name}.svg", folder / f"{name}{NARROW}.svg"]
     for path, drawn, width in zip(paths, (chart, _narrow(chart)), _MOST_TICKS, strict=True):
         frame = frame_of(list(drawn.marks), width, note=chart.note, **words)
-        replace_private(path, embeddable(_Sheet(width).draw(drawn, frame), **told).encode())
+        replace_private(path, embeddable(_SvgSheet(width).draw(drawn, frame), **told).encode())
     seal(folder, paths)
     return paths[:1]
 
@@ -330,14 +330,14 @@ def _place(value: float, reach: Ends, start: float, end: float) -> float:
     return start + (end - start) * min(max(part, 0.0), 1.0)
 
 
-class _Sheet:
+class _SvgSheet:
     """An SVG as wide as a page or a phone, which is written from the top."""
 
     def __init__(self, width: float) -> None:
         self._parts: list[str] = []
         self._width, self._most_ticks = width * _INCH, _MOST_TICKS[width]
 
-    def draw(self, chart: Chart, frame: Frame) -> str:
+    def draw(self, chart: Chart, frame: ChartFrame) -> str:
         """Return a chart with what stands above its panels and below them."""
         top = _GAP
         for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):

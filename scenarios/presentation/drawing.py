@@ -153,7 +153,7 @@ class NumberWithError(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Frame:
+class ChartFrame:
     """What stands around a picture's panels: lines above them and below them, and the legend's labels, by column."""
 
     head: str
@@ -162,7 +162,7 @@ class Frame:
     columns: Sequence[Sequence[str]]
 
 
-def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, note: str) -> Frame:
+def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, note: str) -> ChartFrame:
     """Return what stands around a picture's panels, in lines for which there is room; the width is in inches.
 
     Examples:
@@ -178,7 +178,7 @@ def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, n
         else:
             small += textwrap.wrap(part, most)
     head, foot = textwrap.fill(title, int(_CHARACTERS_OF_TITLE * width)), textwrap.fill(note, most)
-    return Frame(head, "\n".join(small), foot, _columns_of_legend(labels, width))
+    return ChartFrame(head, "\n".join(small), foot, _columns_of_legend(labels, width))
 
 
 def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence[str]]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...protocol.estimators import Estimate
-from ..outcomes import Field, Line, Lines, number_of, plain, tables_of, truth_of
+from ..outcomes import Field, Lines, OutcomeLine, number_of, plain, tables_of, truth_of
 from ..tables import Rows, Table
 from . import drawing
 from .charts import EDGES, Axis, Chart, Panel
@@ -43,7 +43,7 @@ def _columns(column: str, field: Field) -> dict[str, object]:
     return {column: msgspec.to_builtins(field)}
 
 
-def _truth_in(table: Lines, line: Line, column: str, known: Known) -> tuple[str, Field] | None:
+def _truth_in(table: Lines, line: OutcomeLine, column: str, known: Known) -> tuple[str, Field] | None:
     """Return what is true of a cell, and the name by which that is told; None where nobody says."""
     truth: Mapping[str, Field] = known.truth or {}
     return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
@@ -271,7 +271,7 @@ def _panels_of(table: Lines, known: Known) -> Iterator[_Kind]:
     yield from (_Kind("", group) for group in groups)
 
 
-def _bar(table: Lines, line: Line, column: str, name: str, known: Known) -> _Bar | None:
+def _bar(table: Lines, line: OutcomeLine, column: str, name: str, known: Known) -> _Bar | None:
     estimate = line.cells.get(column)
     if not isinstance(estimate, Estimate) or not _is_drawn(estimate):
         return None

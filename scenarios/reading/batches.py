@@ -62,7 +62,7 @@ class RowBatch:
         return f"{self.source} {self.word} {self.line_of(self.first + row - 1)}"
 
 
-class Piece(msgspec.Struct, frozen=True, array_like=True):
+class FilePiece(msgspec.Struct, frozen=True, array_like=True):
     """Rows of a file that can be read by themselves: a row group of Parquet, a batch of Arrow, all of a CSV.
 
     Args:
@@ -171,14 +171,14 @@ class TableFiles:
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
         self._done = 0  # bytes of files whose batches have all come
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[FilePiece]:
         """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it, and may be refused."""
-        found, first = list[Piece](), 0
+        found, first = list[FilePiece](), 0
         for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field):
                 for number, num_rows in enumerate(file.piece_rows()):
                     if num_rows:  # of an empty one there is nobody to count
-                        found.append(Piece(str(file.path.absolute()), number, first, num_rows, state))
+                        found.append(FilePiece(str(file.path.absolute()), number, first, num_rows, state))
                     first += num_rows
         self.num_rows = first
         return found

@@ -23,7 +23,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, require
 from .files import BOM, MAX_LINE, open_bytes
-from .headers import USUAL, Table, TableOptions
+from .headers import USUAL, HeadedRows, TableOptions
 from .text_forms import PLAIN, TextForm, form_of, open_table
 
 _BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
@@ -357,7 +357,7 @@ def _coded(words: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     return codes, first
 
 
-def _read_any(table: Table, path: Path, picks: Sequence[int]) -> list[CodedColumn]:
+def _read_any(table: HeadedRows, path: Path, picks: Sequence[int]) -> list[CodedColumn]:
     """Return columns of any table, or name what is wrong with it."""
     indexes: list[dict[str, int]] = [{} for _ in picks]
     codes: list[list[int]] = [[] for _ in picks]

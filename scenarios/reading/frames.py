@@ -27,7 +27,7 @@ class AnyFrame(Protocol):
         ...
 
 
-class Frame(str):
+class FrameText(str):
     """A frame as the text of a CSV file, where a scenario has the path of one. As a text it is its name.
 
     Args:
@@ -47,7 +47,7 @@ class Frame(str):
         return made
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Frame) and (str(self), self.text) == (str(other), other.text)
+        return isinstance(other, FrameText) and (str(self), self.text) == (str(other), other.text)
 
     __hash__ = str.__hash__
 
@@ -104,7 +104,7 @@ def path_of(file: str | Path) -> Path:
         >>> path_of("votes.csv").name
         'votes.csv'
     """
-    if not isinstance(file, Frame):
+    if not isinstance(file, FrameText):
         return file if isinstance(file, Path) else Path(file)
     path = HeldFile(file)
     path.data = file.text
@@ -118,20 +118,20 @@ def with_frames(name: str, value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         table = cast("Mapping[str, Any]", value)
-        return {key: Frame.of(f"{name}.{key}", own) if is_frame(own) else own for key, own in table.items()}
+        return {key: FrameText.of(f"{name}.{key}", own) if is_frame(own) else own for key, own in table.items()}
     if not is_frame(value):
         return value
     columns, _ = columns_of(value, f"frame {name}")
     if "." in name or not any(_several_in(cells) for _, cells in columns):
-        return Frame.of(name, value)
+        return FrameText.of(name, value)
     names = [column for column, _ in columns]
     return [dict(zip(names, row, strict=True)) for row in zip(*[cells for _, cells in columns], strict=True)]
 
 
-def frames_in(parties: object) -> list[Frame]:
+def frames_in(parties: object) -> list[FrameText]:
     """Return the frames that a scenario has of its parties."""
     table: Mapping[Any, object] = cast("Any", parties) if isinstance(parties, Mapping) else {"": parties}
-    return [each for each in table.values() if isinstance(each, Frame)]
+    return [each for each in table.values() if isinstance(each, FrameText)]
 
 
 @contextlib.contextmanager
@@ -149,7 +149,7 @@ def naming_rows(parties: object) -> Generator[None]:
         raise ConfigurationError(field=field, value=error.value, allowed=allowed) from None
 
 
-def _relabeled(text: str, frame: Frame) -> str:
+def _relabeled(text: str, frame: FrameText) -> str:
     text = text.replace(f"{frame} (line 1)", frame)
     text = re.sub(rf"{re.escape(frame)} line (\d+)", lambda found: frame.place(int(found[1])), text)
     return re.sub(r"(?<=\balso )(in )?line (\d+)", lambda found: (found[1] or "") + frame.place(int(found[2])), text)

@@ -93,7 +93,7 @@ class UnclearTableError(ConfigurationError):
         PsephosError.__init__(self, sentence)
 
 
-class Table:
+class HeadedRows:
     """The rows of a table that count, below its header, to be iterated over once: where each stands, and its entries.
 
     Blank rows are left out, and so are entries without a name that nobody fills.

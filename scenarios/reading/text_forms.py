@@ -24,7 +24,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from .columnar import BEGINNINGS, rows_of_columns
 from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
 from .frames import path_of
-from .headers import USUAL, Rows, Table, TableOptions
+from .headers import USUAL, HeadedRows, Rows, TableOptions
 from .workbooks import FoundSheet, find_sheet, rows_of
 
 _UTF_8: Final = "utf-8-sig"
@@ -127,7 +127,7 @@ def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = US
 @contextlib.contextmanager
 def open_table(
     path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT, num_empty: int = 0
-) -> Generator[Table]:
+) -> Generator[HeadedRows]:
     """Open a table of any form, which may be packed (`.gz`) and has at most so many characters.
 
     Args:
@@ -138,7 +138,7 @@ def open_table(
 
     Raises:
         ConfigurationError: a line is too long, holds a NUL, is no such text or no CSV, or there are too many; or as
-            `Table`.
+            `HeadedRows`.
         OSError, EOFError, zlib.error: the file cannot be read or unpacked.
     """
     with contextlib.ExitStack() as stack:
@@ -150,7 +150,7 @@ def open_table(
             lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, most)
             lines = itertools.islice(lines, int(form.declares), None)
             rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
-        yield Table(rows, form.options, path, form=form.note(path.name), num_empty=num_empty)
+        yield HeadedRows(rows, form.options, path, form=form.note(path.name), num_empty=num_empty)
 
 
 def note_of(path: Path, options: TableOptions = USUAL) -> str:

@@ -51,7 +51,7 @@ class FoundSheet(msgspec.Struct, frozen=True):
     passed: tuple[str, ...] = ()
 
 
-class _Sheet(msgspec.Struct):
+class _SheetSize(msgspec.Struct):
     """What a sheet's XML tells: how many rows and columns it has, and how many rows in which something stands.
 
     Args:
@@ -115,7 +115,7 @@ def _state_of(path: Path) -> tuple[int, int]:
 
 
 @functools.lru_cache(maxsize=4)
-def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_Sheet]:
+def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
     """Return the worksheets of a workbook as it is in this state, in order."""
     del state
     with _naming_faults(path):
@@ -130,7 +130,7 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_Sheet]:
             is_ods = "content.xml" in packed.namelist()
             sheets = list(_in_ods(packed) if is_ods else _in_xlsx(packed))
     number = sum(each.height * each.width for each in sheets)
-    far = max(sheets, key=lambda each: each.height * each.width, default=_Sheet(""))
+    far = max(sheets, key=lambda each: each.height * each.width, default=_SheetSize(""))
     allowed = (
         f"sheets of at most {_MOST_CELLS:,} cells; {far.name!r} reaches to row {far.height:,} and column "
         f"{_letters(far.width)}: delete what stands far out, or {_SAVE}"
@@ -166,7 +166,7 @@ def _open(path: Path) -> Any:
     return _library(path).CalamineWorkbook.from_path(path)
 
 
-def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
+def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_SheetSize]:
     relations = "xl/_rels/workbook.xml.rels"
     parts = {each.get("Id"): each for event, each in _elements(packed, relations) if event == "end"}
     parts_of_book = [each for event, each in _elements(packed, "xl/workbook.xml") if event == "end"]
@@ -174,13 +174,13 @@ def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
     for each in (each for each in parts_of_book if _tag(each) == "sheet"):
         part = parts[next(value for key, value in each.attrib.items() if key.endswith("}id"))]
         if part.get("Type", "").endswith(_WORKSHEET):
-            sheet = _Sheet(each.get("name", ""), each.get("state", "visible") == "visible")
+            sheet = _SheetSize(each.get("name", ""), each.get("state", "visible") == "visible")
             name = posixpath.normpath(posixpath.join("/xl", part.get("Target", "")))[1:]
             _look_at_xlsx(packed, name, sheet, is_computed=is_computed)
             yield sheet
 
 
-def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _Sheet, *, is_computed: bool) -> None:
+def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _SheetSize, *, is_computed: bool) -> None:
     row = column = width = num_filled = 0
     for event, each in _elements(packed, part):
         tag = _tag(each)
@@ -213,9 +213,9 @@ def _fault_of(kind: str, value: str) -> tuple[str, ...] | None:
     return (value, _LONG) if kind == "n" and value and abs(float(value)) >= _GREATEST else None
 
 
-def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
+def _in_ods(packed: zipfile.ZipFile) -> Iterator[_SheetSize]:
     hidden, style = set[str](), ""
-    sheet = _Sheet("")
+    sheet = _SheetSize("")
     row = column = width = num_filled = 0
     for event, each in _elements(packed, "content.xml"):
         tag = _tag(each)
@@ -224,7 +224,7 @@ def _in_ods(packed: zipfile.ZipFile) -> Iterator[_Sheet]:
         elif event == "start" and tag == "table-properties" and _own(each, "display") == "false":
             hidden.add(style)
         elif event == "start" and tag == "table":
-            sheet, row = _Sheet(_own(each, "name"), _own(each, "style-name") not in hidden), 0
+            sheet, row = _SheetSize(_own(each, "name"), _own(each, "style-name") not in hidden), 0
         elif event == "start" and tag == "table-row":
             column = width = num_filled = 0
         elif event == "end" and tag in {"table-cell", "covered-table-cell"}:

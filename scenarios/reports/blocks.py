@@ -14,7 +14,7 @@ from ..running.reader import RunArtifacts
 from ..running.session_facts import PhaseLosses, SessionFacts
 from ..tables import Cell, Rows, Table
 from ..words import say_number
-from .page import Step, Steps, epsilon_text
+from .page import SequenceStep, SequenceSteps, epsilon_text
 
 _ERROR: Final = "_standard_error"
 _UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
@@ -72,7 +72,7 @@ def _estimates(left: RunArtifacts) -> Rows:
     return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
 
 
-def exchange_of(left: RunArtifacts, about: SessionFacts) -> Steps:
+def exchange_of(left: RunArtifacts, about: SessionFacts) -> SequenceSteps:
     """Return the messages of a session in their order, as parties and server send them."""
     received = {} if left.result is None else left.result.received
     num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
@@ -80,29 +80,29 @@ def exchange_of(left: RunArtifacts, about: SessionFacts) -> Steps:
     parties = say_number(about.client_role, f"{about.client_role}s", 2)
     hello = "who I am, and which session" if num is None else f"{num:,} on the roster"
     steps = [
-        Step(way="up", title="Hello", words=hello),
-        Step(way="down", title="Welcome", words="the agreed parameters"),
+        SequenceStep(way="up", title="Hello", words=hello),
+        SequenceStep(way="down", title="Welcome", words="the agreed parameters"),
     ]
     for phase in about.phases:
         drawn = "; ".join(_priced(loss) for loss in phase.losses)
-        steps.append(Step(way="down", title=f"Request: {phase.name}"))
+        steps.append(SequenceStep(way="down", title=f"Request: {phase.name}"))
         number = "who reports is private" if phase.hides_participation else _counted(received.get(phase.name))
         if phase.is_central:
-            steps.append(Step(way="up", title="values as they are", words=number))
-            steps.append(Step(way="server", title="adds the noise", words=drawn))
+            steps.append(SequenceStep(way="up", title="values as they are", words=number))
+            steps.append(SequenceStep(way="server", title="adds the noise", words=drawn))
         else:
             words = f"{drawn}; kept in {phase.kept}" if phase.kept else drawn
-            steps.append(Step(way="parties", title="randomize, each on its own", words=words))
-            steps.append(Step(way="up", title=phase.name, words=number))
+            steps.append(SequenceStep(way="parties", title="randomize, each on its own", words=words))
+            steps.append(SequenceStep(way="up", title=phase.name, words=number))
         if phase.publishes:
-            steps.append(Step(way="down", title="what the phase publishes", words="to all who take part"))
-    steps.append(Step(way="server", title="adds up and estimates"))
+            steps.append(SequenceStep(way="down", title="what the phase publishes", words="to all who take part"))
+    steps.append(SequenceStep(way="server", title="adds up and estimates"))
     released = left.outcome is not None or (left.result is not None and left.result.outcome is not None)
     if released:
-        steps.append(Step(way="down", title="Release", words="the outcome, to all who take part"))
+        steps.append(SequenceStep(way="down", title="Release", words="the outcome, to all who take part"))
     elif left.run is not None and left.run.failure is not None:
-        steps[-1] = Step(way="server", title="ends without an outcome", words=left.run.failure.reason)
-    return Steps(parties=capitalized(parties), server=capitalized(server), steps=steps)
+        steps[-1] = SequenceStep(way="server", title="ends without an outcome", words=left.run.failure.reason)
+    return SequenceSteps(parties=capitalized(parties), server=capitalized(server), steps=steps)
 
 
 def _priced(loss: PhaseLosses) -> str:

@@ -50,7 +50,7 @@ class Facts:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Step:
+class SequenceStep:
     """A step of a sequence of messages: from the parties up to the server, down to them, or with one side."""
 
     way: Literal["up", "down", "server", "parties"]
@@ -59,12 +59,12 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Steps:
+class SequenceSteps:
     """Messages in their order, between parties, at the left, and a server."""
 
     parties: str
     server: str
-    steps: Sequence[Step]
+    steps: Sequence[SequenceStep]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class Code:
     words: str
 
 
-Block: TypeAlias = Text | Facts | Table | Drawing | Steps | Code
+Block: TypeAlias = Text | Facts | Table | Drawing | SequenceSteps | Code
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

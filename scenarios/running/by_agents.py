@@ -9,7 +9,7 @@ import msgspec
 from ...agents.adversaries import Deviation
 from ...agents.client import Client
 from ...agents.modes import Mode, with_keys
-from ...agents.pending import OneProcess
+from ...agents.pending import UnlimitedPlaces
 from ...agents.server import Server
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import Ledger
@@ -130,7 +130,7 @@ async def run_agents(
             roster,
             mode,
             rules=rules,
-            places=OneProcess(),
+            places=UnlimitedPlaces(),
             kept=keeping.received(),
             told=observers,
         )

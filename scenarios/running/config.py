@@ -24,7 +24,7 @@ from ...transports.faults import Faults
 from ..plugins import ARRAY, AUTO
 from ..reading.conversion import convert
 from ..reading.files import CUT_SHORT, check_size
-from ..reading.frames import Frame, is_frame, with_frames
+from ..reading.frames import FrameText, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
 from ..system import find_protocol
@@ -263,7 +263,7 @@ def _spelled_out(
         yield from unpacked.items()
     elif key in sources.words and (is_frame(value) or isinstance(value, str)):
         below = sources.words[key]
-        held = Frame.of(key, value) if below and is_frame(value) else with_frames(key, value)
+        held = FrameText.of(key, value) if below and is_frame(value) else with_frames(key, value)
         yield (f"{words[0]}.{below}" if below else words[0]), held
     elif key.partition(".")[0] in words:
         held = with_frames(key, value)

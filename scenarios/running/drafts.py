@@ -47,7 +47,7 @@ MOST_LINES: Final = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Sheet:
+class SavedTable:
     """A table that somebody saved, as far as it is looked at.
 
     Args:
@@ -70,7 +70,7 @@ class Sheet:
     options: TableOptions = USUAL
 
     @classmethod
-    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = (), options: TableOptions = USUAL) -> "Sheet":
+    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = (), options: TableOptions = USUAL) -> "SavedTable":
         """Return a file's sheet.
 
         `written` is the file as the scenario has it, and `wanted` are columns that it may have. A header that is surely
@@ -89,7 +89,7 @@ class Sheet:
         return cls._of(path, written, wanted, msgspec.structs.replace(options, **sure))
 
     @classmethod
-    def _of(cls, path: Path, written: str, wanted: Sequence[str], options: TableOptions) -> "Sheet":
+    def _of(cls, path: Path, written: str, wanted: Sequence[str], options: TableOptions) -> "SavedTable":
         allowed = (
             f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
         )
@@ -120,7 +120,7 @@ class Sheet:
         """Return where an entry stands, for errors."""
         return f"{column} ({self.path.name} line {self.lines[row]})"
 
-    def without(self, left_out: Collection[int]) -> "Sheet":
+    def without(self, left_out: Collection[int]) -> "SavedTable":
         """Return the sheet without some of its rows."""
         kept = [row for row in range(len(self.rows)) if row not in left_out]
         return dataclasses.replace(self, rows=[self.rows[row] for row in kept], lines=[self.lines[row] for row in kept])
@@ -181,7 +181,7 @@ Chosen: TypeAlias = Mapping[str, Sequence[str]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class ScenarioLine:
     """A line of a scenario.
 
     Args:
@@ -224,8 +224,8 @@ class Draft:
     title: str
     role: str
     price: str
-    parameters: Sequence[Line] = ()
-    parties: Sequence[Line] = ()
+    parameters: Sequence[ScenarioLine] = ()
+    parties: Sequence[ScenarioLine] = ()
     said: Sequence[str] = ()
 
 
@@ -250,11 +250,11 @@ class ScenarioTemplate:
     word: str
     help: str
     options: Sequence[Option]
-    draft: Callable[[Sheet, Chosen], Draft]
+    draft: Callable[[SavedTable, Chosen], Draft]
     sample: str
     epsilon: float = 1.0
     wanted: Sequence[str] = ()
-    fits: Callable[[Sheet], bool] | None = None
+    fits: Callable[[SavedTable], bool] | None = None
     shown: str = "values"
     told_by: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
@@ -269,7 +269,7 @@ def is_status(name: str) -> bool:
     return _STATUS.fullmatch(name) is not None
 
 
-def draft_of(beginning: ScenarioTemplate, sheet: Sheet, chosen: Chosen) -> Draft:
+def draft_of(beginning: ScenarioTemplate, sheet: SavedTable, chosen: Chosen) -> Draft:
     """Return a system's draft, once it is said which rows count.
 
     Raises:
@@ -294,7 +294,7 @@ def draft_of(beginning: ScenarioTemplate, sheet: Sheet, chosen: Chosen) -> Draft
     return beginning.draft(sheet, chosen)
 
 
-def _check_plain(sheet: Sheet) -> None:
+def _check_plain(sheet: SavedTable) -> None:
     """Raise ConfigurationError where a column that is called as answers has objects of JSON alone."""
     for name in filter(_OF_ANSWERS.fullmatch, sheet.header):
         cells = [cell for cell in sheet.column(name) if cell]
@@ -357,7 +357,9 @@ class QuestionsError(ConfigurationError):
         self.args = ("\n  ".join([f"{name} does not tell all:", *map(str, questions), f"In full: {command}"]),)
 
 
-def check_header(sheet: Sheet, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str) -> None:
+def check_header(
+    sheet: SavedTable, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str
+) -> None:
     """Make sure that the first line names the columns: else it is somebody's, who would be lost.
 
     A line is taken for an entry where a cell of it is in its own column again, or is a number among numbers or an
@@ -416,7 +418,7 @@ def chosen_word(chosen: Chosen, option: str, question: str, choices: Sequence[st
     return given
 
 
-def chosen_column(sheet: Sheet, chosen: Chosen, option: str) -> str | None:
+def chosen_column(sheet: SavedTable, chosen: Chosen, option: str) -> str | None:
     """Return the column that was named: empty where it is to be none, and None where nothing was said."""
     given = answer(chosen, option)
     return check_column(sheet, given, option) if given not in {"", NONE} else "" if given else None
@@ -443,7 +445,7 @@ def joined(names: Sequence[str]) -> str:
     return (";" if any("," in name for name in names) else ",").join(names)
 
 
-def filled(*lines: Line) -> list[Line]:
+def filled(*lines: ScenarioLine) -> list[ScenarioLine]:
     """Return the lines that say something.
 
     Examples:
@@ -464,17 +466,17 @@ def alike_option(role: str) -> Option:
     return word_option(f"alike-{role}s", about, "one", "several")
 
 
-def alike_line(sheet: Sheet, chosen: Chosen, names: Sequence[str], role: str) -> Line:
+def alike_line(sheet: SavedTable, chosen: Chosen, names: Sequence[str], role: str) -> ScenarioLine:
     """Return whether names that differ in case or blanks alone are one party's; UnclearError where it is not said."""
     told = ""
     if (places := first_alike(names)) is not None:
         first, again = (names[place] for place in places)
         question = f"whether {first!r} and {again!r} in {sheet.path.name} are one {role}, or several"
         told = chosen_word(chosen, f"alike-{role}s", question, ["one", "several"])
-    return Line(f"alike_{role}s", told, "whose names differ in case or blanks alone")
+    return ScenarioLine(f"alike_{role}s", told, "whose names differ in case or blanks alone")
 
 
-def check_column(sheet: Sheet, name: str, option: str) -> str:
+def check_column(sheet: SavedTable, name: str, option: str) -> str:
     """Return a column's name, if the table has it; ConfigurationError: it has not."""
     if name not in sheet.header:
         shown = ", ".join(sheet.header[:_MOST_SHOWN])
@@ -494,10 +496,12 @@ def samples() -> dict[str, Path]:
     return dict(sorted((path.name, path) for path in folder.iterdir() if path.is_file() and path.suffix != ".py"))
 
 
-def table_lines(options: TableOptions) -> list[Line]:
+def table_lines(options: TableOptions) -> list[ScenarioLine]:
     """Return the lines of a scenario's table of parties that say what was said of their file as a table."""
     return [
-        Line(key, value) for key, value in msgspec.to_builtins(options.alone()).items() if value != getattr(USUAL, key)
+        ScenarioLine(key, value)
+        for key, value in msgspec.to_builtins(options.alone()).items()
+        if value != getattr(USUAL, key)
     ]
 
 
@@ -522,39 +526,42 @@ def scenario_text(
     """
     again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
     lines = [f"# {again}"]
-    lines += map(written_line, [Line("title", draft.title), Line("protocol", protocol)])
+    lines += map(written_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))
     if synthetic:
         real = "of the made-up file: the truth may be shown"
         seed = "of the simulated noise; with values of your own delete this line and the one above"
-        lines += [written_line(Line("synthetic", synthetic, real)), written_line(Line("seed", 2026, seed))]
+        lines += [
+            written_line(ScenarioLine("synthetic", synthetic, real)),
+            written_line(ScenarioLine("seed", 2026, seed)),
+        ]
     lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
     lines += ["", f"[{draft.role}s]", *map(written_line, [*draft.parties, *table_lines(options)])]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
 
 
-def trust_line(trust: str) -> Line:
+def trust_line(trust: str) -> ScenarioLine:
     """Return the line of a scenario that says whom it trusts: nobody ("local") or who counts ("central").
 
     Examples:
         >>> trust_line("central").value
         'central'
     """
-    return Line("trust", trust, _TRUSTED[trust])
+    return ScenarioLine("trust", trust, _TRUSTED[trust])
 
 
-def price_line(draft: Draft, epsilon: float) -> Line:
+def price_line(draft: Draft, epsilon: float) -> ScenarioLine:
     """Return the line of a scenario that says what it costs each one.
 
     Examples:
         >>> price_line(Draft(title="The roof", role="partner", price="each opinion"), 2.0).key
         'epsilon'
     """
-    return Line("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
+    return ScenarioLine("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
 
 
-def written_line(line: Line) -> str:
+def written_line(line: ScenarioLine) -> str:
     """Return a line as TOML, with its comment.
 
     Examples:

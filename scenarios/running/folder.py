@@ -66,7 +66,7 @@ def to_json(value: object) -> bytes:
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text).encode()
 
 
-class _Lines:
+class _LineLogger:
     """A structlog logger that writes encoded lines to a file.
 
     Why lines could not be written, and how many, is counted; each is an error for its caller as well. If it is live, a
@@ -116,7 +116,7 @@ def open_event_log(
     failures = collections.Counter() if failures is None else failures
     with _open_own(path, buffering=0 if is_live else 1 << 16) as file:
         yield structlog.wrap_logger(
-            _Lines(file, path=path, failures=failures, is_live=is_live),
+            _LineLogger(file, path=path, failures=failures, is_live=is_live),
             processors=[_render],
             wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
             cache_logger_on_first_use=True,

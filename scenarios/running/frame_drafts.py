@@ -5,10 +5,10 @@ no other's does, or none whose own column names are all there; else an error say
 """
 
 from ...protocol.errors import ConfigurationError, require
-from ..reading.frames import AnyFrame, Frame, naming_rows, path_of
+from ..reading.frames import AnyFrame, FrameText, naming_rows, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Draft, ScenarioTemplate, Sheet, UnclearError, draft_of, price_line, trust_line, written_line
+from .drafts import Draft, SavedTable, ScenarioTemplate, UnclearError, draft_of, price_line, trust_line, written_line
 from .parties import sources_of
 
 
@@ -23,7 +23,7 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     Raises:
         ConfigurationError: no system, or not one alone, is told by its columns; something in it or said is not allowed.
     """
-    held = Frame.of("parties", frame)
+    held = FrameText.of("parties", frame)
     with naming_rows(held):
         protocol, beginning, draft = _told(held)
     has_models = bool(find_protocol(protocol).settings_by_trust)
@@ -42,7 +42,7 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     return scenario, (*draft.said, *map(written_line, (*lines, price)))
 
 
-def _told(held: Frame) -> tuple[str, ScenarioTemplate, Draft]:
+def _told(held: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
     """Return whose frame it is, and the draft of its scenario."""
     drafts = dict[str, tuple[str, ScenarioTemplate, Draft]]()
     named, understood = set[str](), set[str]()  # whose own column names are all there; who refuse something else
@@ -50,7 +50,7 @@ def _told(held: Frame) -> tuple[str, ScenarioTemplate, Draft]:
     looked_for, words, header = list[str](), list[str](), list[str]()
     fault: ConfigurationError | None = None
     for protocol, beginning in load_each("beginning", ScenarioTemplate):
-        sheet, word = Sheet.of(path_of(held), written=held, wanted=beginning.wanted), beginning.word
+        sheet, word = SavedTable.of(path_of(held), written=held, wanted=beginning.wanted), beginning.word
         header = [*sheet.header]
         named |= {word} if {*beginning.wanted} <= {*header} else set()
         words += [f"{own}=frame" for own in sources_of(find_protocol(protocol)).words][:1]

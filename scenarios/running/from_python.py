@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 _SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` returns; of parties a frame"
 
 
-class Part(Sequence[_T], Generic[_T]):
+class RunPart(Sequence[_T], Generic[_T]):
     """What a run left of one kind, in order: losses, views, or what adversaries learnt.
 
     Examples:
@@ -133,9 +133,9 @@ class RunResult:
     scenario: Scenario
     outcome: msgspec.Struct
     own_outcomes: Mapping[str, msgspec.Struct]
-    ledger: Part[LedgerEntry]
-    views: Part[View]
-    findings: Part[AttackReport]
+    ledger: RunPart[LedgerEntry]
+    views: RunPart[View]
+    findings: RunPart[AttackReport]
     truth: Truth | None
     seconds: float
     folder: Path | None = None
@@ -274,9 +274,9 @@ def run(
         own_outcomes={  # nobody is named who is streamed
             resolved.names[place]: own for place, own in record.own_outcomes.items() if place < len(resolved.names)
         },
-        ledger=Part("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
-        views=Part("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
-        findings=Part("findings", finished.attack_reports, to_text=_say_findings, to_frame=frame_of_lessons),
+        ledger=RunPart("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
+        views=RunPart("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
+        findings=RunPart("findings", finished.attack_reports, to_text=_say_findings, to_frame=frame_of_lessons),
         truth=finished.truth,
         seconds=finished.seconds,
         folder=None if folder is None else folder.path,

@@ -31,7 +31,7 @@ class ConflictingCopyError(PsephosError):
         super().__init__(f"{part} came out otherwise than before: it is pure, so that nobody knows which copy is right")
 
 
-class Journal:
+class FinishedParts:
     """The parts of a run that are finished: `finished` has their answers by their keys.
 
     Args:

@@ -56,7 +56,7 @@ def summarize_ledgers(runs: Sequence[Path], *, party: str | None) -> LedgerSumma
         ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
             from those of others.
     """
-    lines = _Lines()
+    lines = _LedgerLines()
     told: tuple[Path, dict[str, int]] | None = None
     for number, run in enumerate(runs):
         is_again = run.resolve() in {other.resolve() for other in runs[:number]}
@@ -87,7 +87,7 @@ def _said(groups: Mapping[str, int]) -> str:
     return " and ".join(groups) or "each person by name"
 
 
-class _Lines:
+class _LedgerLines:
     """Of each line whose it is, and which of the kinds of line, which all but the person makes."""
 
     def __init__(self) -> None:

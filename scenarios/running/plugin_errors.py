@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from ...protocol.errors import PluginError, PsephosError, UnusablePluginError
 from ...protocol.phases import PhasedProtocol
-from ...protocol.plugin_faults import Frame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
+from ...protocol.plugin_faults import StackFrame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
 
 # What parameters and entries that nobody foresaw most often come to.
 _OF_VALUES: Final = (ArithmeticError, LookupError, TypeError, ValueError)
@@ -144,7 +144,7 @@ def _leaves(error: BaseException) -> Generator[BaseException]:
         yield error
 
 
-def _entered(frames: Iterable[Frame], plugins: tuple[Plugin, ...]) -> tuple[str, Frame] | None:
+def _entered(frames: Iterable[StackFrame], plugins: tuple[Plugin, ...]) -> tuple[str, StackFrame] | None:
     """Return which plug-in's code an exception came out of, and where that was entered; None where it is all ours."""
     classes: Mapping[tuple[str, str], str] = {
         (each.__module__, each.__qualname__): plugin.name

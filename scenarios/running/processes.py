@@ -68,7 +68,7 @@ class Processes:
         rest = enumerate(tasks)
         with contextlib.ExitStack() as stack, selectors.DefaultSelector() as busy:
 
-            def hand(worker: Worker | None = None) -> None:
+            def hand(worker: WorkerProcess | None = None) -> None:
                 if (following := next(rest, None)) is not None:
                     number, task = following
                     worker = worker or stack.enter_context(open_worker(module))
@@ -106,7 +106,7 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Worker:
+class WorkerProcess:
     """Another process that answers a task at a time; whoever sends one receives its answer before the next."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
@@ -127,7 +127,7 @@ class Worker:
 
 
 @contextlib.contextmanager
-def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Generator[Worker]:
+def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Generator[WorkerProcess]:
     """Start a process that answers tasks by `work` of a module; end it on leaving.
 
     Args:
@@ -139,7 +139,7 @@ def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Ge
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603  a module of ours
     try:
-        yield Worker(process)
+        yield WorkerProcess(process)
     finally:
         try:
             process.kill()

@@ -22,7 +22,7 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from ...protocol.effects import Closed, Effect, Named
+from ...protocol.effects import Closed, Effect, LiarNamed
 from ...protocol.errors import printable
 from .report import show_phase
 
@@ -63,7 +63,7 @@ class Watcher:
                 if self._console is not None:
                     with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no session
                         show_phase(self._console, effect)
-            case Named(party, deed, _) if self._console is not None:
+            case LiarNamed(party, deed, _) if self._console is not None:
                 with contextlib.suppress(OSError):
                     self._console.print(f"  {printable(party)} has {deed}, and is left out", style="red", markup=False)
             case _:
@@ -105,10 +105,10 @@ def watch(*, console: Console | None, errors: Console) -> Generator[Watcher]:
 def steps(errors: Console) -> Generator[OnStep]:
     """Yield what shows on standard error how far work has come: one bar in a terminal, else a line for each step."""
     if not errors.is_terminal:
-        yield _Lines(errors)
+        yield _ProgressLines(errors)
         return
     with _bars(errors) as progress:
-        yield Steps(progress)
+        yield ProgressSteps(progress)
 
 
 def _bars(errors: Console) -> Progress:
@@ -141,7 +141,7 @@ class _DoneColumn(MofNCompleteColumn):
         )
 
 
-class _Lines:
+class _ProgressLines:
     """Prints what goes on, once."""
 
     def __init__(self, errors: Console) -> None:
@@ -155,7 +155,7 @@ class _Lines:
             self._errors.print(f"  {said}", style="dim", soft_wrap=True)
 
 
-class Steps:
+class ProgressSteps:
     """Moves one bar, which comes with the first step: the next one may be minutes away."""
 
     def __init__(self, progress: Progress) -> None:

@@ -1,6 +1,6 @@
 """From what a scenario names to what can be run: everything is looked up and checked before anything happens.
 
-A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`Served`).
+A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`ServerRun`).
 """
 
 import contextlib
@@ -145,7 +145,7 @@ class Streamed(Local, kw_only=True):
         return f"{'' if number is None else f'{number:,} '}streamed {self.protocol.client_role}s"
 
 
-class Served(Resolved, kw_only=True):
+class ServerRun(Resolved, kw_only=True):
     """What a server runs whose parties are elsewhere: no private column is looked at, public ones stay as given.
 
     Of the parties' certificates it has the fingerprints, where they have any.
@@ -295,7 +295,7 @@ def _resolve_streamed(
     )
 
 
-def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
+def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerRun:
     """Look up and check everything that a scenario names for its server; the parties are elsewhere.
 
     Args:
@@ -338,7 +338,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> Served:
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
         _checked_losses(protocol, inputs)
     _check_agents(protocol, inputs.public, is_secure=False)
-    return Served(
+    return ServerRun(
         **_ruled(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,

@@ -22,11 +22,11 @@ from ...protocol.population import tally_batches
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.records import KeptTally
 from ...protocol.tally import Merged, Tally
-from ..reading.batches import Piece, TableFiles
+from ..reading.batches import FilePiece, TableFiles
 from ..reading.sources import Batch, PartyStream, RowFiles
 from ..system import find_protocol
 from .config import with_absolute_paths
-from .journaling import Journal, own_versions
+from .journaling import FinishedParts, own_versions
 from .plugin_errors import blaming_plugins, parts_of
 from .processes import Pool, named_answers, working
 from .resolution import Local, Streamed, make_protocol
@@ -37,7 +37,7 @@ _WARNING: Final = (
 )
 
 
-class _Task(msgspec.Struct, frozen=True, array_like=True):
+class _ShardTask(msgspec.Struct, frozen=True, array_like=True):
     """A shard: parties at places that follow each other."""
 
     protocol: str
@@ -47,7 +47,7 @@ class _Task(msgspec.Struct, frozen=True, array_like=True):
     seed: str  # as text: it may have more bits than a message's integers
     session: str
     round: int
-    pieces: list[Piece]
+    pieces: list[FilePiece]
 
 
 class _Tallied(msgspec.Struct, frozen=True, array_like=True):
@@ -57,7 +57,7 @@ class _Tallied(msgspec.Struct, frozen=True, array_like=True):
     numbers: list[tuple[tuple[int, ...], int]]
 
 
-class _Answer(msgspec.Struct, frozen=True, array_like=True):
+class _ShardResult(msgspec.Struct, frozen=True, array_like=True):
     """What a shard gave, a `_Tallied` that is equal for all who tally it, and how long it took."""
 
     tallied: bytes
@@ -97,7 +97,7 @@ class ShardedTally:
         plan = hashlib.sha256(msgspec.msgpack.encode(self._pieces) + repr(resolved.protocol).encode()).hexdigest()
         own = {"command": "run", "scenario": scenario.name, "seed": str(seed), "round": str(scenario.round)}
         heading = {"warning": _WARNING, **own, "files and parameters": plan, **own_versions()}
-        self.journal = Journal(folder, heading, resumes=resumes)
+        self.journal = FinishedParts(folder, heading, resumes=resumes)
 
     def tally(self, resolved: Streamed, streamed: StreamedInputs, *, on_batch: Callable[[int], None]) -> list[Tally]:
         """Return each phase's tally of all parties; `streamed` and `on_batch` are told how many there are so far.
@@ -123,7 +123,7 @@ class ShardedTally:
             take(answer)
         missing = missing_of(self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished])
 
-        def tally(shards: list[list[Piece]]) -> float:
+        def tally(shards: list[list[FilePiece]]) -> float:
             seconds = 0.0
             for shard, answer in _answers(resolved, shards, self.seed, pool):
                 journal.add(_key_of(shard), answer.tallied)
@@ -138,11 +138,11 @@ class ShardedTally:
         return [tally.all() for tally in merged]
 
 
-def _key_of(shard: Sequence[Piece]) -> str:
+def _key_of(shard: Sequence[FilePiece]) -> str:
     return f"{shard[0].first} {shard[-1].first + shard[-1].num_rows}"
 
 
-def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> list[Piece]:
+def missing_of(pieces: Sequence[FilePiece], finished: Sequence[tuple[int, int]]) -> list[FilePiece]:
     """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
 
     Examples:
@@ -153,7 +153,7 @@ def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> 
     starts = {piece.first: number for number, piece in enumerate(pieces)} | {
         pieces[-1].first + pieces[-1].num_rows: len(pieces)
     }
-    found, at = list[Piece](), 0
+    found, at = list[FilePiece](), 0
     for start, stop in sorted(finished):
         allowed = "from where a piece of the files begins to where one ends, and no other shard's"
         is_right = start in starts and stop in starts and at <= starts[start] < starts[stop]
@@ -163,7 +163,7 @@ def missing_of(pieces: Sequence[Piece], finished: Sequence[tuple[int, int]]) -> 
     return [*found, *pieces[at:]]
 
 
-def shards_of(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
+def shards_of(pieces: Sequence[FilePiece], num_rows: int) -> Iterator[list[FilePiece]]:
     """Yield runs of pieces of so many rows each, the last of a run may have fewer.
 
     Examples:
@@ -171,7 +171,7 @@ def shards_of(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
         >>> [[piece.number for piece in shard] for shard in shards_of(pieces, 8)]
         [[0, 1], [2, 3]]
     """
-    shard, rows = list[Piece](), 0
+    shard, rows = list[FilePiece](), 0
     for piece in pieces:
         if shard and (rows >= num_rows or shard[-1].first + shard[-1].num_rows != piece.first):
             yield shard
@@ -183,8 +183,8 @@ def shards_of(pieces: Sequence[Piece], num_rows: int) -> Iterator[list[Piece]]:
 
 
 def _answers(
-    resolved: Streamed, shards: Sequence[list[Piece]], seed: int, pool: Pool
-) -> Iterator[tuple[list[Piece], _Answer]]:
+    resolved: Streamed, shards: Sequence[list[FilePiece]], seed: int, pool: Pool
+) -> Iterator[tuple[list[FilePiece], _ShardResult]]:
     scenario, protocol = resolved.scenario, resolved.protocol
     common: dict[str, Any] = {
         "protocol": scenario.protocol,
@@ -195,7 +195,7 @@ def _answers(
         "session": scenario.name,
         "round": scenario.round,
     }
-    tasks = [msgspec.msgpack.encode(_Task(**common, pieces=shard)) for shard in shards]
+    tasks = [msgspec.msgpack.encode(_ShardTask(**common, pieces=shard)) for shard in shards]
 
     def called(number: int) -> str:
         start, stop = _key_of(shards[number]).split()
@@ -204,10 +204,10 @@ def _answers(
     with contextlib.closing(named_answers(pool, __name__, tasks, called)) as come:
         for number, answer in come:
             # Where a process of this machine failed, its shard is tallied here, so that it fails here.
-            yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_Answer)
+            yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_ShardResult)
 
 
-def _tally(task: _Task) -> _Answer:
+def _tally(task: _ShardTask) -> _ShardResult:
     """Run by whoever has the shard: return its tallies."""
     kind = find_protocol(task.protocol)
     protocol = make_protocol(kind, task.parameters)
@@ -227,10 +227,10 @@ def _tally(task: _Task) -> _Answer:
     ):
         tallies = tally_batches(protocol, batches, noise=noise, first=first)
     found = _Tallied([KeptTally.of(tally) for tally in tallies], sorted(streamed.numbers.items()))
-    return _Answer(msgspec.msgpack.encode(found), time.perf_counter() - begun)
+    return _ShardResult(msgspec.msgpack.encode(found), time.perf_counter() - begun)
 
 
-def _batches(rows: RowFiles, opened: Callable[[str], TableFiles], task: _Task) -> Generator[Batch]:
+def _batches(rows: RowFiles, opened: Callable[[str], TableFiles], task: _ShardTask) -> Generator[Batch]:
     """Yield the parties of a task's pieces, file by file; no file is another one than was planned."""
     for path, group in itertools.groupby(task.pieces, key=lambda piece: piece.path):
         pieces, found = list(group), 0
@@ -244,5 +244,5 @@ def _batches(rows: RowFiles, opened: Callable[[str], TableFiles], task: _Task) -
         require(found == planned, path, f"{found} rows", f"{planned}, as planned")
 
 
-work: Final = working(_Task, _tally)
+work: Final = working(_ShardTask, _tally)
 """Run by other processes."""

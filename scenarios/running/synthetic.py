@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ...protocol.errors import ConfigurationError, refuse
 from ..reading.files import readable
-from ..reading.frames import Frame
+from ..reading.frames import FrameText
 from ..reading.sources import PartySources
 
 _DIGITS = 32
@@ -51,7 +51,7 @@ def checked_synthetic(
         ConfigurationError: it was said of other files, or without a digest.
     """
     files = _files_in(parties, sources)
-    if not synthetic or any(isinstance(file, Frame) for file in files):
+    if not synthetic or any(isinstance(file, FrameText) for file in files):
         return synthetic
     own = ", ".join(Path(file).name for file in files)
     if not files:

@@ -20,7 +20,7 @@ from ..presentation import draw_outcome, rows_of
 from ..reading.frames import frames_in
 from .config import Scenario, load_scenario, shipped_scenarios, with_paths
 from .folder import SCHEMA, RunFolder, open_event_log
-from .resolution import Local, Resolved, Served
+from .resolution import Local, Resolved, ServerRun
 from .session_facts import about
 
 
@@ -128,7 +128,7 @@ def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
     written.pop("seed")
     if not own.network:
         written.pop("network")
-    if isinstance(resolved, Served):
+    if isinstance(resolved, ServerRun):
         return {name: value for name, value in written.items() if name not in {"parties", "data"}}
     if isinstance(own.parties, list) and not _are_shipped(own):
         written.pop("parties")

@@ -24,7 +24,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.population import tally_batch
 from ...protocol.records import KeptTally
 from ...protocol.tally import Tally
-from ..running.processes import Worker, open_worker, working
+from ..running.processes import WorkerProcess, open_worker, working
 
 _LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
 _HASH_SEEDS: Final = ("1", "2", "3")
@@ -48,7 +48,7 @@ class _Question(msgspec.Struct, frozen=True):
     tallies: list[KeptTally]
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Computed(msgspec.Struct, frozen=True):
     """What was computed; nothing where the protocol's class is not found, and what its code raised."""
 
     computed: tuple[list[KeptTally], bytes] | None = None
@@ -99,7 +99,7 @@ def compute_afresh(
     workers = _other_processes()
     for worker in workers:
         worker.send(msgspec.msgpack.encode(question))
-    answers = [msgspec.msgpack.decode(worker.receive() or b"", type=_Answer) for worker in workers]
+    answers = [msgspec.msgpack.decode(worker.receive() or b"", type=_Computed) for worker in workers]
     for answer in answers:
         if answer.failure:
             raise RuntimeError(f"in a new process: {answer.failure}")
@@ -116,7 +116,7 @@ def _found(module: str, name: str) -> object:
 
 
 @functools.cache
-def _other_processes() -> list[Worker]:
+def _other_processes() -> list[WorkerProcess]:
     """Start the processes that answer all questions."""
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
@@ -124,22 +124,22 @@ def _other_processes() -> list[Worker]:
     return [stack.enter_context(open_worker(__name__, environment)) for environment in environments]
 
 
-def _answer(question: _Question) -> _Answer:
+def _answer(question: _Question) -> _Computed:
     try:
         sys.path[:] = question.path
         _live_later()
         kind: Any = _found(question.module, question.name)
         if kind is None:
-            return _Answer()
+            return _Computed()
         protocol = kind(msgspec.msgpack.decode(question.parameters, type=kind.parameters_type))
         for field, module, name in question.functions:
             protocol.use_function(field, cast("Callable[..., Any]", _found(module, name)))
         reports = [np.array(rows, dtype=np.int64) for rows in question.reports]
         tallies = [tally.restore() for tally in question.tallies]
         made, released = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
-        return _Answer(([KeptTally.of(tally) for tally in made], released))
+        return _Computed(([KeptTally.of(tally) for tally in made], released))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
-        return _Answer(failure=f"{type(error).__name__}: {error}")
+        return _Computed(failure=f"{type(error).__name__}: {error}")
 
 
 def _live_later() -> None:
@@ -182,5 +182,5 @@ def work(asked: bytes) -> bytes:
     with os.fdopen(receiving, "rb") as pipe:
         answer = pipe.read()
     if os.waitpid(child, 0)[1]:
-        return msgspec.msgpack.encode(_Answer(failure="the process ended without an answer"))
+        return msgspec.msgpack.encode(_Computed(failure="the process ended without an answer"))
     return answer

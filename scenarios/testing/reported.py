@@ -21,7 +21,7 @@ from ...protocol.privacy import NeighboringRelation, total_of
 from ...protocol.randomness import SimulatedNoise
 from ...transports.promises import require
 from ..audit import AuditResult, AuditVerdict, Case, OutputSampler, Pair, audit
-from ..audit.case import NO_PLACE, LawCheck, Streams, View
+from ..audit.case import NO_PLACE, LawCheck, OutputView, Streams
 from ..audit.exposed_parts import Summed, draw_releases
 from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
@@ -231,15 +231,17 @@ def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tu
         require(in_range, f"the exact sampler of {mechanism} reports {reports.min()} to {reports.max()}")
         return reports.astype(np.int64)
 
-    def of_two(view: View) -> View:
+    def of_two(view: OutputView) -> OutputView:
         if len(view.law) ** 2 > _MOST_LAW:
-            return View(view.name, view.law, lambda reports: view.places(reports[:, :width]))
+            return OutputView(view.name, view.law, lambda reports: view.places(reports[:, :width]))
 
         def places(reports: IntArray) -> IntArray:
             first, second = view.places(reports[:, :width]), view.places(reports[:, width:])
             return np.where((first == NO_PLACE) | (second == NO_PLACE), NO_PLACE, first * len(view.law) + second)
 
-        return View(f"{view.name} two after one another".strip(), np.outer(view.law, view.law).reshape(-1), places)
+        return OutputView(
+            f"{view.name} two after one another".strip(), np.outer(view.law, view.law).reshape(-1), places
+        )
 
     return dataclasses.replace(check, views=[of_two(view) for view in check.views]), draw
 

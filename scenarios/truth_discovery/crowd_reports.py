@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...protocol.arrays import IntArray
 from ...protocol.randomness import SimulatedNoise
-from ...protocol.truth_discovery import Noise, Parameters, TruthDiscovery
+from ...protocol.truth_discovery import Parameters, Perturbation, TruthDiscovery
 from .data import Crowd
 
 _PHASE: Final = "answers"
@@ -60,7 +60,7 @@ class Layout:
         )
 
 
-def draw_labels(layout: Layout, noise: Noise, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
+def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
     """Return the reported labels of the trials from `start` up to `stop`: int64, shape (trials, answers).
 
     They are labels of each task's answer set; trial 0 has the uniforms of the session.

@@ -14,10 +14,10 @@ from ...protocol.errors import ConfigurationError, refuse
 from ..running.drafts import (
     Chosen,
     Draft,
-    Line,
     Option,
+    SavedTable,
+    ScenarioLine,
     ScenarioTemplate,
-    Sheet,
     UnclearError,
     alike_line,
     alike_option,
@@ -74,7 +74,7 @@ _NUMBERED: Final = re.compile(r"(.*?[^\W\d_])[ _.-]?\d+")
 _SEVERAL: Final = re.compile(r"[#;,|]")
 
 
-def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     """Return a draft of a crowd. See `ScenarioTemplate`."""
     if not {"worker", "label"} <= chosen.keys() and (people := _raters(sheet)):  # each has a column of answers
         others = [name for name in sheet.header if name not in people]
@@ -97,8 +97,8 @@ def _draft(sheet: Sheet, chosen: Chosen) -> Draft:
     renamed = {name: own for name, own in columns.items() if own != name}
     words, found = _labels(sheet, chosen, rows)
     lines = filled(
-        Line("answers", sheet.written, "a line for each answer"),
-        Line("columns", renamed, "what the file calls them"),
+        ScenarioLine("answers", sheet.written, "a line for each answer"),
+        ScenarioLine("columns", renamed, "what the file calls them"),
         *found,
         alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker"),
         _repeats(sheet, chosen, rows, words),
@@ -122,7 +122,7 @@ def _rank(name: str, names: Sequence[str]) -> int | None:
     return next((rank for rank, each in enumerate(names) if re.fullmatch(each, name.casefold().lstrip("_"))), None)
 
 
-def _raters(sheet: Sheet) -> list[str]:
+def _raters(sheet: SavedTable) -> list[str]:
     """Return columns that are called as people, by numbers, and have words in common: each one's answers."""
     stems = dict[str, list[str]]()
     for name in sheet.header:
@@ -134,7 +134,7 @@ def _raters(sheet: Sheet) -> list[str]:
     return []
 
 
-def _fits(sheet: Sheet) -> bool:
+def _fits(sheet: SavedTable) -> bool:
     """Return whether names tell the columns of tasks and of workers, and each stands in several lines; or raters."""
     if _raters(sheet):
         return True
@@ -143,13 +143,13 @@ def _fits(sheet: Sheet) -> bool:
     return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in roles)
 
 
-def _matching_columns(sheet: Sheet, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+def _matching_columns(sheet: SavedTable, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
     """Return the columns whose names tell best what they are."""
     ranks = {name: rank for name in sheet.header if name not in taken and (rank := _rank(name, names)) is not None}
     return [name for name, rank in ranks.items() if rank == min(ranks.values())]
 
 
-def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) -> str:
+def _column(sheet: SavedTable, chosen: Chosen, role: str, *, taken: Sequence[str]) -> str:
     """Return the column of tasks, of workers or of answers."""
     names, question = _ROLES[role]
     if given := answer(chosen, role):
@@ -166,7 +166,7 @@ def _column(sheet: Sheet, chosen: Chosen, role: str, *, taken: Sequence[str]) ->
     raise UnclearError(role, question, found or [name for name in sheet.header if name not in others])
 
 
-def _check_one_column(sheet: Sheet) -> None:
+def _check_one_column(sheet: SavedTable) -> None:
     """Raise ConfigurationError where each label has a column of its own, which has it or nothing."""
     alike = dict[str, list[str]]()
     for name in sheet.header:
@@ -181,7 +181,7 @@ def _check_one_column(sheet: Sheet) -> None:
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
 
 
-def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[Line]]:
+def _labels(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[ScenarioLine]]:
     """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
     people = dict[str, set[str]]()
     for _, worker, label in rows:
@@ -193,7 +193,7 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
         _check_labels(found, people)
         given = {name: list[str]() for name in found}
     labels = given if any(given.values()) else list(given)
-    lines = [Line("labels", labels, "which an answer can have, for everybody to know")]
+    lines = [ScenarioLine("labels", labels, "which an answer can have, for everybody to know")]
     words = LabelWords.of(labels, field="--labels")
     odd = [row for row, (_, _, label) in enumerate(rows) if label not in words.index]
     if odd:
@@ -205,7 +205,9 @@ def _labels(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tupl
         if chosen_word(chosen, "other-labels", question, ["leave-out", "refuse"]) == "refuse":
             raise words.refused(label, where)
         lines.append(
-            Line("other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose")
+            ScenarioLine(
+                "other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose"
+            )
         )
     return words, lines
 
@@ -239,7 +241,7 @@ def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     raise UnclearError("labels", question, choices, is_open=True)
 
 
-def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> Line:
+def _repeats(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> ScenarioLine:
     """Return which answer counts where a worker answers a task twice, and differently."""
     given = answer(chosen, "repeats")
     known, is_one = dict[tuple[str, str], int](), answer(chosen, "alike-workers") == "one"
@@ -250,14 +252,14 @@ def _repeats(sheet: Sheet, chosen: Chosen, rows: Sequence[Sequence[str]], words:
             where = sheet.where("label", row)
             question = f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}"
             raise UnclearError("repeats", question, ["first", "last", "refuse"])
-    return Line("repeats", given if given != "refuse" else "", "of a worker's answers to a task")
+    return ScenarioLine("repeats", given if given != "refuse" else "", "of a worker's answers to a task")
 
 
-def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Line]:
+def _truth(sheet: SavedTable, chosen: Chosen, columns: Mapping[str, str]) -> list[ScenarioLine]:
     """Return where truths are: in the file that is named, or in a column of this one, where a task may have one."""
     comment = "only to compare with what is found"
     if given := answer(chosen, "truth"):
-        return [Line("truth", given, f"task,truth: {comment}")]
+        return [ScenarioLine("truth", given, f"task,truth: {comment}")]
     found = _matching_columns(sheet, _TRUTH, [*columns.values()])
     if len(found) > 1:
         own = [name for name in found if name.partition(":")[2] == columns["label"].partition(":")[2]]
@@ -265,7 +267,10 @@ def _truth(sheet: Sheet, chosen: Chosen, columns: Mapping[str, str]) -> list[Lin
     if not found or not any(sheet.column(found[0])):
         return []
     truths = {"task": columns["task"], "truth": found[0]}
-    return [Line("truth", sheet.written, comment), Line("truth_columns", truths, "where it stands there")]
+    return [
+        ScenarioLine("truth", sheet.written, comment),
+        ScenarioLine("truth_columns", truths, "where it stands there"),
+    ]
 
 
 BEGINNING: Final = ScenarioTemplate(

@@ -64,7 +64,7 @@ _VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
 
 
 @dataclasses.dataclass(frozen=True)
-class _Task:
+class _TaskOutcome:
     """One task's entries of an outcome, and what is known of it: labels by name, None for those that nobody knows."""
 
     name: str
@@ -95,14 +95,14 @@ class _Task:
         return None if self.supports is None else self.limits
 
 
-def _tasks(outcome: Outcome, known: Known) -> list[_Task]:
+def _tasks(outcome: Outcome, known: Known) -> list[_TaskOutcome]:
     truth, gold = known.truth or {}, known.gold or {}
     supports, limits, ranges = outcome.supports, outcome.limits_of_found(), outcome.confidence_ranges
     places = range(len(outcome.tasks))
     sureness = outcome.confidences if outcome.estimator in CREDITS else outcome.model_confidences
     ranks = {each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(sureness[own] or 0)), 1)}
     return [
-        _Task(
+        _TaskOutcome(
             name=name,
             found=outcome.truths[place],
             confidence=outcome.confidences[place],
@@ -184,7 +184,7 @@ def _heading(outcome: Outcome) -> str:
     return "Rank" if outcome.estimator not in CREDITS else "Share" if _is_share(outcome) else "Confidence"
 
 
-def _table_of(tasks: Sequence[_Task], outcome: Outcome, known: Known) -> Table:
+def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known: Known) -> Table:
     """Return a line for each task."""
     with_clean = known.truth is not None and not known.is_brief
     with_gold = any(task.gold is not None for task in tasks)
@@ -214,7 +214,7 @@ def _confidence(confidence: float | None) -> str:
     return "> 99.9 %" if almost <= confidence < 1 else f"{100 * confidence:.1f} %"
 
 
-def _confidences(task: _Task) -> str:
+def _confidences(task: _TaskOutcome) -> str:
     """Return how sure a label is: a rank where no probability is said."""
     if task.confidences is None:
         return "" if task.model_confidence is None else f"rank {task.rank:,}"
@@ -227,7 +227,7 @@ def _range(ends: tuple[float, float]) -> str:
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
-def _support(task: _Task) -> str:
+def _support(task: _TaskOutcome) -> str:
     if task.counted is None:
         return f"of {task.num_answers:,}" if task.num_answers else ""
     low, high = task.counted
@@ -248,7 +248,7 @@ def _show_source(console: Console, outcome: Outcome) -> None:
         show_note(console, f"{outcome.estimator} had not converged after {steps}: other truths may fit", style="yellow")
 
 
-def _show_comparisons(console: Console, tasks: Sequence[_Task], *, is_brief: bool) -> None:
+def _show_comparisons(console: Console, tasks: Sequence[_TaskOutcome], *, is_brief: bool) -> None:
     """Print how many labels are right, and how many are those of the clean answers; nothing where nobody knows."""
     known = [task for task in tasks if task.is_right is not None]
     compared = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
@@ -326,7 +326,7 @@ def _draw(outcome: Outcome, known: Known) -> Chart:
     return Chart(panels=[_rows_of_tasks(tasks)], marks=marks, note=note)
 
 
-def _rows_of_tasks(tasks: Sequence[_Task]) -> Panel:
+def _rows_of_tasks(tasks: Sequence[_TaskOutcome]) -> Panel:
     meaning = "workers who gave the label that was found: share of the task's answers, before the perturbation"
     panel = Panel(
         x=Axis(meaning, is_share=True),
@@ -347,11 +347,11 @@ def _rows_of_tasks(tasks: Sequence[_Task]) -> Panel:
     return panel
 
 
-def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Chart:
+def _draw_all(tasks: Sequence[_TaskOutcome], outcome: Outcome) -> Chart:
     """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
     what = _heading(outcome)
     label = "what the estimator says of itself" if what == "Rank" else what.lower()
-    split: dict[bool | None, Sequence[_Task]] = {
+    split: dict[bool | None, Sequence[_TaskOutcome]] = {
         kind: [task for task in tasks if task.is_right is kind] for kind in (True, False)
     }
     known = sum(map(len, split.values()))
@@ -368,7 +368,7 @@ def _draw_all(tasks: Sequence[_Task], outcome: Outcome) -> Chart:
     return Chart(panels=panels, marks=marks, note=_meaning(outcome))
 
 
-def _bars(tasks: Mapping[bool | None, Sequence[_Task]], num_bins: int, *, title: str) -> Panel:
+def _bars(tasks: Mapping[bool | None, Sequence[_TaskOutcome]], num_bins: int, *, title: str) -> Panel:
     """Return one histogram, of several kinds of tasks one above the other."""
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
     panel = Panel(
@@ -389,7 +389,7 @@ def _bars(tasks: Mapping[bool | None, Sequence[_Task]], num_bins: int, *, title:
     return panel
 
 
-def _certainty(task: _Task) -> float:
+def _certainty(task: _TaskOutcome) -> float:
     return 0.0 if task.sureness is None else task.sureness
 
 

@@ -20,7 +20,7 @@ from helpers import make_fair_inputs, make_fair_vote
 from psephos.agents import Aggregator, Client, Simulation, Voter
 from psephos.agents.adversaries import DeviatingChannel, Deviation, Leaver, Passage, Replayer
 from psephos.agents.driver import LINGER_SECONDS, Observers
-from psephos.agents.pending import OneProcess
+from psephos.agents.pending import UnlimitedPlaces
 from psephos.agents.session_status import SessionStatus
 from psephos.protocol import Party, PhaseRules, SimulatedNoise
 from psephos.protocol.effects import Effect, Finish
@@ -193,7 +193,7 @@ async def observe(
             roster,
             mode,
             rules=rules,
-            places=OneProcess() if skips_waiting else None,
+            places=UnlimitedPlaces() if skips_waiting else None,
             sitting=MemoizedReports() if keeps else None,
             told=Observers(log=structlog.get_logger(), listener=note),
         )

@@ -8,7 +8,7 @@ import pytest
 import trio
 import trio.testing
 from peers import WITH_LOBBY, hello, make_client, open_session, simulation
-from psephos.agents.pending import GREETING_SECONDS, OneProcess, PendingConnections, Places
+from psephos.agents.pending import GREETING_SECONDS, PendingConnections, Places, UnlimitedPlaces
 from psephos.protocol.messages import MAX_GREETING_BYTES
 from psephos.protocol.rules import SessionRules
 from psephos.transports import Channel, Transport
@@ -164,7 +164,7 @@ async def test_each_connection_has_the_same_time(autojump_clock: trio.testing.Mo
 
 
 async def test_places_without_a_number_are_for_whoever_comes(autojump_clock: trio.testing.MockClock) -> None:
-    pending = PendingConnections(OneProcess(), tell=nowhere)
+    pending = PendingConnections(UnlimitedPlaces(), tell=nowhere)
     came = visitors(*["10.0.0.1:1"] * 500)
     for visitor in came:
         pending.enter(visitor)

@@ -29,7 +29,7 @@ from psephos.protocol.estimators.truth_inference import (
 from psephos.protocol.mechanisms import Beta, Discrete, NoiseShare, TruncatedNormal
 from psephos.protocol.mechanisms.polya import share_masses
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.truth_discovery import CREDITS, Noise, Parameters, find_truths, make_noise
+from psephos.protocol.truth_discovery import CREDITS, Parameters, Perturbation, find_truths, make_noise
 from psephos.protocol.truth_discovery.counts import counted_limits
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.experiments.sheets import flat, listing
@@ -136,7 +136,7 @@ def _flips_of(parameters: Parameters) -> list[float]:
 
 def _reported(
     case: Case, parameters: Parameters, tasks: int, generator: np.random.Generator
-) -> tuple[IntArray, IntArray, Noise]:
+) -> tuple[IntArray, IntArray, Perturbation]:
     """Return how many answers each label truly has, how many reports of each level in each task, and the noise."""
     size, number = case["labels"], case["answers"]
     given: dict[str, list[int]] = {

@@ -26,7 +26,7 @@ from psephos.agents.events import log_effect
 from psephos.agents.masking import Cryptography
 from psephos.agents.modes import Simulation
 from psephos.protocol import QuorumError, masked_sessions
-from psephos.protocol.effects import Closed, Effect, Keep, Named
+from psephos.protocol.effects import Closed, Effect, Keep, LiarNamed
 from psephos.protocol.masked_sessions import masking_rules
 from psephos.protocol.masking import (
     DEEDS,
@@ -214,7 +214,7 @@ def test_who_was_named_before_a_restart_is_told_of_again_and_logged_once(lying: 
     steps = [step.move for step in session.protocol.steps]
     for move, is_known in ((MaskingMove.ACCUSE, False), (MaskingMove.MASKED, True)):
         effects = session.server(records=wire.records[: closed[steps.index(move)] + 1]).start()
-        (named,) = [effect for effect in effects if isinstance(effect, Named)]
+        (named,) = [effect for effect in effects if isinstance(effect, LiarNamed)]
         assert (named.party, named.is_known) == ("p1", is_known)
         with structlog.testing.capture_logs() as events:
             log_effect(structlog.get_logger(), session="s", party="server", effect=named)

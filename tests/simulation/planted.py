@@ -16,7 +16,7 @@ from psephos.agents import driver as driver_module
 from psephos.agents import person_journal, session_journal
 from psephos.agents.driver import Driver
 from psephos.agents.host_journal import HostJournal
-from psephos.agents.person_journal import JournalSession, PersonJournal
+from psephos.agents.person_journal import PersonJournal, PersonSession
 from psephos.protocol import client_machine, masked_sessions, replay, server_machine
 from psephos.protocol import rules as rules_module
 from psephos.protocol.admission import Admission
@@ -291,13 +291,13 @@ def only_the_first_of_a_group_is_kept() -> Patches:
 
 def a_party_goes_on_without_its_journal() -> Patches:
     def make(method: Any) -> Any:
-        def keep(self: JournalSession, records: Sequence[ClientRecord]) -> None:
+        def keep(self: PersonSession, records: Sequence[ClientRecord]) -> None:
             with contextlib.suppress(JournalError):
                 method(self, records)
 
         return keep
 
-    yield _replacing(JournalSession, "keep", make)
+    yield _replacing(PersonSession, "keep", make)
 
 
 def a_server_goes_on_without_its_journal() -> Patches:
@@ -466,7 +466,7 @@ RARE: dict[Callable[[], Patches], dict[str, Any]] = {
 def a_kept_report_is_forgotten() -> Patches:
     """A person's journal knows nothing of what earlier sessions of a game have drawn, and no server says so."""
     yield mock.patch.object(PersonJournal, "recall", return_value={})
-    yield mock.patch.object(JournalSession, "_other_report", return_value="")
+    yield mock.patch.object(PersonSession, "_other_report", return_value="")
     yield mock.patch.object(ServerMachine, "_tell_of_kept", return_value=[])
 
 

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import pytest
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.truth_discovery import Noise, find_truths, make_noise
+from psephos.protocol.truth_discovery import Perturbation, find_truths, make_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
@@ -42,7 +42,7 @@ def deficits(layout: Layout, epsilon: float | None, *, sessions: int, seed: int)
     """Return by how much `auto` is behind truth discovery in each session."""
     answers, gold = layout.crowd.answers, layout.is_gold
     generator = np.random.default_rng(seed)
-    noise: Noise | None = None
+    noise: Perturbation | None = None
     many = np.tile(answers.labels, (sessions, 1))
     if epsilon is not None:
         noise = make_noise(msgspec.structs.replace(layout.parameters, epsilon=epsilon))

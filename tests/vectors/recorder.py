@@ -8,7 +8,7 @@ import msgspec
 from helpers import SERVER, SESSION_NAME, Session, error_of, messages_of, receive_at_server
 from masked_sums import MaskedSession
 from psephos.protocol import ClientMachine, ServerMachine
-from psephos.protocol.effects import Effect, Finish, Keep, Named
+from psephos.protocol.effects import Effect, Finish, Keep, LiarNamed
 from psephos.protocol.integers import encode_row
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Inquiry, Message, Report, encode
 from psephos.protocol.privacy import Ledger
@@ -230,7 +230,7 @@ class Recorder:
             for recipients, message in messages_of(effects)
             for recipient in recipients
         ]
-        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, Named)]
+        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, LiarNamed)]
         if named:
             operation["names"] = named
         for effect in effects:

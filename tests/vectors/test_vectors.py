@@ -14,7 +14,7 @@ from helpers import SERVER, Session, error_of, messages_of, receive_at_server
 from masked_sums import MaskedSession
 from psephos.agents.masking import Cryptography
 from psephos.protocol import ClientMachine, Inputs, ServerMachine, SessionRules, run_population
-from psephos.protocol.effects import Effect, Finish, Named
+from psephos.protocol.effects import Effect, Finish, LiarNamed
 from psephos.protocol.masked_sessions import masking_rules
 from psephos.protocol.masking import DEEDS, Evidence, verdict
 from psephos.protocol.messages import PROTOCOL_VERSION, Release, Request, SessionDescriptor, Welcome, decode, encode
@@ -170,7 +170,7 @@ def test_a_vector_is_what_the_machines_do(path: pathlib.Path) -> None:
         assert operation["success"] == (error is None)
         if error is not None:
             assert (type(error).__name__, str(error)) == (operation["error"], operation["reason"])
-        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, Named)]
+        named = [{"party": each.party, **json.loads(each.evidence)} for each in effects if isinstance(each, LiarNamed)]
         assert named == operation.get("names", [])
         produced = [
             (at, recipient, encode(message).hex())

@@ -26,7 +26,7 @@ from ....protocol.mechanisms import (
     share_log_law,
 )
 from ....protocol.mechanisms.polya import share_masses
-from ..case import NO_PLACE, LawCheck, View
+from ..case import NO_PLACE, LawCheck, OutputView
 from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
 
 MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
@@ -73,7 +73,7 @@ def some_rows(rows: IntArray, most: int) -> IntArray:
     return rows[np.sort(np.concatenate([extremes, drawn]))]
 
 
-def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
+def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[OutputView]:
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
     if width * math.log(high - low + 1) <= math.log(_MOST_OUTPUTS):
@@ -99,27 +99,27 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[View]:
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
 
 
-def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> View:
+def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> OutputView:
     """Return some numbers together, where all are randomized independently."""
     whole = _whole(mechanism, [row[place] for place in places])
     name = f"number {places[0] + 1}"
     if len(places) > 1:
         each = "" if places.step == 1 else f", each {places.step}."
         name = f"numbers {places[0] + 1} to {places[-1] + 1}{each}"
-    return View(name, whole.law, lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]))
+    return OutputView(name, whole.law, lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]))
 
 
-def _whole(mechanism: RowMechanism, row: PrivateRow) -> View:
+def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
     """Return whole reports, in lexicographic order."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
     outputs = all_rows(width, high - low + 1) + low
     law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(outputs)
-    return View("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+    return OutputView("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
 
 
-class Noise(NamedTuple):
+class NoiseLaw(NamedTuple):
     """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
 
     The second cell begins at minus `reach`, and each has so many integers.
@@ -135,13 +135,13 @@ class Noise(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def noise_of_laplace(scale: float) -> Noise:
+def noise_of_laplace(scale: float) -> NoiseLaw:
     """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
     return _noise(scale, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
 
 
 @functools.lru_cache(maxsize=64)
-def noise_of_sphere(scale: float, dimension: int) -> Noise:
+def noise_of_sphere(scale: float, dimension: int) -> NoiseLaw:
     """Return a number's noise: beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 in three dimensions.
 
     The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
@@ -155,7 +155,7 @@ def noise_of_sphere(scale: float, dimension: int) -> Noise:
 
 
 @functools.lru_cache(maxsize=64)
-def noise_of_shares(scale: float, planned: int, num_shares: int) -> Noise:
+def noise_of_shares(scale: float, planned: int, num_shares: int) -> NoiseLaw:
     """Return the noise of a sum of shares of discrete Laplace noise."""
     law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
@@ -178,7 +178,7 @@ def sizes_of_shares(scale: float, planned: int) -> tuple[FloatArray, FloatArray]
     return ends, np.maximum(law, _LEAST_MASS)
 
 
-def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
+def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> NoiseLaw:
     """Return symmetric noise of a scale in integers.
 
     `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
@@ -190,38 +190,40 @@ def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> Noise:
     inner = np.abs(np.diff(chances))
     center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
     inner[center] = 1 - chances[center] - chances[center + 1]
-    return Noise(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
+    return NoiseLaw(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
 
 
-def views_of_noise(row: PrivateRow, noise: Noise, report_range: tuple[int, int]) -> list[View]:
+def views_of_noise(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
     """Return each number with its noise by itself, and, where there are more, ranges of all together."""
     views = _numbers(row, noise, report_range)
     return [*views, _together(row, noise)] if len(row) > 1 else views
 
 
-def _numbers(row: PrivateRow, noise: Noise, report_range: tuple[int, int]) -> list[View]:
+def _numbers(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
     """Return each number by itself."""
 
-    def view(place: int, value: int) -> View:
+    def view(place: int, value: int) -> OutputView:
         def places(outputs: IntArray) -> IntArray:
             numbers = outputs[:, place]
             is_report = (numbers >= report_range[0]) & (numbers <= report_range[1])
             return np.where(is_report, noise.cells(numbers - value), NO_PLACE)
 
-        return View(f"number {place + 1}" if len(row) > 1 else "", noise.law, places)
+        return OutputView(f"number {place + 1}" if len(row) > 1 else "", noise.law, places)
 
     return [view(place, value) for place, value in enumerate(row)]
 
 
-def _low_bits(scale: float, value: int, place: int) -> View:
+def _low_bits(scale: float, value: int, place: int) -> OutputView:
     """Return the low bits of a number's noise: x with probability (1 − a)·(a^x + a^(M − x))/((1 + a)·(1 − a^M))."""
     size = 1 << _LOW_BITS
     rests = np.arange(size)
     law = np.exp(-rests / scale) + np.exp((rests - size) / scale)
-    return View(f"number {place + 1}'s low bits", law / law.sum(), lambda outputs: (outputs[:, place] - value) % size)
+    return OutputView(
+        f"number {place + 1}'s low bits", law / law.sum(), lambda outputs: (outputs[:, place] - value) % size
+    )
 
 
-def _together(row: PrivateRow, noise: Noise) -> View:
+def _together(row: PrivateRow, noise: NoiseLaw) -> OutputView:
     """Return ranges of all numbers together, each number in about as many ranges of one probability."""
     width = min(len(row), int(math.log2(_MOST_CELLS)))
     parts = max(2, int(_MOST_CELLS ** (1 / width)))
@@ -236,4 +238,4 @@ def _together(row: PrivateRow, noise: Noise) -> View:
             cells = cells * len(single) + ranges
         return cells
 
-    return View("all numbers together", joint, places)
+    return OutputView("all numbers together", joint, places)

@@ -29,7 +29,7 @@ from ....protocol.mechanisms import (
     two_point,
 )
 from ....protocol.mechanisms.own_matrix import channel_of
-from ..case import NO_PLACE, Case, LawCheck, Pair, View
+from ..case import NO_PLACE, Case, LawCheck, OutputView, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, all_rows, encoded, finite_pairs, local_case, secure_draw, simulated_draw
 
@@ -157,7 +157,7 @@ def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
     return [Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))]
 
 
-def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[View]:
+def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
     """Yield whether a report supports its value, and its subset, around the value, or its function."""
     law, size = oracle.law, oracle.num_choices
     keep = float(law.keep)
@@ -167,19 +167,19 @@ def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[View]:
         is_report &= (np.diff(reports, axis=1) >= 0).all(axis=1)
         return np.where(is_report, oracle.supports(reports, np.array([value]))[:, 0], NO_PLACE)
 
-    yield View("its own value", np.array([1 - keep, keep]), supporting)
+    yield OutputView("its own value", np.array([1 - keep, keep]), supporting)
     if isinstance(oracle, SubsetSelection):
         # A report has each value once, so that numbers are spread less than independent ones, which bounds assume.
         others = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
         members = np.concatenate([[keep / law.num_numbers], others])
-        yield View(
+        yield OutputView(
             "values", members, lambda drawn: ((oracle.subsets(drawn) - value) % size).reshape(-1), law.num_numbers
         )
     elif isinstance(oracle, LocalHashing):
         factors, shifts, _ = law.bounds
         for name, bound, step in (("factor", factors, oracle.prime), ("shift", shifts, 1)):
             chances = np.full(bound, 1 / bound)
-            yield View(
+            yield OutputView(
                 name, chances, lambda drawn, bound=bound, step=step: drawn[:, 0] // oracle.num_hashes // step % bound
             )
 

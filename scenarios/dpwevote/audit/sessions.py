@@ -19,7 +19,7 @@ from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
-from ...audit.whole_sessions import Party, two_party_cases
+from ...audit.whole_sessions import AuditParty, two_party_cases
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
@@ -295,7 +295,7 @@ def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone"
     )
 
 
-def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float = _LEVELS[0]) -> Party:
+def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float = _LEVELS[0]) -> AuditParty:
     """Return a partner with every row that it may have; neighbors have the same weight where that is public.
 
     Where partners have an ε of their own, neighbors have this one.
@@ -308,4 +308,4 @@ def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float
     table |= {column.name: np.full(len(choices), level) for column in parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
     names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
-    return Party(vote, inputs.private, inputs.public[0].tolist(), names)
+    return AuditParty(vote, inputs.private, inputs.public[0].tolist(), names)

@@ -30,7 +30,7 @@ from ...experiments.measurements import (
     share_of,
 )
 from ...experiments.paper_files import rows_beside
-from ...experiments.reproductions import Asked, Part
+from ...experiments.reproductions import Asked, PaperPart
 from ..measures import VoteMeasures
 from .claims import findings_on_dpwevote
 from .laws import TRUE, chance_of_passing, expected_quota_error, law_of, normal_accuracy
@@ -56,7 +56,7 @@ _HALF: Final = 0.5 - 1e-9
 _ELECTORATES: Final = {"even": (1 / 3, 1 / 3, 1 / 3), "threes": (0.0, 0.0, 1.0)}
 
 
-class Cells:
+class VoteCells:
     """Measures cells of so many trials, and remembers them: tables and figures share some.
 
     Examples:
@@ -118,26 +118,26 @@ class Cells:
         }
 
 
-def parts(asked: Asked) -> Iterator[Part]:
+def parts(asked: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more."""
-    cells, grids = Cells(trials=asked.trials, seed=asked.seed), asked.grids
+    cells, grids = VoteCells(trials=asked.trials, seed=asked.seed), asked.grids
 
-    def curves(title: str, table: str, workloads: Sequence[Workload]) -> Part:
+    def curves(title: str, table: str, workloads: Sequence[Workload]) -> PaperPart:
         cases: list[tuple[Any, ...]] = [*itertools.product(workloads, *grids[table].values())]
-        return Part(title, {table: (cells.measure(*case) for case in cases)}, number=len(cases))
+        return PaperPart(title, {table: (cells.measure(*case) for case in cases)}, number=len(cases))
 
     for number in "34":
         rows = published_table(number, cells, asked.trials)
-        yield Part(f"Table {number}", {f"table_{number}": rows}, number=60)
+        yield PaperPart(f"Table {number}", {f"table_{number}": rows}, number=60)
     yield curves("Figure 4", "figure_4", [UNIFORM])
     yield curves("skewed votes", "skewed", FIXED)
-    yield Part(rows={"gaps": _gaps(asked)})
-    yield Part("power against the true margin", {"power": _power(cells, grids)})
-    yield Part(rows={"facts": _facts(asked)})
+    yield PaperPart(rows={"gaps": _gaps(asked)})
+    yield PaperPart("power against the true margin", {"power": _power(cells, grids)})
+    yield PaperPart(rows={"facts": _facts(asked)})
     prototypes = grids["prototypes"]
     rows = _mechanisms(cells, prototypes)
-    yield Part("better mechanisms", {"mechanisms": rows}, number=len(_MECHANISMS) * len(prototypes))
-    yield Part("prices", {"costs": _costs(grids["costs"])})
+    yield PaperPart("better mechanisms", {"mechanisms": rows}, number=len(_MECHANISMS) * len(prototypes))
+    yield PaperPart("prices", {"costs": _costs(grids["costs"])})
 
 
 def runs_behind(shares: Sequence[float]) -> int:
@@ -158,7 +158,7 @@ def runs_behind(shares: Sequence[float]) -> int:
     return _RUNS
 
 
-def published_table(number: str, cells: Cells, trials: int) -> Iterator[Row]:
+def published_table(number: str, cells: VoteCells, trials: int) -> Iterator[Row]:
     """Yield Table 3 or 4: each number of the paper beside ours, and beside what is expected without drawing."""
     lines = rows_beside(__name__, "published.csv")
     # Decisions, rather than runs: the decimals say how many there were.
@@ -216,7 +216,7 @@ def _facts(asked: Asked) -> Iterator[Row]:
         yield {"what": f"margin in balance, {variant}", "found": min(passing, default=math.inf)}
 
 
-def _power(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
+def _power(cells: VoteCells, grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the chance to pass; margins are a partner's, w·(φ − ½) on average."""
     for (name, shares), variant, num_partners, epsilon in itertools.product(
         grids["yes"].items(), *grids["power"].values()
@@ -238,7 +238,7 @@ def _power(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
             }
 
 
-def _mechanisms(cells: Cells, prototypes: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+def _mechanisms(cells: VoteCells, prototypes: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     for prototype, name in itertools.product(prototypes, _MECHANISMS):
         epsilon, known = prototype["epsilon"], prototype.get(name, {})
         votes = (make_vote(name.split(",")[0], epsilon=epsilon, **options) for options in _MECHANISMS[name])

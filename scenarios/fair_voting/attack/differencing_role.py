@@ -86,7 +86,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(context)
         elections.first.check_secret(self._inferred)
-        unknown = _Pair(context, elections, coalition, place, self._inferred).num_unknown
+        unknown = _ElectionPair(context, elections, coalition, place, self._inferred).num_unknown
         most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
         allowed = f"all voters of the target's group but {most} at most, where sums are published"
         refuse(parameters.kind.releases_sums and unknown > most, "members", f"{len(self.members)} voters", allowed)
@@ -100,7 +100,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         coalition = context.coalition(self.members)
         place = context.place_of(self.target, field="target")
         elections = self._elections(context)
-        pair = _Pair(context, elections, coalition, place, self._inferred)
+        pair = _ElectionPair(context, elections, coalition, place, self._inferred)
         one, two = pair.evaluations(self.trials)
         group = int(context.inputs.public[place, 0])
         once = dataclasses.replace(elections, change="left").bound(group)
@@ -191,7 +191,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Pair:
+class _ElectionPair:
     """Two elections, who sees both, and what is inferred of whom."""
 
     context: AttackContext

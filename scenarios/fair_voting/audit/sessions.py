@@ -26,7 +26,7 @@ from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
-from ...audit.whole_sessions import Party, two_party_cases
+from ...audit.whole_sessions import AuditParty, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 LARGE_SIZES: Final = (500, 1_001)
@@ -287,10 +287,10 @@ def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
     )
 
 
-def _party(vote: FairVoting, public: Sequence[int]) -> Party:
+def _party(vote: FairVoting, public: Sequence[int]) -> AuditParty:
     """Return a voter with every ranking; where groups are private, within every group."""
     rows, names = _rankings(vote)
-    return Party(vote, rows, public, names)
+    return AuditParty(vote, rows, public, names)
 
 
 def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:

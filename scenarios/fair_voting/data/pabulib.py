@@ -83,7 +83,7 @@ def read_pabulib(
         meta = _read_meta(path, rows)
         projects = _read_projects(path, rows)
         meta.check_number("num_projects", len(projects), "projects below")
-        votes = _Votes(path, list(projects), meta)
+        votes = _BallotVotes(path, list(projects), meta)
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
     meta.check_number("num_votes", len(votes.lines), "votes below")
     classes, listed, is_within = votes.tabulate(may_break=outside_limits == "leave out")
@@ -134,7 +134,7 @@ class _Meta:
             raise line_fault(self.path, line, value or "nothing", f"the number of {what}, {found}", what=key)
 
 
-class _Votes:
+class _BallotVotes:
     """Votes as they are read: a ballot is worked out once, however many voters cast it, and all of them together."""
 
     def __init__(self, path: Path, projects: Sequence[str], meta: _Meta) -> None:
@@ -290,7 +290,7 @@ def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[st
 
 
 def _read_votes(
-    path: Path, rows: Iterator[tuple[int, list[str]]], votes: _Votes, *, column: str, num_unnamed: int
+    path: Path, rows: Iterator[tuple[int, list[str]]], votes: _BallotVotes, *, column: str, num_unnamed: int
 ) -> list[str]:
     """Add the votes; return the entries of a column."""
     needed = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)

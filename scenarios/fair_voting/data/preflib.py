@@ -125,7 +125,7 @@ class _Header:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Votes:
+class _VoteLines:
     """The lines of votes, and their orders: each that is written alike is there once.
 
     `numbers` and `classes` hold the alternatives of all orders one after another, numbered as in the file.
@@ -156,7 +156,7 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header,
     return _Header(path, entries), []
 
 
-def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _Votes:
+def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _VoteLines:
     form = _STRICT if is_strict else _WEAK
     known: dict[str, int] = {}
     known_counts: dict[str, int] = {}
@@ -190,7 +190,7 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
         orders.append(order)
     require(of_line, path.name, "a header alone", "a PrefLib file with votes")
     numbers, classes, lengths = _parse(list(known))
-    return _Votes(
+    return _VoteLines(
         lines=np.array(of_line, dtype=np.int64),
         counts=np.array(counts, dtype=np.int64),
         order_of_line=np.array(orders, dtype=np.int64),
@@ -229,7 +229,9 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
     return line_fault(path, number, order.strip(), f"numbers of alternatives, separated by commas{tied}")
 
 
-def _tabulate(path: Path, votes: _Votes, *, first: int, last: int, is_complete: bool) -> tuple[PlaceArray, PlaceArray]:
+def _tabulate(
+    path: Path, votes: _VoteLines, *, first: int, last: int, is_complete: bool
+) -> tuple[PlaceArray, PlaceArray]:
     num_alternatives = last - first + 1
     is_unknown = (votes.numbers < first) | (votes.numbers > last)
     if np.any(is_unknown):

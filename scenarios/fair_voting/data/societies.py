@@ -176,7 +176,7 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return sum(group.voters for group in self.groups.values())
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _SocietyTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A society as a scenario's table has it, beside its generator; groups are read apart, so that errors name them."""
 
     alternatives: tuple[str, ...] | int
@@ -195,7 +195,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
         2
     """
     refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, one_of(GENERATORS, generator))
-    table: _Table = convert(dict(options), _Table, _FIELD)
+    table: _SocietyTable = convert(dict(options), _SocietyTable, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _synthetic_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {
         name: convert(group, GENERATORS[generator], f"{_FIELD}.groups.{name}") for name, group in table.groups.items()

@@ -29,7 +29,7 @@ from ..profiles import Profiles
 _BATCH_VOTERS: Final = 1 << 17
 
 
-class Society(msgspec.Struct, frozen=True):
+class MallowsPair(msgspec.Struct, frozen=True):
     """Two groups, each with a law of Mallows."""
 
     name: str  # short, in files
@@ -39,7 +39,7 @@ class Society(msgspec.Struct, frozen=True):
 
 
 GRIDS: Final = grids_of(__name__)
-FITTED, READ = convert(GRIDS["societies"], list[Society], "")
+FITTED, READ = convert(GRIDS["societies"], list[MallowsPair], "")
 PUBLISHED: Final = {
     (tuple(int(row[size]) for size in ("n_1", "n_2")), row["mechanism"], float(row["epsilon"])): row
     for row in rows_beside(__name__, "published.csv")
@@ -55,7 +55,7 @@ _MOST_SAMPLES_OF_MANY: Final = 2_500
 """Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
 
 
-def expected_utilities(society: Society) -> FloatArray:
+def expected_utilities(society: MallowsPair) -> FloatArray:
     """Return the groups' expected utilities under their laws: float64, shape (G, m)."""
     positions = np.array(list(itertools.permutations(range(len(society.centers[0])))), dtype=np.int64)
     points = positions.shape[1] - 1 - positions
@@ -64,7 +64,7 @@ def expected_utilities(society: Society) -> FloatArray:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Cells:
+class ElectorateCells:
     """All cells of one kind of electorate: the same elections for each; cells of one name share their noise."""
 
     profiles: Profiles  # the elections
@@ -93,7 +93,7 @@ class Cells:
         clean = clean_release(self.base, self.profiles)
         return {name: clean.best(self._objective(name)) for name in (*OBJECTIVES, "welfare")}
 
-    def first(self, trials: int) -> "Cells":
+    def first(self, trials: int) -> "ElectorateCells":
         """Return cells of the first elections."""
         profiles = dataclasses.replace(self.profiles, positions=self.profiles.positions[:trials])
         return dataclasses.replace(self, profiles=profiles, trials=trials)
@@ -151,7 +151,7 @@ class Cells:
         return with_objective(self.base, name).make_objective()
 
 
-def electorate(society: Society, sizes: tuple[int, ...], *, trials: int, seed: int) -> Cells:
+def electorate(society: MallowsPair, sizes: tuple[int, ...], *, trials: int, seed: int) -> ElectorateCells:
     """Return all cells of an electorate of Table 1: elections, each with voters of its own.
 
     A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
@@ -175,7 +175,7 @@ def electorate(society: Society, sizes: tuple[int, ...], *, trials: int, seed: i
                 uniforms, center=society.centers[number], dispersion=society.dispersions[number]
             )
         groups.append(rankings.reshape(trials, size, num_alternatives))
-    return Cells(
+    return ElectorateCells(
         profiles=Profiles(tuple(sizes), np.concatenate(groups, axis=1)),
         name=f"{society.name} {' '.join(map(str, sizes))}",
         trials=trials,

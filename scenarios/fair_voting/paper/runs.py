@@ -15,7 +15,7 @@ from ....protocol.privacy import NeighboringRelation
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of
 from ...experiments.measurements import as_published
-from ...experiments.reproductions import Asked, Part
+from ...experiments.reproductions import Asked, PaperPart
 from . import PAPER
 from .cells import (
     EPSILONS,
@@ -25,7 +25,7 @@ from .cells import (
     PUBLISHED,
     READ,
     SIZES,
-    Cells,
+    ElectorateCells,
     electorate,
     proven_of,
     samples_for,
@@ -37,35 +37,35 @@ from .profiles import Loaded, load_own_profile, load_profiles
 _MEASURES: Final = ("disparity", "welfare")
 
 
-def parts(asked: Asked) -> Iterator[Part]:
+def parts(asked: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more."""
     grids = asked.grids
     loaded, missing = load_profiles(asked.data, grids["profiles"])
     for society, sizes in itertools.product((FITTED, READ), SIZES):
         cells = electorate(society, sizes, trials=asked.trials, seed=asked.seed)
         name = f"{society.name}, {cells.columns['sizes']} voters"
-        yield Part(f"Table 1: {name}", {"table_1": table_1(cells, grids)}, missing)
+        yield PaperPart(f"Table 1: {name}", {"table_1": table_1(cells, grids)}, missing)
         if sizes == SIZES[0]:
             rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids["prices"], grids)}
-            yield Part(f"all mechanisms at equal proven loss: {name}", rows)
-    yield Part(rows={"variances": _variances(grids["variances"])})
+            yield PaperPart(f"all mechanisms at equal proven loss: {name}", rows)
+    yield PaperPart(rows={"variances": _variances(grids["variances"])})
     for own in loaded:
         yield _on_profile(own, asked, grids)
 
 
-def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+def parts_on_own_data(asked: Asked) -> Iterator[PaperPart]:
     """Run what is of published profiles on somebody's own."""
     yield _on_profile(load_own_profile(asked.own["rankings"]), asked, GRIDS)
 
 
-def _on_profile(own: Loaded, asked: Asked, grids: Mapping[str, Any]) -> Part:
+def _on_profile(own: Loaded, asked: Asked, grids: Mapping[str, Any]) -> PaperPart:
     name = own.columns["profile"]
-    cells = Cells(name=name, trials=asked.trials, seed=asked.seed, **own._asdict())
+    cells = ElectorateCells(name=name, trials=asked.trials, seed=asked.seed, **own._asdict())
     rows = {"profiles": at_equal_loss(cells, grids["profile_prices"], grids)}
-    return Part(f"fairness, welfare and proven loss: {name}", rows)
+    return PaperPart(f"fairness, welfare and proven loss: {name}", rows)
 
 
-def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
+def table_1(cells: ElectorateCells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
     """Yield the paper's cells of one electorate: ΔW and W, published and ours; and by line 17 as it is printed."""
     for algorithm, epsilon in itertools.product(grids["algorithms"], EPSILONS):
         given = {**algorithm}
@@ -93,7 +93,7 @@ def table_1(cells: Cells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
             }
 
 
-def _noises(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
+def _noises(cells: ElectorateCells, grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what Algorithm 1's noise is where a voter is added or removed, as printed and about the middle."""
     for price, calibration in itertools.product(grids["noise_prices"], ("printed", "tight")):
         removing = {"calibration": calibration, "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
@@ -103,7 +103,7 @@ def _noises(cells: Cells, grids: Mapping[str, Any]) -> Iterator[Row]:
         yield {**cells.columns, "calibration": calibration, "epsilon_proven": price, **found}
 
 
-def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
+def at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what there is without privacy, and what each mechanism gives for a proven ε, by objective."""
     clean = {name: cells.measure_clean(name) for name in (*OBJECTIVES, "welfare")}
     ends = {f"{what}_of_{name}": clean[name][what].value for name in ("parity", "welfare") for what in _MEASURES}
@@ -124,7 +124,7 @@ def at_equal_loss(cells: Cells, prices: Sequence[float], grids: Mapping[str, Any
 
 
 def _at_price(
-    cells: Cells, mechanism: str, price: float, gammas: Sequence[float]
+    cells: ElectorateCells, mechanism: str, price: float, gammas: Sequence[float]
 ) -> Iterator[tuple[str, Parameters, Mapping[str, Any]]]:
     """Yield what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
     if mechanism != "sampling":

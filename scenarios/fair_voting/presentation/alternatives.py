@@ -25,7 +25,7 @@ CROSSINGS: Final = "crossings"  # what the groups of a session with features are
 
 
 @dataclasses.dataclass(frozen=True)
-class Served:
+class ServedUtilities:
     """How well an alternative serves the groups: mean utilities to them and to all voters; and to each feature's."""
 
     utilities: tuple[Estimate, ...]
@@ -55,11 +55,11 @@ class Alternative:
 
     name: str
     is_winner: bool
-    estimated: Served | None
-    true: Served | None
+    estimated: ServedUtilities | None
+    true: ServedUtilities | None
 
     @property
-    def known(self) -> Served | None:
+    def known(self) -> ServedUtilities | None:
         """What is known of it: estimates rather than the truth."""
         return self.estimated or self.true
 
@@ -67,7 +67,8 @@ class Alternative:
 def alternatives_of(outcome: Outcome, known: Known) -> list[Alternative]:
     """Return the alternatives in the order of their names in the session."""
     told = {
-        own.name: Served(own.utilities, own.welfare, own.disparity, own.features or ()) for own in outcome.alternatives
+        own.name: ServedUtilities(own.utilities, own.welfare, own.disparity, own.features or ())
+        for own in outcome.alternatives
     }
     return [
         Alternative(name, name == outcome.winner, told.get(name), _truth_of(name, outcome, known))
@@ -75,7 +76,7 @@ def alternatives_of(outcome: Outcome, known: Known) -> list[Alternative]:
     ]
 
 
-def _truth_of(name: str, outcome: Outcome, known: Known) -> Served | None:
+def _truth_of(name: str, outcome: Outcome, known: Known) -> ServedUtilities | None:
     if known.truth is None:
         return None
     utilities: list[float] = [known.truth[f"{name} ({group})"] for group in outcome.groups]
@@ -84,7 +85,7 @@ def _truth_of(name: str, outcome: Outcome, known: Known) -> Served | None:
     without_error = tuple(Estimate(value, 0.0) for value in utilities)
     features = tuple(_true_feature(feature, utilities, outcome.group_sizes) for feature in outcome.features or ())
     disparity = max(own.disparity for own in features) if features else max(utilities) - min(utilities)
-    return Served(without_error, Estimate(welfare, 0.0), disparity, features)
+    return ServedUtilities(without_error, Estimate(welfare, 0.0), disparity, features)
 
 
 def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[int]) -> FeatureOutcome:
@@ -146,7 +147,7 @@ def decimals_of_estimates(estimates: Sequence[Estimate]) -> int:
     return decimals_of([own.value for own in estimates], [own.standard_error for own in estimates])
 
 
-def decimals_of_disparity(served: Sequence[Served]) -> int:
+def decimals_of_disparity(served: Sequence[ServedUtilities]) -> int:
     """Return with how many decimals differences of these groups' utilities are written: those of the least certain."""
     return min(
         decimals_of_estimates([own.utilities[place] for own in served]) for place in range(len(served[0].utilities))

@@ -12,7 +12,7 @@ from ...presentation.presenter import Known
 from ...verdicts import at_most, round_up
 from .alternatives import (
     Alternative,
-    Served,
+    ServedUtilities,
     alternatives_of,
     decimals_of_disparity,
     has_a_price,
@@ -145,7 +145,7 @@ def _rows(outcome: Outcome, alternatives: Sequence[Alternative]) -> Panel:
     return panel
 
 
-def _draw_served(panel: Panel, level: float, own: Served, *, is_hollow: bool, reach: float) -> None:
+def _draw_served(panel: Panel, level: float, own: ServedUtilities, *, is_hollow: bool, reach: float) -> None:
     """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
 
     It is hollow if it is the truth.

@@ -31,7 +31,7 @@ from ...audit.machines import RecordedSession, noise_of, roster_of, session_samp
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_party, exposure_of_release
 from ...audit.size_grid import RUNGS, Configuration, Ends, Member, SizeSweep
-from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
+from ...audit.whole_sessions import AuditParty, of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
@@ -79,7 +79,7 @@ def moral_preferences_cases() -> Iterator[Case]:
         yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
-    party = Party(protocol, _rows(protocol), [0], _NAMES)
+    party = AuditParty(protocol, _rows(protocol), [0], _NAMES)
     other = party.rows[1], [len(_LEVELS) - 1]
     yield from two_party_cases(party, other, name=f"VLDP laplace, own ε = {_LEVELS[0]:g}", unit="voter")
 
@@ -182,7 +182,7 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
     """
     protocol = _protocol(given)
     parameters = protocol.parameters
-    party = Party(protocol, _rows(protocol), public, _NAMES if parameters.public_number is None else _PRESENCE)
+    party = AuditParty(protocol, _rows(protocol), public, _NAMES if parameters.public_number is None else _PRESENCE)
     entries = party.charge(num_sessions)
     printed = ", printed Δ" if parameters.sensitivity == "printed" else ""
     return party.case(
@@ -227,7 +227,7 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
     societies = ", of a society" if parameters.names_of_societies else ""
     said = f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}{societies}"
     return Case.against(
-        Party(protocol, _rows(protocol), public, _NAMES).charge(),
+        AuditParty(protocol, _rows(protocol), public, _NAMES).charge(),
         name=f"{said}, as released",
         group=protocol.name,
         unit=unit,

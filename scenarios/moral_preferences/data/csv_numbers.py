@@ -22,7 +22,7 @@ from ....protocol.moral_preferences.records import GREATEST_FEATURE
 from ...reading.cells import number_in
 from ...reading.columns import is_plain
 from ...reading.files import open_bytes, readable
-from ...reading.headers import USUAL, Table, TableOptions
+from ...reading.headers import USUAL, HeadedRows, TableOptions
 from ...reading.text_forms import PLAIN, TextForm, form_of, open_table
 
 Choose: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[str], Sequence[str]]]
@@ -181,5 +181,5 @@ def _read_any(
     )
 
 
-def _opened(path: Path, form: TextForm) -> AbstractContextManager[Table]:
+def _opened(path: Path, form: TextForm) -> AbstractContextManager[HeadedRows]:
     return open_table(path, form, fault=("{name} line {first}", "{error}", "a line of CSV"))

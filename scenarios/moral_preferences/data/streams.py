@@ -14,7 +14,7 @@ from ....protocol.errors import did_you_mean, refuse, require
 from ....protocol.phases import PhasedProtocol
 from ...reading.batches import TableFiles, is_columnar, is_in_batches
 from ...reading.conversion import convert
-from ...reading.frames import Frame
+from ...reading.frames import FrameText
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from . import generators
 from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
@@ -68,7 +68,7 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
 
 def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
     allowed = "a file: a frame is in memory, and need not be streamed"
-    refuse(isinstance(file.responses, Frame), f"{_FIELD}.responses", file.responses, allowed)
+    refuse(isinstance(file.responses, FrameText), f"{_FIELD}.responses", file.responses, allowed)
     path = Path(file.responses)
     # What can be said before the file is grouped, which takes long, is said now.
     Limits(file.min_records, file.max_records)

@@ -23,7 +23,7 @@ from ...experiments.measurements import mean_of
 from ..audit.sessions import exposure_of_preferences
 from ..audit.witnesses import search_sensitivity
 from .societies import Kind, draw_society
-from .trials import Cell, measure
+from .trials import CellToMeasure, measure
 
 _EPSILON: Final = 1.0
 _FEATURES: Final = 10  # Section 5.1: d
@@ -69,9 +69,9 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     observable, loss = exposure_of_preferences(protocol, (), num_sessions=1), protocol.losses[0]
     yield _found("M7", loss.finest.proven, least=observable.losses.max(), charged=loss.proven)
     kind = Kind(records=100)
-    base = Cell(society=kind, voters=_VOTERS)
-    unbound = Cell(society=kind, voters=_VOTERS, bound=1_000.0)  # what the baseline quotes has no bound
-    private = Cell(society=kind, voters=_VOTERS, method="algorithm-3", epsilon=2.0)  # inside of "ε > 1"
+    base = CellToMeasure(society=kind, voters=_VOTERS)
+    unbound = CellToMeasure(society=kind, voters=_VOTERS, bound=1_000.0)  # what the baseline quotes has no bound
+    private = CellToMeasure(society=kind, voters=_VOTERS, method="algorithm-3", epsilon=2.0)  # inside of "ε > 1"
     found = measure([base, unbound, private], seed=_SEED, start=0, stop=_SOCIETIES)
     fits, kept = mean_of(found[unbound]), mean_of(np.divide(found[private], np.mean(found[base])))
     yield _found("M2", fits.value - _QUANTILE * fits.standard_error, bound=100 * np.mean(found[base]))

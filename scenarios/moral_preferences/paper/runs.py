@@ -14,22 +14,22 @@ import numpy as np
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.measurements import sample_of
-from ...experiments.reproductions import Asked, Part
+from ...experiments.reproductions import Asked, PaperPart
 from ...reading.conversion import convert
 from ...running.processes import num_cores
 from .claims import findings_on_moral_preferences
 from .societies import MACHINE_LIKE, own_kind
-from .trials import Cell, measure_all, protocol_of
+from .trials import CellToMeasure, measure_all, protocol_of
 
 _MOST_VOTERS: Final = 200  # Section 5.2: N
 
 
-def parts(asked: Asked) -> Iterator[Part]:
+def parts(asked: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
     return _parts(asked, asked.grids)
 
 
-def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+def parts_on_own_data(asked: Asked) -> Iterator[PaperPart]:
     """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
     kind, number = own_kind(asked.own["responses"])
     most, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
@@ -44,19 +44,21 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
     return _parts(asked, grids | {"curves": curves})
 
 
-def _parts(asked: Asked, grids: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(asked: Asked, grids: Mapping[str, Any]) -> Iterator[PaperPart]:
     """Yield each table, whose cells are at all places of its axes: fields of a cell, of which the last varies first."""
-    measured: dict[Cell, list[float]] = {}
+    measured: dict[CellToMeasure, list[float]] = {}
     for table, panels in grids["curves"].items():
-        cells: list[tuple[str, Cell]] = []
+        cells: list[tuple[str, CellToMeasure]] = []
         for panel, axes in panels.items():
             every = axes if {"groups", "epsilon"} & set(axes) else {**axes, "epsilon": grids["epsilons"]}
             places = itertools.product(*every.values())
-            cells += [(panel, convert(dict(zip(every, place, strict=True)), Cell, "")) for place in places]
-        yield Part(table.replace("_", " "), {table: _rows(asked, cells, measured)})
+            cells += [(panel, convert(dict(zip(every, place, strict=True)), CellToMeasure, "")) for place in places]
+        yield PaperPart(table.replace("_", " "), {table: _rows(asked, cells, measured)})
 
 
-def _rows(asked: Asked, planned: Sequence[tuple[str, Cell]], measured: dict[Cell, list[float]]) -> Iterator[Row]:
+def _rows(
+    asked: Asked, planned: Sequence[tuple[str, CellToMeasure]], measured: dict[CellToMeasure, list[float]]
+) -> Iterator[Row]:
     """Yield a table's rows, whose cells are measured first, unless they already are.
 
     A row has the accuracy, and its ratio to that without noise, over the same societies, to first order.

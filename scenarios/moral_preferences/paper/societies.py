@@ -41,7 +41,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Society:
+class RepeatedSociety:
     """The voters of some repetitions, one repetition after the other."""
 
     records: Records  # of all voters
@@ -71,7 +71,7 @@ def seed_of(seed: int, repetition: int) -> int:
     return seed * 1_000_000 + repetition
 
 
-def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) -> Society:
+def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) -> RepeatedSociety:
     """Return the voters of some repetitions."""
     seeds = [seed_of(seed, repetition) for repetition in repetitions]
     if kind.kind == OWN:
@@ -81,7 +81,7 @@ def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) 
     chosen, rejected = (
         np.concatenate([getattr(survey.records, name) for survey in surveys]) for name in ("chosen", "rejected")
     )
-    return Society(
+    return RepeatedSociety(
         records=_records(kind, chosen, rejected),
         means=np.cumsum(truth, axis=1) / np.arange(1, num_voters + 1)[:, None],
         pairs=_dilemmas()[None, :_HELD_OUT] if kind.kind == MACHINE_LIKE else None,
@@ -100,7 +100,7 @@ def _records(kind: Kind, chosen: FloatArray, rejected: FloatArray) -> Records:
     return Records(np.arange(0, len(chosen) + 1, kind.records, dtype=np.int64), chosen, rejected)
 
 
-def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Society:
+def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> RepeatedSociety:
     """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
     records = _read_records(kind.file)
     # Which records are the first n of the voters who have so many: shape (voters, n).
@@ -109,7 +109,7 @@ def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Soci
     orders = np.argsort(np.concatenate(uniforms), axis=1, kind="stable")
     drawn = indices[orders[:, :num_voters].reshape(-1)].reshape(-1)
     others = indices[orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]]
-    return Society(
+    return RepeatedSociety(
         records=_records(kind, records.chosen[drawn], records.rejected[drawn]),
         means=None,
         pairs=(records.chosen[others] - records.rejected[others]).reshape(len(seeds), -1, kind.features),

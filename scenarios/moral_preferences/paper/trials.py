@@ -38,7 +38,7 @@ METHODS: Final = msgspec.toml.decode(text_beside(__name__, "methods.toml"), type
 """By their names, parameters of the protocol, and whether records are whitened."""
 
 
-class Cell(msgspec.Struct, frozen=True, kw_only=True):
+class CellToMeasure(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured in one go; what may be set of it, `page.toml` limits."""
 
     society: Kind = Kind()
@@ -50,13 +50,13 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1  # as many repetitions as of others, where effects are small
 
     @property
-    def without_noise(self) -> "Cell":
+    def without_noise(self) -> "CellToMeasure":
         """What the paper compares with: the mean of all voters' fits."""
-        return Cell(society=self.society, voters=self.voters, times=self.times)
+        return CellToMeasure(society=self.society, voters=self.voters, times=self.times)
 
 
 @functools.lru_cache(maxsize=64)
-def protocol_of(cell: Cell) -> MoralPreferences:
+def protocol_of(cell: CellToMeasure) -> MoralPreferences:
     """Return a cell's protocol; without noise, one of any ε."""
     method = {"mean": "plain", **METHODS[cell.method]}
     if method.pop("whitened", False):
@@ -69,9 +69,9 @@ def protocol_of(cell: Cell) -> MoralPreferences:
     return MoralPreferences(convert(method, Parameters, ""))
 
 
-def measure(cells: Iterable[Cell], *, seed: int, start: int, stop: int) -> dict[Cell, list[float]]:
+def measure(cells: Iterable[CellToMeasure], *, seed: int, start: int, stop: int) -> dict[CellToMeasure, list[float]]:
     """Return the accuracies of all cells in repetitions `start` up to `stop`."""
-    accuracies: dict[Cell, list[float]] = {cell: [] for cell in cells}
+    accuracies: dict[CellToMeasure, list[float]] = {cell: [] for cell in cells}
     for (society, times), members in _grouped(accuracies, lambda cell: (cell.society, cell.times)):
         most, end = max(cell.voters for cell in members), times * stop
         for first in range(times * start, end, _AT_ONCE):
@@ -82,13 +82,15 @@ def measure(cells: Iterable[Cell], *, seed: int, start: int, stop: int) -> dict[
     return accuracies
 
 
-def _report_key(cell: Cell) -> object:
+def _report_key(cell: CellToMeasure) -> object:
     """Return what all cells have in common that are made of the same reports."""
     return repr({**METHODS[cell.method], "mean": "", "project": ""}), cell.epsilon, cell.groups, cell.bound
 
 
-def _grouped(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> Iterable[tuple[Any, list[Cell]]]:
-    members: dict[Any, list[Cell]] = {}
+def _grouped(
+    cells: Iterable[CellToMeasure], key: Callable[[CellToMeasure], Any]
+) -> Iterable[tuple[Any, list[CellToMeasure]]]:
+    members: dict[Any, list[CellToMeasure]] = {}
     for cell in cells:
         members.setdefault(key(cell), []).append(cell)
     return members.items()
@@ -102,7 +104,7 @@ class _Bench:
         self._society = draw_society(kind, seed, repetitions, num_voters=num_voters)
         self._rows: dict[object, IntArray] = {}
 
-    def measure(self, cells: Sequence[Cell]) -> dict[Cell, FloatArray]:
+    def measure(self, cells: Sequence[CellToMeasure]) -> dict[CellToMeasure, FloatArray]:
         """Return the accuracies in each repetition, float64, of cells that are made of the same reports."""
         protocol = protocol_of(cells[0])
         phase, rows = protocol.phase, self._rows_of(protocol)
@@ -154,7 +156,7 @@ class _Bench:
         return np.array(tables)
 
 
-def _release(cell: Cell, reports: IntArray, public: IntArray, draw: Callable[..., FloatArray]) -> FloatArray:
+def _release(cell: CellToMeasure, reports: IntArray, public: IntArray, draw: Callable[..., FloatArray]) -> FloatArray:
     """Return what is released in each repetition, shape (repetitions, d)."""
     protocol = protocol_of(cell)
     phase = protocol.phase
@@ -168,19 +170,21 @@ def _release(cell: Cell, reports: IntArray, public: IntArray, draw: Callable[...
     return protocol.decisions([phase.randomize_tallies(TallyBlock.of(tallies), randomize)]).preferences
 
 
-class _Task(msgspec.Struct, frozen=True):
-    cells: list[Cell]
+class _CellTask(msgspec.Struct, frozen=True):
+    cells: list[CellToMeasure]
     seed: int
     start: int
     stop: int
 
 
-def measure_all(cells: Iterable[Cell], *, trials: int, seed: int, workers: int) -> dict[Cell, list[float]]:
+def measure_all(
+    cells: Iterable[CellToMeasure], *, trials: int, seed: int, workers: int
+) -> dict[CellToMeasure, list[float]]:
     """Return the accuracies of all cells, by so many processes at most; RuntimeError where another one failed."""
     members = list(dict.fromkeys(cells))
     shares = in_shares(
         __name__,
-        lambda share: _Task(members, seed, share.start, share.stop),
+        lambda share: _CellTask(members, seed, share.start, share.stop),
         _measure_share,
         trials=trials,
         workers=workers,
@@ -189,9 +193,9 @@ def measure_all(cells: Iterable[Cell], *, trials: int, seed: int, workers: int) 
     return {cell: list(itertools.chain(*each)) for cell, *each in zip(members, *shares, strict=True)}
 
 
-def _measure_share(task: _Task) -> list[list[float]]:
+def _measure_share(task: _CellTask) -> list[list[float]]:
     return list(measure(**msgspec.structs.asdict(task)).values())
 
 
-work: Final = working(_Task, _measure_share)
+work: Final = working(_CellTask, _measure_share)
 """Run by other processes."""

@@ -20,7 +20,7 @@ from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
-from ...audit.whole_sessions import Party, of_finest_unit, two_party_cases
+from ...audit.whole_sessions import AuditParty, of_finest_unit, two_party_cases
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -100,7 +100,7 @@ def _cases_of_counts(epsilon: float) -> Iterator[Case]:
     yield case_of_worker(mixed, "central, 2 and 3 of 2, 2 and 3 labels", num_sessions=1, asked=(0, 2))
 
 
-def _released(party: Party, num_sessions: int) -> Observable:
+def _released(party: AuditParty, num_sessions: int) -> Observable:
     survey, phase = party.protocol, party.protocol.phases[0]
     rosters = [roster_of(survey, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
     assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
@@ -261,7 +261,7 @@ def survey_of(
     )
 
 
-def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> Party:
+def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> AuditParty:
     """Return a worker with every row of answers to its tasks, at these places; by default all.
 
     Its ε is this level, where workers have their own.
@@ -272,4 +272,4 @@ def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, leve
     tasks = [parameters.tasks[place] for place in places]
     own = {column.name: [level] * len(choices) for column in parameters.own_levels.columns}
     inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(each) for each in choices], **own})
-    return Party(survey, inputs.private, inputs.public[0].tolist(), ["/".join(each) for each in choices])
+    return AuditParty(survey, inputs.private, inputs.public[0].tolist(), ["/".join(each) for each in choices])

@@ -2,7 +2,7 @@
 
 A frame has the columns `task`, `worker` and `label`, and results are series and frames by name. `Answers`, or three
 arrays of codes (tasks, workers, labels), give arrays in the same places. The estimators themselves, and what their
-arguments mean, are in `protocol.estimators.truth_inference`. Arguments and attributes that all have are `Estimator`'s.
+arguments mean, are in `protocol.estimators.truth_inference`. What all have is `FittingEstimator`'s.
 
 Not imported by the package: pandas is slow to start, and only those who have a frame need it.
 """
@@ -28,12 +28,12 @@ from ....protocol.estimators.truth_inference import (
     Normalization,
     WeightFunction,
 )
-from .fitting import Estimator, IterativeEstimator, NamedSeries, ResultT, error_frame, only_value
+from .fitting import FittingEstimator, IterativeEstimator, NamedSeries, ResultT, error_frame, only_value
 from .frames import FrameAnswers
 
 
 @dataclasses.dataclass(eq=False)
-class _Weighted(Estimator[Inference]):
+class _Weighted(FittingEstimator[Inference]):
     """What estimators by weighted votes share."""
 
     n_iter: int = 10
@@ -45,7 +45,7 @@ class _Weighted(Estimator[Inference]):
         self.weights_ = weights if frame is None else frame.name_workers(weights, name="weight")
 
 
-class MajorityVote(Estimator[Inference]):
+class MajorityVote(FittingEstimator[Inference]):
     """The label that most workers chose.
 
     Examples:
@@ -175,7 +175,7 @@ class DawidSkene(_WithConfusions):
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
-class _NoiseAware(Estimator[ResultT]):
+class _NoiseAware(FittingEstimator[ResultT]):
     """What estimators share that know of a perturbation; exactly one of the three says which.
 
     `labels` should be stated where one may not occur: the perturbation depends on their number.

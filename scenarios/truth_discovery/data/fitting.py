@@ -28,7 +28,7 @@ ResultT = TypeVar("ResultT", bound=Inference)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
-class Estimator(Generic[ResultT]):
+class FittingEstimator(Generic[ResultT]):
     """What all estimators share.
 
     Args:
@@ -143,7 +143,7 @@ class Estimator(Generic[ResultT]):
 
 
 @dataclasses.dataclass(eq=False)
-class IterativeEstimator(Estimator[ResultT]):
+class IterativeEstimator(FittingEstimator[ResultT]):
     """What estimators by expectation-maximization share.
 
     Args:

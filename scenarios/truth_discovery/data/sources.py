@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ....protocol.truth_discovery.parameters import PRICES
-from ...reading.frames import Frame
+from ...reading.frames import FrameText
 from ...reading.sources import PartiesTable, PartySources
 from ...reading.text_forms import header_of
 from .crowd import Crowd
@@ -26,9 +26,9 @@ def _unpack(crowd: Any) -> Mapping[str, object] | None:
     from .frames import crowd_to_frame  # noqa: PLC0415  only frames need pandas
 
     answers, truth = crowd_to_frame(crowd)
-    settings: dict[str, object] = {f"{FIELD}.answers": Frame.of("answers", answers)}
+    settings: dict[str, object] = {f"{FIELD}.answers": FrameText.of("answers", answers)}
     if len(truth):
-        settings[f"{FIELD}.truth"] = Frame.of("truth", truth.rename("truth").reset_index())
+        settings[f"{FIELD}.truth"] = FrameText.of("truth", truth.rename("truth").reset_index())
     if len(crowd.answer_sets) == 1 and crowd.are_labels_said:
         settings["parameters.answer_sets"] = [list(crowd.answer_sets[0])]
     return settings

@@ -134,12 +134,12 @@ class _Answers:
                     yield Batch(table, number, note)
 
     @contextlib.contextmanager
-    def _read(self, folder: Path) -> Generator["_Found"]:
+    def _read(self, folder: Path) -> Generator["_StoredAnswers"]:
         """Yield all answers, read once."""
         with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
             worker, *others = self._columns
             workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, others)
-            found = _Found(workers, tasks, labels, RowPlaces(), rows, self._repeats)
+            found = _StoredAnswers(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
                 batch = self._labelled(each)
                 found.num_left_out += each.num_rows - batch.num_rows
@@ -183,7 +183,7 @@ class _Answers:
 
 
 @dataclasses.dataclass(eq=False)
-class _Found:
+class _StoredAnswers:
     """Answers on disk: rows of worker, number of the row, task and label, as codes; and how many are left out."""
 
     workers: Names

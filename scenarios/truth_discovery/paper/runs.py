@@ -17,13 +17,20 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError
 from ....protocol.estimators.truth_inference import AnswerBlock, truth_discovery
 from ....protocol.randomness import SimulatedNoise
-from ....protocol.truth_discovery import Noise, Parameters, TruthDiscovery, find_truths, informativeness, make_noise
+from ....protocol.truth_discovery import (
+    Parameters,
+    Perturbation,
+    TruthDiscovery,
+    find_truths,
+    informativeness,
+    make_noise,
+)
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
 from ...experiments.measurements import Sample, as_published, deviation, in_blocks, mean_of, sample_of
 from ...experiments.paper_files import rows_beside
-from ...experiments.reproductions import Asked, Part, as_option, missing_in
+from ...experiments.reproductions import Asked, PaperPart, as_option, missing_in
 from ...reading.conversion import convert
 from ..crowd_reports import Layout, draw_labels
 from ..data.labels import read_labels
@@ -100,7 +107,7 @@ def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
     return msgspec.structs.replace(parameters, estimator=estimator, max_iterations=rounds)
 
 
-def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Noise:
+def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Perturbation:
     """Return the perturbation by a mechanism, or by "auto", of a price in nats.
 
     Args:
@@ -124,12 +131,12 @@ def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Nois
     return make_noise(msgspec.structs.replace(layout.parameters, mechanism=mechanism, **{_FIELDS[unit]: total}))
 
 
-def session_of(crowd: str, noise: Noise) -> str:
+def session_of(crowd: str, noise: Perturbation) -> str:
     """Return the name of a cell's session: its crowd and its law, so that all estimators see the same reports."""
     return f"{crowd}/{noise.name}/{noise.flip_probabilities!r}/{noise.hyper!r}"
 
 
-class Cells:
+class CrowdCells:
     """Measures cells of some crowds, and remembers them: tables and comparisons share some."""
 
     def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:
@@ -138,7 +145,7 @@ class Cells:
         self._known: dict[tuple[str, str], Sample] = {}
 
     def accuracies(
-        self, crowd: str, noise: Noise, estimators: Iterable[str] = OF_PAPER, *, trials: int
+        self, crowd: str, noise: Perturbation, estimators: Iterable[str] = OF_PAPER, *, trials: int
     ) -> dict[str, Sample]:
         """Return for each estimator the accuracy of each trial on the tasks with a known truth."""
         layout, cell = self.layouts[crowd], session_of(crowd, noise)
@@ -179,13 +186,13 @@ def _share_right(layout: Layout, truths: IntArray) -> FloatArray:
     return (truths[..., layout.is_gold] == layout.crowd.truth[layout.is_gold]).mean(axis=-1)
 
 
-def parts(asked: Asked) -> Iterator[Part]:
+def parts(asked: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more."""
     grids = asked.grids
     layouts, missing = load_layouts(asked.data, grids["compared"])
-    cells = Cells(layouts, seed=asked.seed)
+    cells = CrowdCells(layouts, seed=asked.seed)
     crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
-    yield Part("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
+    yield PaperPart("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
     published = [crowd for crowd in (PEER_GRADING, DUCHENNE) if crowd in layouts]
     for number, crowd in enumerate(published, start=2):
         yield _table(number, cells, crowd, asked)
@@ -193,11 +200,11 @@ def parts(asked: Asked) -> Iterator[Part]:
         yield _weights(crowd, layouts[crowd], asked)
     for crowd in layouts:
         rows = _compare(cells, crowd, grids, asked.trials)
-        yield Part(f"every estimator on both mechanisms: {crowd}", {"comparisons": rows})
-    yield Part("Figure 1", {"figure_1": _figure_1(*grids["figure_1"].values())})
+        yield PaperPart(f"every estimator on both mechanisms: {crowd}", {"comparisons": rows})
+    yield PaperPart("Figure 1", {"figure_1": _figure_1(*grids["figure_1"].values())})
 
 
-def parts_on_own_data(asked: Asked) -> Iterator[Part]:
+def parts_on_own_data(asked: Asked) -> Iterator[PaperPart]:
     """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
     given: dict[str, Any] = dict(asked.own)
     if "labels" in given:
@@ -206,17 +213,17 @@ def parts_on_own_data(asked: Asked) -> Iterator[Part]:
         layout = Layout.of(convert(given, CrowdFile, FIELD).read({}))
     name = Path(asked.own["answers"]).name
     if layout.is_gold.any():
-        yield Part(rows={"crowds": [crowd_row(name, layout)]})
-        yield _table(3, Cells({name: layout}, seed=asked.seed), name, asked)
+        yield PaperPart(rows={"crowds": [crowd_row(name, layout)]})
+        yield _table(3, CrowdCells({name: layout}, seed=asked.seed), name, asked)
     yield _weights(name, layout, asked)
 
 
-def _table(number: int, cells: Cells, crowd: str, asked: Asked) -> Part:
+def _table(number: int, cells: CrowdCells, crowd: str, asked: Asked) -> PaperPart:
     rows = published_table(cells, crowd, trials=asked.trials)
-    return Part(f"Table {number}", {f"table_{number}": rows}, number=len(_PUBLISHED) // 2)
+    return PaperPart(f"Table {number}", {f"table_{number}": rows}, number=len(_PUBLISHED) // 2)
 
 
-def published_table(cells: Cells, crowd: str, *, trials: int) -> Iterator[Row]:
+def published_table(cells: CrowdCells, crowd: str, *, trials: int) -> Iterator[Row]:
     """Yield Table 2 or 3: each number of the paper beside ours; of own data without published numbers."""
     layout, is_published = cells.layouts[crowd], crowd in {PEER_GRADING, DUCHENNE}
     clean = {name: clean_accuracy(layout, name) for name in OF_PAPER}
@@ -241,14 +248,14 @@ def published_table(cells: Cells, crowd: str, *, trials: int) -> Iterator[Row]:
         }
 
 
-def _losses(noise: Noise, layout: Layout) -> Mapping[str, float]:
+def _losses(noise: Perturbation, layout: Layout) -> Mapping[str, float]:
     """Return what is proven for one answer and for all answers of the worker with most answers."""
     of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
     loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
     return {"epsilon_answer": loss.finest.proven, "epsilon_worker": loss.proven}
 
 
-def _weights(crowd: str, layout: Layout, asked: Asked) -> Part:
+def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:
     """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
     answers, grids = layout.crowd.answers, asked.grids or GRIDS
     noise = noise_at(layout, "two_layer", unit="claimed", price=grids["weight_epsilon"])
@@ -299,7 +306,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> Part:
             found = mean_of(in_blocks(run, trials=asked.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
             yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": found}
 
-    return Part(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
+    return PaperPart(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
 
 
 def _figure_1(highs: Sequence[float], numbers: Sequence[int]) -> Iterator[Row]:
@@ -322,7 +329,7 @@ def _figure_1(highs: Sequence[float], numbers: Sequence[int]) -> Iterator[Row]:
                 }
 
 
-def _compare(cells: Cells, crowd: str, grids: Mapping[str, Any], trials: int) -> Iterator[Row]:
+def _compare(cells: CrowdCells, crowd: str, grids: Mapping[str, Any], trials: int) -> Iterator[Row]:
     """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
     layout = cells.layouts[crowd]
     # What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost most.

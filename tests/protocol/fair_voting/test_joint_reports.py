@@ -14,7 +14,7 @@ from psephos.protocol.fair_voting import JointRankings, RandomizedRankings, Scor
 from psephos.protocol.fair_voting.joint_reports import JointReport, make_joint_report, possible_joint_reports
 from psephos.protocol.fair_voting.kinds import JOINT, LOCAL, MechanismName
 from psephos.protocol.fair_voting.rankings import cells_of_members
-from psephos.protocol.fair_voting.report_laws import ReportSums
+from psephos.protocol.fair_voting.report_laws import UtilityReportSums
 from psephos.protocol.fair_voting.reports import possible_reports
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.mechanisms import JointPair, JointScores
@@ -177,7 +177,7 @@ def test_who_has_not_reported_is_of_an_unknown_group(epsilon: float) -> None:
                 errors = [math.sqrt(own * report.own + (count - own) * report.other) / size for own in inside]
                 assert report.error_of(group, count) == pytest.approx(max(errors))
             sums = UtilityNoise.of_joint_reports(report, count).sums
-            if not isinstance(sums, ReportSums):
+            if not isinstance(sums, UtilityReportSums):
                 continue
             chances = [{tuple(row) for row in law.channel.tolist()} for law in sums.laws]
             own = [{tuple(row) for row in law.channel.tolist()} for law in laws]

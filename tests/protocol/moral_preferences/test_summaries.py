@@ -8,7 +8,7 @@ import pytest
 from helpers import make_preferences
 from psephos.protocol.arrays import IntArray
 from psephos.protocol.mechanisms import SphericalLaplace, VectorLaplace
-from psephos.protocol.moral_preferences import Paradigm, Parameters, Records, Summary, make_summary
+from psephos.protocol.moral_preferences import Paradigm, Parameters, Records, ReportSummary, make_summary
 from psephos.protocol.moral_preferences.coefficients import coefficients_of_records
 from psephos.protocol.moral_preferences.functional import NoisyObjective
 from psephos.protocol.moral_preferences.sensitivity import grid_sensitivity, printed_sensitivity, tight_sensitivity
@@ -17,7 +17,7 @@ from psephos.protocol.moral_preferences.summaries import Coefficients, Direction
 UNIT = 1 << 20
 
 
-def summary_of(num_features: int = 2, **given: Any) -> Summary:
+def summary_of(num_features: int = 2, **given: Any) -> ReportSummary:
     return make_summary(make_preferences(num_features, **given).parameters)
 
 

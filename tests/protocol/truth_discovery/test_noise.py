@@ -30,7 +30,14 @@ from psephos.protocol.mechanisms import (
 )
 from psephos.protocol.privacy import NeighboringRelation, PureAccountant, TrustModel
 from psephos.protocol.privacy.exact_sums import rounded_up, units_of
-from psephos.protocol.truth_discovery import Noise, Parameters, TruthDiscovery, informativeness, known_noise, make_noise
+from psephos.protocol.truth_discovery import (
+    Parameters,
+    Perturbation,
+    TruthDiscovery,
+    informativeness,
+    known_noise,
+    make_noise,
+)
 from strategies import CHECKED, crowds, truth_discoveries
 from thoroughness import draws
 
@@ -52,7 +59,7 @@ def make(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Parameters
     return Parameters(**complete)
 
 
-def noise_of(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Noise:
+def noise_of(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Perturbation:
     return make_noise(make(num_tasks, *sets, **given))
 
 
@@ -429,12 +436,12 @@ def test_what_is_drawn_is_known_by_its_mean_or_where_it_is_shared_by_equally_lik
 def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
     mechanism = OneLayer.of_epsilon((2,), 3.0)
     with refuses(said="at least what is drawn: 3"):
-        Noise("one_layer", mechanism, (2,), mechanism.flip_probabilities, (0.01,))
+        Perturbation("one_layer", mechanism, (2,), mechanism.flip_probabilities, (0.01,))
     fresh = FreshTwoLayer((2,), Uniform(0.0, 0.4))
     with refuses(said="at least what is drawn"):
-        Noise("fresh_two_layer", fresh, (2,), (0.2,), (1.0,))
+        Perturbation("fresh_two_layer", fresh, (2,), (0.2,), (1.0,))
     with refuses(said="with its own hyper-distribution"):
-        Noise("two_layer", TwoLayer((2,), Uniform(0.0, 0.4)), (2,), (0.2,), (1.4,))
+        Perturbation("two_layer", TwoLayer((2,), Uniform(0.0, 0.4)), (2,), (0.2,), (1.4,))
 
 
 def test_a_worker_with_one_answer_has_one_layer_by_auto() -> None:
@@ -446,10 +453,10 @@ def test_a_worker_with_one_answer_has_one_layer_by_auto() -> None:
 
 def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -> None:
     hyper = Uniform(0.0, 0.6)
-    few = Noise("two_layer", TwoLayer((2,), hyper), (2,), (0.3,), (0.9,), hyper)
+    few = Perturbation("two_layer", TwoLayer((2,), hyper), (2,), (0.3,), (0.9,), hyper)
     assert few.loss_of_longest(12_000, [12_000]).proven == few.loss_of((12_000,)).proven
     sizes = (2, 3, 4, 5, 6)
-    many = Noise("two_layer", TwoLayer(sizes, hyper), sizes, (0.3,) * 5, (0.9, 1.6, 2.0, 2.3, 2.5), hyper)
+    many = Perturbation("two_layer", TwoLayer(sizes, hyper), sizes, (0.3,) * 5, (0.9, 1.6, 2.0, 2.3, 2.5), hyper)
     stated = many.loss_of_longest(30, [30] * 5)
     generator = np.random.default_rng(3)
     for _ in range(draws(1, full=20)):

@@ -12,7 +12,7 @@ import pytest
 from audits import case_of, found_by
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
-from psephos.scenarios.audit import AuditResult, AuditVerdict, Case, LawCheck, OutputSampler, Pair, View, audit
+from psephos.scenarios.audit import AuditResult, AuditVerdict, Case, LawCheck, OutputSampler, OutputView, Pair, audit
 from psephos.scenarios.audit.case import NO_PLACE
 from thoroughness import draws
 
@@ -219,7 +219,7 @@ def test_cases_out_of_range_are_refused(given: dict[str, float]) -> None:
 
 def check_of(value: int, keep: float = KEEP) -> LawCheck:
     """Return an input whose law is that of `KEEP`, drawn with another probability or not."""
-    return LawCheck(str(value), [View("", LAWS[value], lambda outputs: outputs[:, 0])], draw=flips(keep, value))
+    return LawCheck(str(value), [OutputView("", LAWS[value], lambda outputs: outputs[:, 0])], draw=flips(keep, value))
 
 
 def test_an_input_that_is_no_neighbor_is_held_against_its_law() -> None:
@@ -266,7 +266,7 @@ def test_what_is_said_of_correct_mechanisms_is_false_as_seldom_as_the_confidence
 
 
 def test_places_that_are_none_are_refused() -> None:
-    view = View("", LAWS[0], lambda outputs: outputs[:, 0] + 2)
+    view = OutputView("", LAWS[0], lambda outputs: outputs[:, 0] + 2)
     case = dataclasses.replace(make_case(), law_checks=lambda: [LawCheck("0", [view], draw=flips(KEEP, 0))])
     with pytest.raises(ValueError, match="must be the number of one of its columns"):
         found(case)

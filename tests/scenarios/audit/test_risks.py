@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from audits import case_of
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.scenarios.audit import Case, LawCheck, OutputSampler, Pair, View, audit, bounds, engine, following
+from psephos.scenarios.audit import Case, LawCheck, OutputSampler, OutputView, Pair, audit, bounds, engine, following
 from psephos.scenarios.audit.bounds import delta_bounds, epsilon_bounds, mu_bounds
 
 CONFIDENCE = 0.9
@@ -99,7 +99,7 @@ def cases() -> Iterator[tuple[str, Case]]:
         "both": [Pair("pair", laws=LAW, draws=(drawn_by(0), drawn_by(1)))],
         "none": [],
     }
-    views = [View(name, LAW[0], first_number) for name in ("a", "b", "c")]
+    views = [OutputView(name, LAW[0], first_number) for name in ("a", "b", "c")]
     checks = {
         "no input": [],
         "an input": [LawCheck("input", views[:1], draw=drawn_by(0))],

@@ -34,7 +34,7 @@ from psephos.protocol.privacy import Budget, Ledger, LedgerEntry
 from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import (
     DEFAULT_BUDGET,
-    Agreement,
+    CheckedInvitation,
     Invitation,
     Joining,
     join,
@@ -117,9 +117,9 @@ def refusal(address: str, error: type[PsephosError], **options: Any) -> str:
 
 def test_what_is_agreed_to_is_told_before_anything_is_drawn(session: Serving) -> None:
     ledger = Ledger("ann")
-    told: list[tuple[Agreement, int]] = []
+    told: list[tuple[CheckedInvitation, int]] = []
 
-    def tell(agreement: Agreement) -> None:
+    def tell(agreement: CheckedInvitation) -> None:
         told.append((agreement, len(ledger.entries)))
 
     join_with_others(session, ledger=ledger, on_agreed=tell)
@@ -208,7 +208,7 @@ def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_
 
 
 def test_a_public_weight_is_the_servers_and_need_not_be_entered(vote: str) -> None:
-    told: list[Agreement] = []
+    told: list[CheckedInvitation] = []
     with serving(vote, "public_weights=true") as session:
         join_with_others(session, entries={"merger": "1"}, on_agreed=told.append)
     (agreement,) = told

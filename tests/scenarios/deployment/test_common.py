@@ -9,7 +9,7 @@ from psephos.protocol import ConfigurationError, SimulatedNoise
 from psephos.protocol.messages import SessionDescriptor
 from psephos.scenarios.deployment import Joining
 from psephos.scenarios.deployment.common import (
-    Keys,
+    TLSKeys,
     check_address,
     check_seed,
     find_transport,
@@ -53,7 +53,7 @@ def test_tls_needs_keys_which_nothing_shows() -> None:
     with pytest.raises(ConfigurationError, match="this side has no certificates to go by, got 'tls'"):
         find_transport("tls")
     own = make_identity()
-    keys = Keys(own, [own.certificate])
+    keys = TLSKeys(own, [own.certificate])
     assert find_transport("tls", keys=keys).is_authenticated
     joining = Joining(address="a", party="ann", entries={"merger": "7351"}, seed=987654321, keys=keys)
     assert not [told for told in ("PRIVATE", "7351", "987654321") if told in f"{keys} {joining}"]

@@ -34,8 +34,8 @@ from psephos.protocol.privacy import (
 )
 from psephos.protocol.records import Accepted, Drawn, Remembered, Reserved, ServerRecord
 from psephos.scenarios import load_scenario, resolve_served
-from psephos.scenarios.deployment import Agreement, Joining, Serving, find_invitation, join, serve_in_folder
-from psephos.scenarios.deployment.common import Keys, make_mode
+from psephos.scenarios.deployment import CheckedInvitation, Joining, Serving, find_invitation, join, serve_in_folder
+from psephos.scenarios.deployment.common import TLSKeys, make_mode
 from psephos.scenarios.deployment.earlier import read_kept
 from psephos.scenarios.deployment.invitations import read_server_session
 from psephos.scenarios.deployment.server import JOURNAL_FILE
@@ -76,7 +76,7 @@ class Game:
         after: Sequence[Path] = (),
         quorum: int = 3,
         ann: Callable[[Path, str], None] | None = None,
-    ) -> tuple[SessionResult | BaseException, dict[str, Agreement | BaseException]]:
+    ) -> tuple[SessionResult | BaseException, dict[str, CheckedInvitation | BaseException]]:
         """Hold a vote, and return what it leaves with the server, and what each party agreed to or failed with.
 
         `ann` takes part for Ann, in this thread, with the roster's folder and the server's address.
@@ -115,7 +115,7 @@ class Game:
             joined = {party: pool.submit(self._join, folder, address[0], party) for party in others}
             if ann is not None:
                 ann(folder, address[0])
-            endings: dict[str, Agreement | BaseException] = {}
+            endings: dict[str, CheckedInvitation | BaseException] = {}
             for party, each in joined.items():
                 error = each.exception(PATIENCE)
                 endings[party] = each.result() if error is None else error
@@ -139,8 +139,8 @@ class Game:
                 journal=journal,
             )
 
-    def _join(self, folder: Path, address: str, party: str) -> Agreement:
-        agreed: list[Agreement] = []
+    def _join(self, folder: Path, address: str, party: str) -> CheckedInvitation:
+        agreed: list[CheckedInvitation] = []
         with self.joining(folder, party, address=address) as joining:
             trio.run(lambda: join(joining, on_agreed=agreed.append))
         return agreed[0]
@@ -174,7 +174,7 @@ def test_three_votes_of_a_game_pay_for_one_weight(game: Game) -> None:
         result, endings = game.hold(name, after=folders)
         assert isinstance(result, SessionResult)
         for party, agreement in endings.items():
-            assert isinstance(agreement, Agreement), party
+            assert isinstance(agreement, CheckedInvitation), party
             assert agreement.cost == pytest.approx(0.5 if number else 1.0)
             assert [each.session for each in agreement.recalled.values()] == (["vote"] if number else [])
         assert game.weights(name) == game.weights("vote-0")
@@ -218,7 +218,7 @@ def test_outcome_that_was_heard_is_in_the_journal_and_nobody_is_asked_again(
     assert isinstance(result, SessionResult)
     spent = game.paid("ann")
     monkeypatch.setattr("time.time", lambda: 4_000_000_000.0)
-    agreed: list[Agreement] = []
+    agreed: list[CheckedInvitation] = []
     charged: list[LedgerEntry] = []
     with game.joining(game.folder / "first", "ann", address=NOBODY_LISTENS) as joining:
         heard = trio.run(lambda: join(joining, on_agreed=agreed.append, on_end=charged.extend))
@@ -267,7 +267,7 @@ def test_what_journals_are_sealed_by_follows_from_each_byte_of_the_private_key()
         changed = bytearray(der)
         changed[place] ^= place >= first  # before it there is the key itself
         pem = ssl.DER_cert_to_PEM_cert(bytes(changed)).replace("CERTIFICATE", "PRIVATE KEY").encode()
-        keys = Keys(Identity(own.certificate, pem), ())
+        keys = TLSKeys(Identity(own.certificate, pem), ())
         journal = mock.Mock(spec=PersonJournal)
         joining = Joining(address=NOBODY_LISTENS, party="ann", entries={}, seed=None, journal=journal, keys=keys)
         assert joining.secret == keys.secret  # a server's is that, too

@@ -32,7 +32,7 @@ from psephos.protocol.records import Drawn, Reserved, SessionEnded
 from psephos.protocol.rules import JOIN
 from psephos.protocol.session_flow import SessionResult
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
-from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, enroll, join, serve
+from psephos.scenarios.deployment import Joining, Serving, TLSKeys, draw_session, enroll, join, serve
 from psephos.scenarios.deployment import hosting as hosting_module
 from psephos.scenarios.deployment.agreement import protocol_of
 from psephos.scenarios.deployment.client import JoinResult
@@ -76,7 +76,7 @@ def drawn_up(folder: Path) -> tuple[Serving, DrawnSession]:
         side=msgspec.structs.replace(side, fingerprints=drawn.roster.fingerprints),
         address="127.0.0.1:0",
         mode=make_mode(side.scenario.name, seed=SEED),
-        keys=Keys(drawn.server, [read_certificate(each)[0] for each in drawn.certificates]),
+        keys=TLSKeys(drawn.server, [read_certificate(each)[0] for each in drawn.certificates]),
         descriptor=drawn.opening.descriptor,
     )
     return serving, drawn

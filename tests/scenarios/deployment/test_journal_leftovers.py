@@ -21,7 +21,7 @@ from journal_sessions import NOW, SESSIONS, SPENT, change_about
 from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import copy_journal
 from psephos.agents.journal_format import lock_file_of
-from psephos.agents.person_journal import JournalSession, PersonJournal
+from psephos.agents.person_journal import PersonJournal, PersonSession
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.records import PhaseOpened, Reserved
@@ -115,14 +115,14 @@ def test_whatever_a_journal_was_restored_from_no_session_in_it_is_joined_again(
     """Nor after another restoration, or when new sessions have been kept: a report may have been drawn meanwhile."""
     path, source = tmp_path / "journal.sqlite", tmp_path / "source.sqlite"
 
-    def sit(session_id: str) -> JournalSession:
+    def sit(session_id: str) -> PersonSession:
         with contextlib.ExitStack() as opened:
             if is_hosts:
                 host = opened.enter_context(HostJournal.open(path, now=NOW, clock=lambda: NOW))
                 return kept_in(host.of("ann"), session_id)
             return kept_in(opened.enter_context(PersonJournal.open(path, now=NOW)), session_id)
 
-    def kept_in(journal: PersonJournal, session_id: str) -> JournalSession:
+    def kept_in(journal: PersonJournal, session_id: str) -> PersonSession:
         sitting = journal.sitting(session_id)
         if not sitting.records:
             sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])

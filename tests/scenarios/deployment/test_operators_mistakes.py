@@ -12,7 +12,7 @@ from deployments import ENTRIES, NOBODY_LISTENS, write_vote
 from durable_votes import Vote, check_ended
 from psephos.protocol import ConfigurationError
 from psephos.protocol.records import Drawn
-from psephos.scenarios.deployment import Keys, find_invitation
+from psephos.scenarios.deployment import TLSKeys, find_invitation
 from psephos.scenarios.deployment.invitations import read_server_session
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.transports.keys import make_identity
@@ -93,11 +93,11 @@ def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path,
 def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: Path, psephos: Psephos) -> None:
     short, long = make_identity(days=0.5), make_identity(days=1.5)
     names = {short.fingerprint: "ann", long.fingerprint: "bob"}
-    (said,) = Keys(long, [short.certificate, long.certificate]).ending_soon(names)
+    (said,) = TLSKeys(long, [short.certificate, long.certificate]).ending_soon(names)
     assert said.startswith("the certificate of ann ends on 20")
-    (said,) = Keys(short, [long.certificate]).ending_soon({})
+    (said,) = TLSKeys(short, [long.certificate]).ending_soon({})
     assert said.startswith("the certificate of this side ends on 20")
-    assert not list(Keys(long, [long.certificate]).ending_soon(names))
+    assert not list(TLSKeys(long, [long.certificate]).ending_soon(names))
     assert psephos("roster", "vote.toml", "--make-keys", "--days", "0.5", "--out", "brief").status == 0
     opening, keys = read_server_session(Path("brief"), fingerprints=())
     assert opening.expires

@@ -20,7 +20,7 @@ from psephos.scenarios import load_scenario, resolve, resolve_served
 from psephos.scenarios.deployment.recount import read_journaled, read_reports, recount, write_reports
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.reading import batches
-from psephos.scenarios.running.resolution import Served
+from psephos.scenarios.running.resolution import ServerRun
 from psephos.scenarios.running.rosters import ROSTER_FILE
 
 Report = tuple[object, object, object]
@@ -28,7 +28,7 @@ HEADER: Report = ("place", "phase", "payload")
 SETTINGS = {"consortium": (), "crowd": (), "two-societies": ("mechanism=sampled_pair",)}
 
 
-def side_of(name: str, *settings: str) -> Served:
+def side_of(name: str, *settings: str) -> ServerRun:
     return resolve_served(load_scenario(name, settings))
 
 
@@ -231,7 +231,7 @@ def test_what_a_trusted_server_draws_is_not_drawn_again(name: str, settings: tup
 
 
 def journaled(
-    side: Served, rows: Sequence[Report], folder: Path, *, is_over: bool = True, chosen: Sequence[Sequence[int]] = ()
+    side: ServerRun, rows: Sequence[Report], folder: Path, *, is_over: bool = True, chosen: Sequence[Sequence[int]] = ()
 ) -> Path:
     """Write the journal of a session as its server leaves it; reports came in any order."""
     folder.mkdir()

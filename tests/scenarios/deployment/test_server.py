@@ -14,7 +14,7 @@ from psephos.protocol.dpwevote import Parameters
 from psephos.protocol.errors import QuorumError
 from psephos.protocol.messages import SessionDescriptor
 from psephos.protocol.records import Accepted, PhaseOpened
-from psephos.scenarios import Served, load_scenario, resolve_served
+from psephos.scenarios import ServerRun, load_scenario, resolve_served
 from psephos.scenarios.deployment import Serving, draw_session, serve_in_folder, write_session
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.server import open_sitting, roster_rows
@@ -91,7 +91,7 @@ def write_roster(path: Path, rows: list[dict[str, object]]) -> Path:
     return path
 
 
-def draw_folder(side: Served, path: Path) -> Path:
+def draw_folder(side: ServerRun, path: Path) -> Path:
     """Draw up a session as `psephos roster` does, with what was agreed beside the roster."""
     drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     path.mkdir()
@@ -100,7 +100,7 @@ def draw_folder(side: Served, path: Path) -> Path:
     return path
 
 
-def draw(side: Served, path: Path) -> Path:
+def draw(side: ServerRun, path: Path) -> Path:
     """Draw up a session, and write the roster's file."""
     drawn = draw_session(side.protocol, side.roster, session="public", kind=SessionKind.DEPLOYMENT)
     return write_roster(path, roster_rows(side, drawn.roster))
@@ -274,7 +274,7 @@ def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, w
     assert (error.field, error.value) == ("marger (three.csv line 1)", "an unknown column")
 
 
-def served_folder(side: Served, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
+def served_folder(side: ServerRun, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
     """Serve in a folder until the session fails, and return what `run.json` says."""
     serving = Serving(side=side, address=address, transport="tcp", mode=make_mode("vote", seed=seed))
     with pytest.raises((OSError, QuorumError)):

@@ -15,7 +15,7 @@ from psephos.protocol.effects import Drop
 from psephos.protocol.errors import BudgetExceededError, PsephosError
 from psephos.protocol.messages import Release
 from psephos.scenarios import load_scenario, resolve, run_session
-from psephos.scenarios.deployment import Agreement, Joining
+from psephos.scenarios.deployment import CheckedInvitation, Joining
 from psephos.scenarios.running.folder import read_ledger
 from runs import read_json
 from surveyed import (
@@ -64,9 +64,9 @@ def test_parties_who_join_one_by_one_hear_what_one_process_finds(tmp_path: Path,
     scenario = system.write(tmp_path)
     resolved = resolve(load_scenario(scenario, ["noise=simulated"]))
     record = run_session(resolved, seed=SEED)
-    told: dict[str, Agreement] = {}
+    told: dict[str, CheckedInvitation] = {}
 
-    def tell(agreement: Agreement) -> None:
+    def tell(agreement: CheckedInvitation) -> None:
         told[agreement.terms.party] = agreement
 
     with serving(scenario) as session:

@@ -33,7 +33,7 @@ from psephos.protocol.messages import SessionDescriptor
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.records import Acknowledged
 from psephos.scenarios import load_scenario, resolve_served
-from psephos.scenarios.deployment import Joining, Keys, Serving, draw_session, join_in_folder
+from psephos.scenarios.deployment import Joining, Serving, TLSKeys, draw_session, join_in_folder
 from psephos.scenarios.deployment import server as server_module
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.deployment.hosting import host_in_folder
@@ -114,7 +114,7 @@ class Held:
             self._serving,
             side=side,
             transport="tls",
-            keys=Keys(drawn.server, peers),
+            keys=TLSKeys(drawn.server, peers),
             descriptor=drawn.opening.descriptor,
             journal=self.folder / "server.sqlite",
         )

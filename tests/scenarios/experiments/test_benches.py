@@ -13,7 +13,7 @@ from psephos.scenarios import load_scenario
 from psephos.scenarios.dpwevote.measures import VoteMeasures
 from psephos.scenarios.experiments import benches
 from psephos.scenarios.experiments.benches import Bench
-from psephos.scenarios.experiments.measured import Cell, Trial
+from psephos.scenarios.experiments.measured import Trial, TrialCell
 from psephos.scenarios.experiments.trials import prepare
 from psephos.scenarios.running import by_arrays
 
@@ -27,7 +27,7 @@ PREFERENCES = ("moral-synthetic", "voters.voters=20", "voters.records=8")
 
 def bench_of(name: str, *settings: str, redraw: int = 0) -> Bench:
     scenario, resolved = prepare(load_scenario(name, list(settings)), redraws=redraw > 0)
-    return Bench(resolved, Cell(settings=(), scenario=scenario, redraw=redraw))
+    return Bench(resolved, TrialCell(settings=(), scenario=scenario, redraw=redraw))
 
 
 def loop_of(bench: Bench, number: int = NUMBER) -> list[Trial]:

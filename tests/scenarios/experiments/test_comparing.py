@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psephos.scenarios.experiments.comparing import JUDGES, Line, Row, Told, compare, select
+from psephos.scenarios.experiments.comparing import JUDGES, ClaimRule, Row, Told, compare, select
 from psephos.scenarios.experiments.measurements import Measurement, mean_of, sample_of, share_in
 from psephos.scenarios.verdicts import Judgement
 
@@ -22,7 +22,7 @@ def rows_of(**means: list[float]) -> list[dict[str, Any]]:
     ]
 
 
-def told(line: Line, rows: Sequence[Row]) -> Told:
+def told(line: ClaimRule, rows: Sequence[Row]) -> Told:
     found = compare(line, {"cells": rows}, trials=TRIALS, axes=AXES)
     assert found is not None
     return found
@@ -52,21 +52,21 @@ def test_rows_are_chosen_by_their_fields() -> None:
     ],
 )
 def test_each_judge_says_yes_and_no(judge: str, against: str, holding: list[float], failing: list[float]) -> None:
-    line = Line("cells variant=a", against, "mse", judge)
+    line = ClaimRule("cells variant=a", against, "mse", judge)
     assert told(line, rows_of(a=holding, b=[2.0, 2.0])).judgement is Judgement.HOLDS
     assert told(line, rows_of(a=failing, b=[2.0, 2.0])).judgement is Judgement.REFUTED
 
 
 def test_differences_are_above_on_average_where_none_says_the_contrary() -> None:
     """On average 1 more, by 0.001 ± 0.0014 the least, or by 9 errors less; and each value of a field by itself."""
-    line = Line("cells variant=a", "variant=b", "mse", "average")
+    line = ClaimRule("cells variant=a", "variant=b", "mse", "average")
     found = told(line, rows_of(a=[3.999, 2.0], b=[2.0, 1.999]))
     assert found.judgement is Judgement.HOLDS
     assert found.numbers.startswith("On average the difference is +1 (+1000.0 standard errors, 2 pairs); that of")
     assert told(line, rows_of(a=[4.0, 2.0], b=[2.0, 2.013])).judgement is Judgement.IN_PART
     assert told(line, rows_of(a=[2.0, 2.0], b=[4.0, 2.0])).judgement is Judgement.REFUTED
     assert told(line, rows_of(a=[2.001, 2.0], b=[2.0, 2.0])).judgement is Judgement.OPEN
-    by_number = Line("cells variant=a", "variant=b", "mse", "average n")
+    by_number = ClaimRule("cells variant=a", "variant=b", "mse", "average n")
     assert told(by_number, rows_of(a=[4.0, 2.0], b=[2.0, 2.013])).judgement is Judgement.IN_PART
     assert told(by_number, rows_of(a=[4.0, 2.0], b=[2.0, 2.0])).judgement is Judgement.OPEN
     assert told(by_number, rows_of(a=[4.0, 3.0], b=[2.0, 2.0])).judgement is Judgement.HOLDS
@@ -74,16 +74,16 @@ def test_differences_are_above_on_average_where_none_says_the_contrary() -> None
 
 def test_rows_are_compared_with_the_next_ones_along_a_field() -> None:
     rows = rows_of(a=[1.0, 2.0], b=[2.0, 3.0])
-    assert told(Line("cells", "less n", "mse", "average variant"), rows).judgement is Judgement.HOLDS
-    assert told(Line("cells", "more n", "mse", "average variant"), rows).judgement is Judgement.REFUTED
-    assert told(Line("cells", "less n|variant", "mse", "above"), rows).judgement is Judgement.HOLDS
+    assert told(ClaimRule("cells", "less n", "mse", "average variant"), rows).judgement is Judgement.HOLDS
+    assert told(ClaimRule("cells", "more n", "mse", "average variant"), rows).judgement is Judgement.REFUTED
+    assert told(ClaimRule("cells", "less n|variant", "mse", "above"), rows).judgement is Judgement.HOLDS
     turned = rows_of(a=[1.0, 2.0], b=[0.0, 3.0])
-    assert told(Line("cells", "less n|variant", "mse", "above"), turned).judgement is Judgement.IN_PART
-    assert compare(Line("cells n=10", "less n", "mse", "above"), {"cells": rows}, trials=TRIALS, axes=AXES) is None
+    assert told(ClaimRule("cells", "less n|variant", "mse", "above"), turned).judgement is Judgement.IN_PART
+    assert compare(ClaimRule("cells n=10", "less n", "mse", "above"), {"cells": rows}, trials=TRIALS, axes=AXES) is None
 
 
 def test_rows_are_compared_with_all_others_that_are_alike() -> None:
-    line = Line("cells variant=a", "variant=b|c", "mse", "average variant")
+    line = ClaimRule("cells variant=a", "variant=b|c", "mse", "average variant")
     assert told(line, rows_of(a=[3.0, 3.0], b=[1.0, 1.0], c=[2.0, 2.0])).judgement is Judgement.HOLDS
     found = told(line, rows_of(a=[3.0, 3.0], b=[1.0, 1.0], c=[4.0, 4.0]))
     assert found.judgement is Judgement.IN_PART
@@ -95,7 +95,7 @@ def test_samples_of_the_same_draws_are_compared_trial_by_trial() -> None:
     """Each spreads by 1 and their difference by 0.01: trial by trial 0.1 more is known, and elsewhere it is not."""
     draws = [(-1.0) ** trial for trial in range(100)]
     more = [draw + 0.1 + 0.01 * (-1) ** (trial // 2) for trial, draw in enumerate(draws)]
-    line = Line("cells variant=a", "variant=b", "mse", "average")
+    line = ClaimRule("cells variant=a", "variant=b", "mse", "average")
     rows: list[dict[str, Any]] = [
         {"variant": name, "n": 10, "mse": sample_of(own, is_share=True)} for name, own in (("a", more), ("b", draws))
     ]
@@ -108,19 +108,19 @@ def test_samples_of_the_same_draws_are_compared_trial_by_trial() -> None:
 
 @pytest.mark.parametrize(("mean", "verdict"), [(3.0, Judgement.HOLDS), (2.0, Judgement.OPEN), (1.0, Judgement.OPEN)])
 def test_what_is_vague_is_never_contradicted(mean: float, verdict: Judgement) -> None:
-    line = Line("cells variant=a", "variant=b", "mse", "vague above")
+    line = ClaimRule("cells variant=a", "variant=b", "mse", "vague above")
     assert told(line, rows_of(a=[mean, mean], b=[2.0, 2.0])).judgement is verdict
 
 
 def test_what_differs_in_one_row_alone_holds_in_part() -> None:
-    line = Line("cells variant=a", "variant=b", "mse", "above")
+    line = ClaimRule("cells variant=a", "variant=b", "mse", "above")
     found = told(line, rows_of(a=[3.0, 1.0], b=[2.0, 2.0]))
     assert found.judgement is Judgement.IN_PART
     assert found.numbers.startswith("It is so in 1 of 2. The difference is -1 (n = 100) to +1 (n = 10), ")
 
 
 def test_trials_contradict_a_law_and_do_no_more() -> None:
-    line = Line("cells variant=a", "variant=b", "mse by law", "above")
+    line = ClaimRule("cells variant=a", "variant=b", "mse by law", "above")
     rows = rows_of(a=[3.0, 4.0], b=[2.0, 2.0])
     wide = [{**row, "mse": Measurement(2.0, 10.0)} for row in rows]
     assert told(line, wide).judgement is Judgement.HOLDS
@@ -134,21 +134,23 @@ def test_trials_contradict_a_law_and_do_no_more() -> None:
 def test_shares_have_an_error_where_all_trials_agree() -> None:
     """Ten trials tell two shares of 1 apart by no more than ten trials can."""
     rows = [{"variant": name, "n": 10, "right": share_in(1.0, 10)} for name in ("a", "b")]
-    found = compare(Line("cells variant=a", "variant=b", "right", "agree 0.01"), {"cells": rows}, trials=10, axes={})
+    found = compare(
+        ClaimRule("cells variant=a", "variant=b", "right", "agree 0.01"), {"cells": rows}, trials=10, axes={}
+    )
     assert found is not None
     assert found.judgement is Judgement.OPEN
 
 
 def test_several_numbers_are_one_claim_and_one_row_is_beside_all() -> None:
     rows = [{"epsilon": epsilon, "w": epsilon, "q": 2 * epsilon} for epsilon in (1.0, 2.0, 3.0)]
-    line = Line("cells epsilon=2|3", "epsilon=1", "w q", "above")
+    line = ClaimRule("cells epsilon=2|3", "epsilon=1", "w q", "above")
     found = compare(line, {"cells": rows}, trials=TRIALS, axes={"epsilon": "ε"})
     assert found == Told(Judgement.HOLDS, "It is so in 4 of 4. The difference is +1 (ε = 2) to +4 (ε = 3).")
 
 
 def test_what_is_vague_holds_or_is_open() -> None:
     for low, high, verdict in ((4.0, 6.0, Judgement.HOLDS), (6.0, 7.0, Judgement.OPEN)):
-        own = Line("cells", "", "mse", f"between {low} {high}")
+        own = ClaimRule("cells", "", "mse", f"between {low} {high}")
         judged = [told(line, rows_of(a=[5.0, 5.0])) for line in (own, own._replace(judge=f"vague {own.judge}"))]
         assert [each.judgement for each in judged] == [
             verdict if verdict is Judgement.HOLDS else Judgement.REFUTED,
@@ -159,7 +161,7 @@ def test_what_is_vague_holds_or_is_open() -> None:
 
 @pytest.mark.parametrize(("judge", "verdict"), [("above -0.1", True), ("above 0.1", False), ("below 0.1", True)])
 def test_a_difference_may_be_above_another_limit_than_0(judge: str, verdict: object) -> None:
-    line = Line("cells variant=a", "variant=b", "mse", judge)
+    line = ClaimRule("cells variant=a", "variant=b", "mse", judge)
     found = told(line, rows_of(a=[2.05, 1.95], b=[2.0, 2.0]))
     assert found.judgement is (Judgement.HOLDS if verdict else Judgement.REFUTED)
 
@@ -170,20 +172,20 @@ def test_samples_say_how_many_trials_there_were() -> None:
     rows: list[dict[str, Any]] = [
         {"variant": name, "n": 10, "mse": sample_of(numbers)} for name, numbers in (("a", few), ("b", more))
     ]
-    found = told(Line("cells variant=a", "variant=b", "mse", "above"), rows)
+    found = told(ClaimRule("cells variant=a", "variant=b", "mse", "above"), rows)
     difference = mean_of(np.subtract(few, more[:6]))
     errors = difference.value / difference.standard_error
     assert found.numbers == f"The difference is +0.0483, {errors:+.1f} standard errors."
     assert found.judgement is Judgement.OPEN
     alike = [{**row, "mse": Measurement(row["mse"].value, 0.0)} for row in rows]
-    assert told(Line("cells variant=b", "variant=a", "mse", "above"), alike).judgement is Judgement.HOLDS
+    assert told(ClaimRule("cells variant=b", "variant=a", "mse", "above"), alike).judgement is Judgement.HOLDS
 
 
 def test_nothing_is_said_of_rows_that_are_not_there() -> None:
-    assert compare(Line("cells", "", "mse", "between 0 1"), {"cells": []}, trials=TRIALS, axes={}) is None
+    assert compare(ClaimRule("cells", "", "mse", "between 0 1"), {"cells": []}, trials=TRIALS, axes={}) is None
     with pytest.raises(KeyError):
-        told(Line("cells", "", "mse", "better"), rows_of(a=[1.0, 1.0]))
+        told(ClaimRule("cells", "", "mse", "better"), rows_of(a=[1.0, 1.0]))
     *rows, last = rows_of(a=[1.0, 1.0], b=[1.0, 1.0], c=[1.0, 1.0])
     with pytest.raises(ValueError, match="no other ones"):
-        told(Line("cells variant=a|b", "variant=c|d", "mse", "above"), [*rows, {**last, "n": 10, "variant": "d"}])
+        told(ClaimRule("cells variant=a|b", "variant=c|d", "mse", "above"), [*rows, {**last, "n": 10, "variant": "d"}])
     assert set(JUDGES) == {"above", "below", "ahead", "agree", "between", "average"}

@@ -24,7 +24,7 @@ from psephos.protocol import SimulatedNoise
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.privacy import TrustModel, total_of
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.experiments.measured import Cell
+from psephos.scenarios.experiments.measured import TrialCell
 from psephos.scenarios.experiments.plans import Plan, make_plan, make_table
 from psephos.scenarios.experiments.plans_shown import verdict_of_plan
 from psephos.scenarios.experiments.searches import OutOfTimeError, SearchClock, least_by_trials
@@ -523,7 +523,7 @@ def test_a_variant_s_parties_are_the_same_at_every_price(*, are_all: bool) -> No
         assert isinstance(anew, SimulatedVariants)
         resolved = anew.resolved_with(own.settings)
         assert resolved.protocol.parameters.epsilon == own.settings["epsilon"]
-        reused = run_trials([Cell(settings=(), scenario=resolved.scenario)], trials=2, resolved={(): resolved})
+        reused = run_trials([TrialCell(settings=(), scenario=resolved.scenario)], trials=2, resolved={(): resolved})
         assert own.error.value == 1 - reused[0].summaries[compared.measure].mean
 
 

@@ -20,7 +20,7 @@ from psephos.scenarios import load_scenario
 from psephos.scenarios.dpwevote.measures import VoteMeasures
 from psephos.scenarios.experiments import benches
 from psephos.scenarios.experiments.benches import Bench
-from psephos.scenarios.experiments.measured import Cell, MeasuredCell, Trial, Wanted
+from psephos.scenarios.experiments.measured import MeasuredCell, Trial, TrialCell, Wanted
 from psephos.scenarios.experiments.measures import Measure
 from psephos.scenarios.experiments.summaries import refined_by_control, summary_of
 from psephos.scenarios.experiments.trials import prepare, run_trials
@@ -33,7 +33,7 @@ CROWD = ("crowd", "workers.tasks=40", "workers.workers=12", "workers.answers_per
 
 def tried(name: str, *settings: str, trials: int, redraw: int = 0, wanted: Wanted | None = None) -> MeasuredCell:
     scenario, resolved = prepare(load_scenario(name, list(settings)), redraws=redraw > 0)
-    cells = [Cell(settings=(), scenario=scenario, redraw=redraw)]
+    cells = [TrialCell(settings=(), scenario=scenario, redraw=redraw)]
     (cell,) = run_trials(cells, trials=trials, workers=1, resolved={(): resolved}, wanted=wanted)
     return cell
 
@@ -168,7 +168,7 @@ def test_measures_of_somebody_have_a_law_where_they_say_it(monkeypatch: pytest.M
             return own
 
         monkeypatch.setattr(benches, "measures_of", given)
-        bench = Bench(resolved, Cell(settings=(), scenario=scenario))
+        bench = Bench(resolved, TrialCell(settings=(), scenario=scenario))
         assert [trial.expected for trial in bench.run(range(2))] == [known] * 2
 
 

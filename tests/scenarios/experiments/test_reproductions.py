@@ -19,8 +19,8 @@ from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import (
     Asked,
     Experiments,
+    PaperPart,
     PaperReproduction,
-    Part,
     page_of,
     reproduce,
     show_reproduction,
@@ -65,11 +65,11 @@ def coins(*names: str) -> Iterator[Coin]:
         yield Coin(name, Measurement(0.5, 0.125) if name == "a" else None)
 
 
-def parts(asked: Asked) -> Iterator[Part]:
+def parts(asked: Asked) -> Iterator[PaperPart]:
     """Toss all coins."""
-    yield Part("the first", {"even_ones": coins("a"), "odd": coins("b")}, {"gold": "it is not there"})
+    yield PaperPart("the first", {"even_ones": coins("a"), "odd": coins("b")}, {"gold": "it is not there"})
     asked.tell(f"{asked.trials} {asked.seed} {asked.data} {asked.workers}")
-    yield Part(rows={"even_ones": coins("c")}, missing={"silver": "it is not there", "tin": "nobody has it"})
+    yield PaperPart(rows={"even_ones": coins("c")}, missing={"silver": "it is not there", "tin": "nobody has it"})
 
 
 def on_paper(found: Coins) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from psephos.protocol.privacy import total_of
 from psephos.scenarios import load, load_scenario, resolve
 from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
-from psephos.scenarios.experiments.measured import Cell, MeasuredCell, Trial, Wanted
+from psephos.scenarios.experiments.measured import MeasuredCell, Trial, TrialCell, Wanted
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
 from psephos.scenarios.experiments.redrawing import redrawn, spread_of
 from psephos.scenarios.experiments.summaries import summary_of
@@ -33,7 +33,7 @@ from psephos.scenarios.experiments.trials_drawn import picture_of
 from psephos.scenarios.experiments.trials_shown import measures_in, verdict_of_trials
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
-from psephos.scenarios.running.journaling import ConflictingCopyError, Journal
+from psephos.scenarios.running.journaling import ConflictingCopyError, FinishedParts
 from psephos.scenarios.running.session import run_arrays
 from psephos.scenarios.tables import snapped
 from psephos.scenarios.truth_discovery.measures import error_rate_of
@@ -53,7 +53,10 @@ SMALL: Mapping[str, tuple[str, ...]] = {
 def tried(name: str, *settings: str, trials: int = 4, workers: int = 1, redraw: int = 0) -> MeasuredCell:
     scenario, resolved = prepare(load_scenario(name, [*SMALL.get(name, ()), *settings]), redraws=redraw > 0)
     (found,) = run_trials(
-        [Cell(settings=(), scenario=scenario, redraw=redraw)], trials=trials, workers=workers, resolved={(): resolved}
+        [TrialCell(settings=(), scenario=scenario, redraw=redraw)],
+        trials=trials,
+        workers=workers,
+        resolved={(): resolved},
     )
     return found
 
@@ -150,7 +153,7 @@ def test_without_a_number_of_trials_there_are_three_draws_at_least() -> None:
 
 def test_parties_drawn_anew_until_a_mean_is_known_end_with_a_whole_draw() -> None:
     scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), redraws=True)
-    cell = Cell(settings=(), scenario=scenario, redraw=7)
+    cell = TrialCell(settings=(), scenario=scenario, redraw=7)
     wanted = Wanted(measure="accuracy", error=0.15)
     (found,) = run_trials([cell], trials=700, workers=1, resolved={(): resolved}, wanted=wanted)
     assert len(found.trials) in {-(-check // 7) * 7 for check in CHECKS if check < 700}
@@ -395,7 +398,7 @@ def test_synthetic_voters_are_like_those_of_a_file_whose_opinions_are_not_used(i
         assert truth["total weight"] == {"private": 9, "public": 8, "none": 5}[weights]  # 1, 2, 3, 1, 2 where private
         if weights == "none":
             assert truth["roof"] == 3
-        cells = [Cell(settings=(), scenario=scenario)]
+        cells = [TrialCell(settings=(), scenario=scenario)]
         found += run_trials(cells, trials=3, workers=1, resolved={(): resolved})
     assert found[0].trials == found[1].trials
 
@@ -418,7 +421,7 @@ def test_a_protocol_of_somebody_is_measured_by_its_estimates() -> None:
     scenario, resolved = prepare(load_scenario("tea.toml", ["synthetic=true"]))
     measures = measures_of(resolved)
     assert type(measures) is EstimateErrors
-    (cell,) = run_trials([Cell(settings=(), scenario=scenario)], trials=3, resolved={(): resolved})
+    (cell,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=3, resolved={(): resolved})
     truth = resolved.protocol.truth(resolved.inputs) or {}
     assert {f"error of {name}" for name in truth} <= cell.summaries.keys()
     for trial in cell.trials:
@@ -471,7 +474,7 @@ def test_a_picture_has_a_panel_for_each_leading_measure_that_differs(
     settings: tuple[str, ...], grid: tuple[str, ...], panels: tuple[int, int], marks: set[str]
 ) -> None:
     cells = load_cells("consortium", ["partners.count=20", *settings], grid=grid)
-    measured = run_trials([Cell(settings=own, scenario=prepare(each)[0]) for own, each in cells], trials=5)
+    measured = run_trials([TrialCell(settings=own, scenario=prepare(each)[0]) for own, each in cells], trials=5)
     picture = picture_of(measured, [measure for measure in measures_in(measured) if measure.name[0] not in "mb"])
     assert picture is not None
     assert picture.panels == panels
@@ -608,7 +611,7 @@ def test_a_cell_that_cannot_be_held_is_not_available_and_ends_no_grid(psephos: P
 def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None:
     """Each cell by itself, at numbers of trials that depend on nothing else; differences are of those both have."""
     cells = [
-        Cell(settings=(("epsilon", own),), scenario=prepare(each, seed=4)[0])
+        TrialCell(settings=(("epsilon", own),), scenario=prepare(each, seed=4)[0])
         for own in ("0.5", "6")
         for each in (load_scenario("consortium", ["partners.count=20", "variant=laplace", f"epsilon={own}"]),)
     ]
@@ -636,7 +639,7 @@ def test_trials_of_a_frame_stay_in_the_process_that_holds_it(monkeypatch: pytest
     monkeypatch.setattr(trials, "Processes", start)
     partners = pd.DataFrame({"partner": ["ann", "bob", "eve"], "weight": 1, "pool": [1, 0, 1]})
     scenario, resolved = prepare(load("consortium", candidates=["pool"], synthetic=True, partners=partners), seed=4)
-    (measured,) = run_trials([Cell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
+    (measured,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
     assert len(measured.trials) == 2
 
 
@@ -681,9 +684,9 @@ def test_interrupted_trials_go_on_to_the_same_files(
     words += ["--redraw"] if redraws else []
     assert psephos("trials", *words, "--seed", "5", "--out", "whole", "--no-pictures").status == 0
     added: list[str] = []
-    add = Journal.add
+    add = FinishedParts.add
 
-    def interrupted(self: Journal, key: str, answer: bytes) -> None:
+    def interrupted(self: FinishedParts, key: str, answer: bytes) -> None:
         if len(added) == 2:
             raise KeyboardInterrupt
         added.append(key)
@@ -691,7 +694,7 @@ def test_interrupted_trials_go_on_to_the_same_files(
 
     monkeypatch.setattr(trials, "_SECONDS_OF_STEP", 1e-3)
     with monkeypatch.context() as patched:
-        patched.setattr(Journal, "add", interrupted)
+        patched.setattr(FinishedParts, "add", interrupted)
         ended = psephos("trials", *words, "--seed", "5", "--out", "half", "--no-pictures")
     assert ended.status == 130
     assert "half keeps finished.jsonl: --resume half goes on" in ended.err
@@ -709,7 +712,7 @@ def test_interrupted_trials_go_on_to_the_same_files(
 
 def test_a_trial_that_comes_out_otherwise_than_before_stops_the_run(tmp_path: Path) -> None:
     scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), seed=1)
-    cells = [Cell(settings=(), scenario=scenario)]
+    cells = [TrialCell(settings=(), scenario=scenario)]
     journal = open_journal(tmp_path, cells, [resolved], resumes=False)
     run_trials(cells, trials=5, workers=1, resolved={(): resolved}, journal=journal)
     journal.finished["0 0"] = journal.finished.pop("0 1")

@@ -10,7 +10,7 @@ from deployments import NOBODY_LISTENS, SEED, invitations_to, serving
 from psephos.protocol import ConfigurationError
 from psephos.protocol.errors import PsephosError
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
-from psephos.scenarios.deployment import Agreement
+from psephos.scenarios.deployment import CheckedInvitation
 from psephos.scenarios.running.folder import read_ledger
 from surveyed import CHOSEN_PLANS, GROUPS, OWN_EPSILONS, PLANS, RANKINGS, TRUSTED_PLANS
 
@@ -24,7 +24,7 @@ def test_voters_whose_groups_are_private_tell_nobody_theirs(tmp_path: Path) -> N
     resolved = resolve(load_scenario(scenario, ["noise=simulated"]))
     assert resolved.inputs.public.shape == (5, 0)
     record = run_session(resolved, seed=SEED)
-    told: list[Agreement] = []
+    told: list[CheckedInvitation] = []
     with serving(scenario) as session:
         heard = PLANS.join_all(session, tmp_path, on_agreed=told.append)
     assert [each.outcome for each in heard.values()] == [record.outcome] * 5

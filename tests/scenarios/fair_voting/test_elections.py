@@ -18,13 +18,13 @@ from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.scenarios.fair_voting.binomials import draw_binomials
-from psephos.scenarios.fair_voting.elections import Release, choice_shares, elect, has_quick_law, release
+from psephos.scenarios.fair_voting.elections import ElectionRelease, choice_shares, elect, has_quick_law, release
 from psephos.scenarios.fair_voting.paper.cells import (
     FITTED,
     OBJECTIVES,
     READ,
-    Cells,
-    Society,
+    ElectorateCells,
+    MallowsPair,
     electorate,
     with_objective,
 )
@@ -73,7 +73,7 @@ def singly(vote: FairVoting, profiles: Profiles, trials: int) -> list[int]:
 
 def make_vote(mechanism: str, objective: str, sizes: tuple[int, ...] = SIZES, **given: Any) -> FairVoting:
     profiles = Profiles(sizes, np.empty((1, sum(sizes), 4), dtype=np.int8))
-    cells = Cells(profiles=profiles, name="", trials=1, seed=0, max_disparity=0.7, columns={})
+    cells = ElectorateCells(profiles=profiles, name="", trials=1, seed=0, max_disparity=0.7, columns={})
     parameters = msgspec.structs.replace(cells.base, mechanism=mechanism, epsilon=2.0, **given)
     return FairVoting(with_objective(parameters, objective))
 
@@ -132,7 +132,7 @@ def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, fac
         for row, denominator in zip(values, denominators, strict=True)
     ]
     told = table[None].astype(np.int64) if factor == 1 else table[None]
-    found = Release(told, unit, denominators, sizes).best(objective)
+    found = ElectionRelease(told, unit, denominators, sizes).best(objective)
     assert np.flatnonzero(found[0]).tolist() == objective.best(utilities, sizes)
 
 
@@ -169,7 +169,7 @@ def test_profiles_say_what_their_rankings_say() -> None:
 
 
 def test_voters_are_those_of_their_laws_and_of_every_smaller_electorate() -> None:
-    agreed = Society("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 0.0), 0.0)
+    agreed = MallowsPair("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 0.0), 0.0)
     positions = electorate(agreed, (2, 1), trials=1, seed=1).profiles.positions[0].tolist()
     assert positions == [[2, 1, 3, 0], [2, 1, 3, 0], [0, 1, 2, 3]]
     few, more = (electorate(FITTED, (4, 2), trials=trials, seed=1).profiles.positions for trials in (2, 5))
@@ -196,7 +196,7 @@ def test_winners_of_whom_all_are_alike_leave_an_error() -> None:
     """Half of the share that 40 elections may miss with a chance of 1 in 40 is the error, in parts of what may be."""
     rows = np.array([[0, 1, 2], [0, 1, 2], [1, 0, 2], [2, 0, 1]], dtype=np.int64)
     profiles = fixed_profile(rows, np.array([0, 0, 1, 1]), 2)
-    cells = Cells(profiles=profiles, name="one", trials=40, seed=SEED, max_disparity=1.0, columns={})
+    cells = ElectorateCells(profiles=profiles, name="one", trials=40, seed=SEED, max_disparity=1.0, columns={})
     of_noise = cells.measure(cells.parameters("laplace", 30.0), ("parity",))["parity"]
     clean = cells.measure_clean("parity")
     assert {name: own.value for name, own in of_noise.items()} == {name: own.value for name, own in clean.items()}

@@ -10,7 +10,7 @@ import math
 from typing import Any, Final
 
 import pytest
-from psephos.scenarios.fair_voting.paper.cells import READ, Cells, electorate
+from psephos.scenarios.fair_voting.paper.cells import READ, ElectorateCells, electorate
 
 TRIALS: Final = {(100, 50): 4_000, (1_000, 500): 400}
 TRIED: Final = {(100, 50): (0.607, 0.585, 0.715), (1_000, 500): (0.915, 0.904, 0.945)}
@@ -18,7 +18,7 @@ EPSILON: Final = 1.0
 
 
 @functools.cache
-def electorate_of(sizes: tuple[int, int]) -> Cells:
+def electorate_of(sizes: tuple[int, int]) -> ElectorateCells:
     return electorate(READ, sizes, trials=TRIALS[sizes], seed=1)
 
 

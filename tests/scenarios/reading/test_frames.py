@@ -21,7 +21,7 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import load, run
 from psephos.scenarios.cli.group import cli
 from psephos.scenarios.reading.files import check_size
-from psephos.scenarios.reading.frames import Frame, is_frame, path_of
+from psephos.scenarios.reading.frames import FrameText, is_frame, path_of
 from psephos.scenarios.reading.text_forms import PLAIN, form_of, header_of, open_table
 from psephos.scenarios.running import parties
 from psephos.scenarios.running.drafts import samples
@@ -462,7 +462,7 @@ def test_a_cell_is_written_as_a_workbooks_is() -> None:
             "f": [dt.date(2026, 1, 5), dt.time(18), "plain"],
         }
     )
-    path = path_of(Frame.of("mine", frame))
+    path = path_of(FrameText.of("mine", frame))
     assert (form_of(path), header_of(path)) == (PLAIN, list("abcdef"))
     with open_table(path, PLAIN) as rows:
         assert [row for _, row in rows] == [

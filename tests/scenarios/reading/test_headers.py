@@ -12,10 +12,10 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading.batches import TableFiles
 from psephos.scenarios.reading.columns import read_names
-from psephos.scenarios.reading.frames import Frame, path_of
-from psephos.scenarios.reading.headers import Table, TableOptions, UnclearTableError
+from psephos.scenarios.reading.frames import FrameText, path_of
+from psephos.scenarios.reading.headers import HeadedRows, TableOptions, UnclearTableError
 from psephos.scenarios.reading.text_forms import form_of, header_of, note_of, open_table
-from psephos.scenarios.running.drafts import Sheet
+from psephos.scenarios.running.drafts import SavedTable
 from psephos.scenarios.running.parties import read_parties_file
 
 Write = Callable[[str, str | bytes], Path]
@@ -134,7 +134,7 @@ def in_every_form(folder: Path) -> dict[str, Path]:
     frame.to_feather(folder / "a.arrow")
     return {
         **{name: folder / name for name in ("a.csv", "b.csv", "a.parquet", "a.arrow")},
-        "frame": path_of(Frame.of("mine", frame)),
+        "frame": path_of(FrameText.of("mine", frame)),
     }
 
 
@@ -149,7 +149,7 @@ def test_every_reader_of_every_form_leaves_out_the_rows_that_are_said(tmp_path: 
         assert "1 of 4 rows of" in table.note
         assert "Status is not 'ok'." in note_of(path, options)
         assert "roof is empty." in table.note
-        assert Sheet.of(path, written=str(path), options=options).column("name") == ["Ann", "Dee"]
+        assert SavedTable.of(path, written=str(path), options=options).column("name") == ["Ann", "Dee"]
         if name != "frame":
             files = TableFiles(str(path), field="own", columns={}, options=options)
             (batch,) = files.batches(["name"])
@@ -183,9 +183,9 @@ def test_what_a_table_has_not_is_refused(write: Write, options: TableOptions, fi
 
 def test_a_table_of_which_no_row_is_left_is_refused() -> None:
     rows: list[tuple[int, list[str]]] = [(1, ["a"]), (2, ["x"]), (3, [""])]
-    table = Table(iter(rows), TableOptions(leave_out_empty=("a",)), Path("a.csv"))
+    table = HeadedRows(iter(rows), TableOptions(leave_out_empty=("a",)), Path("a.csv"))
     assert [row for _, row in table] == [["x"]]
-    table = Table(iter([rows[0], (2, ["b"])]), TableOptions(only={"a": ("",)}), Path("a.csv"))
+    table = HeadedRows(iter([rows[0], (2, ["b"])]), TableOptions(only={"a": ("",)}), Path("a.csv"))
     with pytest.raises(ConfigurationError, match="a word that stands there"):
         list(table)
 

@@ -15,7 +15,7 @@ import unsteady
 from deployments import Process
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario
-from psephos.scenarios.experiments.measured import Cell, MeasuredCell
+from psephos.scenarios.experiments.measured import MeasuredCell, TrialCell
 from psephos.scenarios.experiments.trials import prepare, run_trials
 from psephos.scenarios.running import cluster
 from psephos.scenarios.running.cluster import open_cluster
@@ -90,7 +90,7 @@ class Dying:
 def tried(*, redraw: int = 0, **how: Any) -> list[MeasuredCell]:
     cells = [load_scenario("consortium", ["partners.count=40", f"epsilon={own}"]) for own in (0.5, 2)]
     prepared = [
-        Cell(settings=(("epsilon", str(n)),), scenario=prepare(each, seed=6)[0], redraw=redraw)
+        TrialCell(settings=(("epsilon", str(n)),), scenario=prepare(each, seed=6)[0], redraw=redraw)
         for n, each in enumerate(cells)
     ]
     return run_trials(prepared, trials=60, **how)
@@ -196,7 +196,7 @@ def test_a_worker_in_another_folder_finds_the_parties_file(
     monkeypatch.chdir(tmp_path)
     Path("own.csv").write_text("partner,weight,roof\na,1,yes\nb,2,no\nc,3,yes\n")
     Path("own.toml").write_text('protocol = "dpwevote"\npartners = "own.csv"\n')
-    cells = [Cell(settings=(), scenario=prepare(load_scenario("own.toml", ["synthetic=true"]), seed=2)[0])]
+    cells = [TrialCell(settings=(), scenario=prepare(load_scenario("own.toml", ["synthetic=true"]), seed=2)[0])]
     (alone,) = run_trials(cells, trials=20, workers=1)
     (shared,) = run_trials(cells, trials=20, pool=two)
     assert shared.trials == alone.trials

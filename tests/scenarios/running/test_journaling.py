@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol.errors import ConfigurationError, JournalError
-from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError, Journal, own_versions
+from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError, FinishedParts, own_versions
 
 RUN = {"command": "trials", "seed": "5"}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    journal = Journal(tmp_path, RUN, resumes=False)
+    journal = FinishedParts(tmp_path, RUN, resumes=False)
     journal.add("a", b"\x00one")
     journal.add("b", b"two")
     journal.close()
@@ -19,18 +19,18 @@ def folder(tmp_path: Path) -> Path:
 
 
 def finished(folder: Path) -> dict[str, bytes]:
-    journal = Journal(folder, RUN, resumes=True)
+    journal = FinishedParts(folder, RUN, resumes=True)
     journal.close()
     return journal.finished
 
 
 def test_what_was_kept_is_read_again_and_goes_in_the_end(folder: Path) -> None:
     assert finished(folder) == {"a": b"\x00one", "b": b"two"}
-    journal = Journal(folder, RUN, resumes=True)
+    journal = FinishedParts(folder, RUN, resumes=True)
     journal.add("c", b"three")
     journal.close()
     assert list(finished(folder)) == ["a", "b", "c"]
-    journal = Journal(folder, RUN, resumes=True)
+    journal = FinishedParts(folder, RUN, resumes=True)
     journal.drop()
     assert not list(folder.iterdir())
 
@@ -40,7 +40,7 @@ def test_half_a_line_at_the_end_is_dropped_and_written_over(folder: Path, cut: i
     path = folder / FINISHED
     path.write_bytes(path.read_bytes()[:-cut])
     assert finished(folder) == {"a": b"\x00one"}
-    journal = Journal(folder, RUN, resumes=True)
+    journal = FinishedParts(folder, RUN, resumes=True)
     journal.add("b", b"two")
     journal.close()
     assert finished(folder) == {"a": b"\x00one", "b": b"two"}
@@ -59,7 +59,7 @@ def test_damage_of_the_last_line_drops_it_and_any_other_is_refused(folder: Path,
 
 
 def test_a_second_copy_must_be_equal(folder: Path) -> None:
-    journal = Journal(folder, RUN, resumes=True)
+    journal = FinishedParts(folder, RUN, resumes=True)
     journal.add("a", b"\x00one")
     with pytest.raises(ConflictingCopyError, match=r"^a came out otherwise than before"):
         journal.add("a", b"other")
@@ -75,13 +75,13 @@ def test_another_run_is_refused_by_what_it_differs_in(folder: Path, tmp_path: Pa
     with pytest.raises(
         ConfigurationError, match=r"^--resume must be the folder of this run: its seed is '5', and not '6'"
     ):
-        Journal(folder, {**RUN, "seed": "6"}, resumes=True)
+        FinishedParts(folder, {**RUN, "seed": "6"}, resumes=True)
     (tmp_path / "other").mkdir()
     for content in (None, b"", b"no json\n", b"\xff\n"):
         if content is not None:
             (tmp_path / "other" / FINISHED).write_bytes(content)
         with pytest.raises(ConfigurationError, match=r"^--resume must be the folder of a run that was interrupted"):
-            Journal(tmp_path / "other", RUN, resumes=True)
+            FinishedParts(tmp_path / "other", RUN, resumes=True)
 
 
 def test_versions_have_a_digest_of_all_code() -> None:

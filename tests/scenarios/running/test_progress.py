@@ -4,7 +4,7 @@ import errno
 import io
 
 from psephos.protocol.effects import Closed, Opened, SetDeadline
-from psephos.scenarios.running.progress import Steps, Watcher, steps, watch
+from psephos.scenarios.running.progress import ProgressSteps, Watcher, steps, watch
 from rich.console import Console
 from rich.progress import Progress
 
@@ -143,7 +143,7 @@ def test_without_a_terminal_each_step_is_a_line_of_its_own() -> None:
 def test_on_a_terminal_steps_are_a_bar_with_an_estimate_of_the_end() -> None:
     now = [0.0]
     progress = Progress(console=terminal()[0], get_time=lambda: now[0], speed_estimate_period=1e6)
-    bar = Steps(progress)
+    bar = ProgressSteps(progress)
     bar("first", 0, 10)
     for done in range(1, 6):
         now[0] = 2.0 * done
@@ -155,7 +155,7 @@ def test_on_a_terminal_steps_are_a_bar_with_an_estimate_of_the_end() -> None:
 
 def test_where_nobody_knows_how_many_steps_there_are_a_bar_has_no_end() -> None:
     progress = Progress(console=terminal()[0])
-    Steps(progress)("something", 3, 0)
+    ProgressSteps(progress)("something", 3, 0)
     assert progress.tasks[0].total is None
 
 

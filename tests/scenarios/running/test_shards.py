@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import Streamed, load_scenario, resolve, run_session
-from psephos.scenarios.reading.batches import Piece, TableFiles
+from psephos.scenarios.reading.batches import FilePiece, TableFiles
 from psephos.scenarios.running import shards
 from psephos.scenarios.running.folder import RunFolder
 from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError
@@ -178,7 +178,7 @@ def test_a_run_of_other_noise_parameters_or_files_is_refused_by_name() -> None:
     ids=["ends within a piece", "begins there", "meets another", "ends beyond"],
 )
 def test_finished_shards_that_overlap_or_are_no_pieces_are_refused(places: list[tuple[int, int]], allowed: str) -> None:
-    pieces = [Piece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
+    pieces = [FilePiece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
     with pytest.raises(ConfigurationError, match=allowed):
         shards.missing_of(pieces, places)
     assert shards.missing_of(pieces, [(4, 12), (36, 40)]) == [pieces[0], *pieces[3:9]]
@@ -240,7 +240,7 @@ def test_a_second_answer_that_differs_stops_the_run() -> None:
 
 
 def test_tasks_are_as_large_as_a_pool_asks_for() -> None:
-    pieces = [Piece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
+    pieces = [FilePiece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
     sizes = [sum(piece.num_rows for piece in shard) for shard in shards.shards_of(pieces, 10)]
     assert sizes == [12, 12, 12, 4]
     apart = [*pieces[:2], *pieces[3:]]

@@ -12,7 +12,7 @@ from psephos.protocol.errors import BudgetExceededError, RemoteProtocolError
 from psephos.protocol.mechanisms import NO_ANSWER
 from psephos.protocol.truth_discovery import NO_TASK, OwnOutcome
 from psephos.scenarios import load_scenario, resolve, resolve_served, run_session
-from psephos.scenarios.deployment import DEFAULT_BUDGET, Agreement
+from psephos.scenarios.deployment import DEFAULT_BUDGET, CheckedInvitation
 from psephos.scenarios.deployment.client import JoinResult
 from runs import read_json
 from surveyed import ANSWERS, QUIZ, TASKS
@@ -80,7 +80,7 @@ def test_a_workers_file_is_read_in_every_usual_form(quiz: str, write: Write, tmp
 
 def test_an_answer_to_a_task_that_the_worker_was_not_asked_stays_at_home(quiz: str, tmp_path: Path) -> None:
     """Bob is asked q1 and q2: what it thinks of q3 is neither reported nor paid for."""
-    told: list[Agreement] = []
+    told: list[CheckedInvitation] = []
     more = {"entries": {"answers": {"q1": "yes", "q2": "", "q3": "yes"}}, "on_agreed": told.append}
     with serving(quiz) as session:
         heard = all_join(session, tmp_path, bob=more)

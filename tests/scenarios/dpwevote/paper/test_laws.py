@@ -8,7 +8,7 @@ import pytest
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.scenarios.dpwevote.paper import runs as module
 from psephos.scenarios.dpwevote.paper.laws import chance_of_passing, expected_quota_error, law_of, normal_accuracy
-from psephos.scenarios.dpwevote.paper.runs import Cells, runs_behind
+from psephos.scenarios.dpwevote.paper.runs import VoteCells, runs_behind
 from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, Workload, make_vote
 from psephos.scenarios.experiments.paper_files import rows_beside
 
@@ -64,7 +64,7 @@ def test_the_limit_is_what_many_trials_give(variant: str) -> None:
     Tolerance .03: false alarm 3e-5 each.
     """
     vote = make_vote(variant, epsilon=2.0)
-    found = Cells(trials=6000, seed=11).run(vote, UNIFORM, num_partners=200)
+    found = VoteCells(trials=6000, seed=11).run(vote, UNIFORM, num_partners=200)
     assert float(found["accuracy"].mean()) == pytest.approx(normal_accuracy(vote, UNIFORM, 200), abs=0.03)
 
 
@@ -74,7 +74,7 @@ def test_the_limit_is_what_many_trials_give(variant: str) -> None:
 def test_fixed_votes_pass_as_often_as_the_normal_law_says(variant: str, workload: Workload) -> None:
     """500 partners, 4000 trials: at most .0079 a standard error; tolerance .04 is five of them: 6e-7 each."""
     vote = make_vote(variant, epsilon=2.0)
-    found = Cells(trials=4000, seed=12).run(vote, workload, num_partners=500)
+    found = VoteCells(trials=4000, seed=12).run(vote, workload, num_partners=500)
     expected = chance_of_passing(law_of(vote), workload.numbers(500))
     assert float(found["passed"].mean()) == pytest.approx(expected, abs=0.04)
     is_right = expected if workload is ALL_HEAVY else 1 - expected

@@ -13,7 +13,7 @@ from psephos.protocol.phases import Inputs
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise, stream_key
 from psephos.scenarios.dpwevote.measures import VoteMeasures
-from psephos.scenarios.dpwevote.paper.runs import Cells
+from psephos.scenarios.dpwevote.paper.runs import VoteCells
 from psephos.scenarios.dpwevote.paper.workloads import FIXED, UNIFORM, Workload, fixed_votes, inputs_of_pairs, make_vote
 
 SEED = 5
@@ -33,7 +33,7 @@ def singly(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) -
 
 
 def at_once(vote: DPWeVote, workload: Workload, num_partners: int, trials: int) -> Mapping[str, Any]:
-    return Cells(trials=trials, seed=SEED).run(vote, workload, num_partners=num_partners)
+    return VoteCells(trials=trials, seed=SEED).run(vote, workload, num_partners=num_partners)
 
 
 @pytest.mark.few(most=3)
@@ -69,7 +69,7 @@ def test_cells_share_no_noise() -> None:
     vote = make_vote("printed", epsilon=1.0)
 
     def run(workload: Workload, measure: str, label: str, seed: int = 1) -> list[float]:
-        found = Cells(trials=200, seed=seed).run(vote, workload, num_partners=9, label=label)
+        found = VoteCells(trials=200, seed=seed).run(vote, workload, num_partners=9, label=label)
         return found[measure].tolist()
 
     assert run(UNIFORM, "accuracy", "one") != run(UNIFORM, "accuracy", "other")
@@ -79,7 +79,7 @@ def test_cells_share_no_noise() -> None:
 
 
 def test_a_cell_is_measured_once_and_more_trials_are_another_cell() -> None:
-    cells = Cells(trials=50, seed=1)
+    cells = VoteCells(trials=50, seed=1)
     vote = make_vote("joint", epsilon=1.0)
     assert cells.run(vote, UNIFORM, num_partners=5) is cells.run(vote, UNIFORM, num_partners=5)
     assert len(cells.run(vote, UNIFORM, num_partners=5, times=3)["passed"]) == 150

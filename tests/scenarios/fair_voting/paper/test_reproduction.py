@@ -20,7 +20,7 @@ from psephos.scenarios.fair_voting.paper.cells import (
     PUBLISHED,
     READ,
     SIZES,
-    Society,
+    MallowsPair,
     expected_utilities,
     proven_of,
     samples_for,
@@ -148,7 +148,7 @@ def test_variances_are_the_estimators(reproduction: Any) -> None:
 
 
 def test_agreed_groups_have_their_centers_utilities() -> None:
-    agreed = Society("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 1.0), 0.0)
+    agreed = MallowsPair("agreed", ((3, 1, 0, 2), (0, 1, 2, 3)), (0.0, 1.0), 0.0)
     assert expected_utilities(agreed).tolist() == [[1, 2, 0, 3], pytest.approx([1.5] * 4)]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Records
-from psephos.scenarios.moral_preferences.paper.societies import OWN, Society, draw_society, own_kind
-from psephos.scenarios.moral_preferences.paper.trials import Cell, measure
+from psephos.scenarios.moral_preferences.paper.societies import OWN, RepeatedSociety, draw_society, own_kind
+from psephos.scenarios.moral_preferences.paper.trials import CellToMeasure, measure
 
 Psephos = Callable[..., Any]
 
@@ -51,10 +51,10 @@ def test_accuracy_is_the_share_of_choices_that_others_made(tmp_path: Path) -> No
     pairs = np.array([[1.0, 0.0], [2.0, -3.0], [1.0, 5.0]])
     estimates = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
     records = Records(np.zeros(1, dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 2)))
-    society = Society(records=records, means=None, pairs=np.stack([pairs] * 4))
+    society = RepeatedSociety(records=records, means=None, pairs=np.stack([pairs] * 4))
     assert society.accuracies(estimates, 3).tolist() == pytest.approx([1, 0, 1 / 2, 1 / 2])
     kind, _ = own_kind(_survey(tmp_path, voters=40, records=lambda _: 3))
-    cell = Cell(society=kind, voters=10, method="algorithm-1", epsilon=10.0)
+    cell = CellToMeasure(society=kind, voters=10, method="algorithm-1", epsilon=10.0)
     whole = measure([cell], seed=1, start=0, stop=4)[cell]
     assert whole == [
         *measure([cell], seed=1, start=0, stop=2)[cell],

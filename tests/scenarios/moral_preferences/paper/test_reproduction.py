@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from psephos.scenarios.experiments.comparing import Line, compare
+from psephos.scenarios.experiments.comparing import ClaimRule, compare
 from psephos.scenarios.experiments.declared import page_of as declared_page
 from psephos.scenarios.experiments.measurements import sample_of
 from psephos.scenarios.experiments.paper_files import rows_beside
 from psephos.scenarios.moral_preferences.paper import PAPER, runs
 from psephos.scenarios.moral_preferences.paper.societies import MACHINE_LIKE, OWN
-from psephos.scenarios.moral_preferences.paper.trials import METHODS, Cell
+from psephos.scenarios.moral_preferences.paper.trials import METHODS, CellToMeasure
 from psephos.scenarios.verdicts import Judgement
 from rerun_papers import Reproduced, check_folder, check_pictures, run_small, shown
 
@@ -34,7 +34,7 @@ BONUS = {
 }
 
 
-def synthetic_accuracy(cell: Cell) -> float:
+def synthetic_accuracy(cell: CellToMeasure) -> float:
     """Return an accuracy of which all that is claimed of the paper's methods, and of ours, is true."""
     name = cell.method.removesuffix("-weighted").removesuffix("-projected").replace("whitened", "direction")
     found = 0.9 + BONUS.get(name, 0.0) + 0.001 * (name != cell.method)
@@ -45,7 +45,7 @@ def synthetic_accuracy(cell: Cell) -> float:
     return 0.96 if math.isinf(cell.epsilon) else found + 0.003 * math.log(cell.epsilon)
 
 
-def synthetic(cells: Iterable[Cell], *, trials: int, **_: object) -> Mapping[Cell, Any]:
+def synthetic(cells: Iterable[CellToMeasure], *, trials: int, **_: object) -> Mapping[CellToMeasure, Any]:
     spread = 1e-6 * np.random.default_rng(1).normal(size=trials)
     return {cell: (synthetic_accuracy(cell) + np.roll(spread, number)).tolist() for number, cell in enumerate(cells)}
 
@@ -105,7 +105,7 @@ def test_each_claim_follows_from_the_numbers(
             return {**row, line["measure"]: sample_of(numbers, is_share=given.is_share)}
 
         other = {name: [changed(row) for row in rows] for name, rows in tables.items()}
-        how = Line(line["rows"], line["against"], line["measure"], line["judge"])
+        how = ClaimRule(line["rows"], line["against"], line["measure"], line["judge"])
         told = compare(how, other, trials=10, axes=declared_page(runs.__name__).axes)
         assert told is not None
         return told.judgement

@@ -20,7 +20,7 @@ from psephos.scenarios.moral_preferences.paper.societies import (
     make_survey,
     seed_of,
 )
-from psephos.scenarios.moral_preferences.paper.trials import Cell, measure, measure_all, protocol_of
+from psephos.scenarios.moral_preferences.paper.trials import CellToMeasure, measure, measure_all, protocol_of
 from psephos.scenarios.running.processes import shares_of
 
 SMALL = Kind(records=6, features=3)
@@ -44,7 +44,7 @@ class Mirrored(SimulatedNoise):
         return mechanism.randomize_row(values, uniforms.tolist())
 
 
-def session_by_session(cell: Cell, repetition: int) -> float:
+def session_by_session(cell: CellToMeasure, repetition: int) -> float:
     """Return a repetition's accuracy by the protocol's own array path, on voters made one society alone."""
     society, protocol = cell.society, protocol_of(cell)
     survey = make_survey(society, num_voters=cell.voters, seed=seed_of(SEED, repetition))
@@ -69,39 +69,41 @@ def session_by_session(cell: Cell, repetition: int) -> float:
 @pytest.mark.parametrize(
     "cell",
     [
-        Cell(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0),
-        Cell(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0, bound=4.0),
-        Cell(society=SMALL, voters=5, method="algorithm-1-projected", epsilon=0.5),
-        Cell(society=SMALL, voters=5, method="algorithm-2", epsilon=2.0),
-        Cell(society=SMALL, voters=5, method="algorithm-3", epsilon=5.0),
-        Cell(society=SMALL, voters=5, method="algorithm-3-trimmed", epsilon=5.0),
-        Cell(society=SMALL, voters=5, method="direction", epsilon=3.0),
-        Cell(society=SMALL, voters=5, method="pooled", epsilon=3.0),
-        Cell(society=SMALL, voters=5, method="central-pooled", epsilon=3.0),
-        Cell(society=SMALL, voters=5, method="central-voter-direction", epsilon=3.0),
-        Cell(society=SMALL, voters=5, method="algorithm-2-weighted", groups=PrivacyGroups()),
-        Cell(society=SMALL, voters=5, method="algorithm-3", groups=PrivacyGroups()),
-        Cell(society=SMALL, voters=5, method="algorithm-3-weighted", groups=PrivacyGroups(epsilon_conservative=0.2)),
-        Cell(society=MACHINE, voters=5, method="whitened", epsilon=8.0),
-        Cell(society=MACHINE, voters=5, method="algorithm-3", epsilon=8.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-1", epsilon=2.0, bound=4.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-1-projected", epsilon=0.5),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-2", epsilon=2.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-3", epsilon=5.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-3-trimmed", epsilon=5.0),
+        CellToMeasure(society=SMALL, voters=5, method="direction", epsilon=3.0),
+        CellToMeasure(society=SMALL, voters=5, method="pooled", epsilon=3.0),
+        CellToMeasure(society=SMALL, voters=5, method="central-pooled", epsilon=3.0),
+        CellToMeasure(society=SMALL, voters=5, method="central-voter-direction", epsilon=3.0),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-2-weighted", groups=PrivacyGroups()),
+        CellToMeasure(society=SMALL, voters=5, method="algorithm-3", groups=PrivacyGroups()),
+        CellToMeasure(
+            society=SMALL, voters=5, method="algorithm-3-weighted", groups=PrivacyGroups(epsilon_conservative=0.2)
+        ),
+        CellToMeasure(society=MACHINE, voters=5, method="whitened", epsilon=8.0),
+        CellToMeasure(society=MACHINE, voters=5, method="algorithm-3", epsilon=8.0),
     ],
     ids=lambda cell: f"{cell.method}-{cell.society.kind}-{'groups' if cell.groups else cell.epsilon}",
 )
-def test_every_repetition_is_two_sessions_that_the_protocol_runs(cell: Cell) -> None:
+def test_every_repetition_is_two_sessions_that_the_protocol_runs(cell: CellToMeasure) -> None:
     """Also beside a cell of more voters, whose first voters these are, and beside another method's."""
     wider = msgspec.structs.replace(cell, voters=8, bound=0.0)
-    other = Cell(society=cell.society, voters=3, method="algorithm-1", epsilon=1.0)
+    other = CellToMeasure(society=cell.society, voters=3, method="algorithm-1", epsilon=1.0)
     found = measure([wider, cell, other], seed=SEED, start=1, stop=4)[cell]
     assert found == [session_by_session(cell, repetition) for repetition in (1, 2, 3)]
 
 
 def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [
-        Cell(society=SMALL, voters=4, method=method, epsilon=epsilon)
+        CellToMeasure(society=SMALL, voters=4, method=method, epsilon=epsilon)
         for method in ("algorithm-1", "algorithm-3", "direction")
         for epsilon in (1.0, math.inf)
     ]
-    cells.append(Cell(society=SMALL, voters=4, method="algorithm-2", groups=PrivacyGroups()))
+    cells.append(CellToMeasure(society=SMALL, voters=4, method="algorithm-2", groups=PrivacyGroups()))
     whole = measure(cells, seed=2, start=0, stop=5)
     first, second = (measure(cells, seed=2, start=start, stop=stop) for start, stop in ((0, 2), (2, 5)))
     assert whole == {cell: first[cell] + second[cell] for cell in cells}
@@ -112,14 +114,16 @@ def test_what_a_repetition_gives_does_not_depend_on_how_repetitions_are_split(mo
 def test_noise_and_its_mirror_image_choose_opposite_preferences_where_there_is_no_signal() -> None:
     """At ε = .001 there is hardly any: each accuracy is of noise alone, and the mean of both a half."""
     for method in ("algorithm-1", "algorithm-2", "algorithm-3", "direction"):
-        cell = Cell(society=SMALL, voters=4, method=method, epsilon=0.001)
+        cell = CellToMeasure(society=SMALL, voters=4, method=method, epsilon=0.001)
         found = measure([cell], seed=2, start=0, stop=6)[cell]
         assert found == pytest.approx([0.5] * 6, abs=0.02), method
 
 
 def test_points_of_one_method_have_the_same_noise_but_for_its_scale() -> None:
     """Where there is no signal, ε changes nothing: what the noise chooses is the same."""
-    some = [Cell(society=SMALL, voters=4, method="algorithm-2", epsilon=epsilon) for epsilon in (1e-3, 2e-3, 4e-3)]
+    some = [
+        CellToMeasure(society=SMALL, voters=4, method="algorithm-2", epsilon=epsilon) for epsilon in (1e-3, 2e-3, 4e-3)
+    ]
     found = measure(some, seed=2, start=0, stop=4)
     one, *others = found.values()
     assert all(own == pytest.approx(one, abs=0.01) for own in others)
@@ -128,15 +132,17 @@ def test_points_of_one_method_have_the_same_noise_but_for_its_scale() -> None:
 
 @pytest.mark.full("processes once more")
 def test_other_processes_give_what_this_one_gives() -> None:
-    cells = [Cell(society=SMALL, voters=4, method=method, epsilon=1.0) for method in ("algorithm-1", "direction")]
+    cells = [
+        CellToMeasure(society=SMALL, voters=4, method=method, epsilon=1.0) for method in ("algorithm-1", "direction")
+    ]
     alone = measure_all(cells, trials=11, seed=3, workers=1)
     assert measure_all(cells, trials=11, seed=3, workers=2) == alone
 
 
 def test_a_process_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    cell = Cell(society=SMALL, voters=4, epsilon=1e-9)
+    cell = CellToMeasure(society=SMALL, voters=4, epsilon=1e-9)
 
-    def nothing(*_: object, **__: object) -> dict[Cell, list[float]]:
+    def nothing(*_: object, **__: object) -> dict[CellToMeasure, list[float]]:
         return {cell: [0.5] * 5}
 
     monkeypatch.setattr(module, "measure", nothing)
@@ -160,7 +166,7 @@ def test_shares_are_nearly_alike_and_worth_a_process(trials: int, number: int, s
 
 
 def test_without_noise_the_release_is_the_mean_of_all_fits() -> None:
-    cell = Cell(society=SMALL, voters=5)
+    cell = CellToMeasure(society=SMALL, voters=5)
     found = measure([cell], seed=SEED, start=0, stop=2)[cell]
     for repetition in range(2):
         survey = make_survey(SMALL, num_voters=5, seed=seed_of(SEED, repetition))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.reading.headers import TableOptions
-from psephos.scenarios.running.drafts import Sheet, UnclearError, scenario_text
+from psephos.scenarios.running.drafts import SavedTable, UnclearError, scenario_text
 from psephos.scenarios.truth_discovery.draft import BEGINNING
 from thoroughness import draws
 
@@ -77,7 +77,7 @@ def test_a_session_counts_what_the_file_and_the_answers_to_questions_say(
                 only={"State": ("approved",)} if "only" in chosen else {},
                 leave_out_empty=chosen.get("leave-out-empty", ()),
             )
-            sheet = Sheet.of(folder / "own.csv", written="own.csv", wanted=BEGINNING.wanted, options=options)
+            sheet = SavedTable.of(folder / "own.csv", written="own.csv", wanted=BEGINNING.wanted, options=options)
             try:
                 draft = BEGINNING.draft(sheet, chosen)
             except UnclearError as error:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
-from psephos.protocol.truth_discovery import Noise, TruthDiscovery, make_noise
+from psephos.protocol.truth_discovery import Perturbation, TruthDiscovery, make_noise
 from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.parties import as_parties
@@ -19,7 +19,7 @@ from psephos.scenarios.truth_discovery.paper import runs as module
 from psephos.scenarios.truth_discovery.paper.runs import (
     GRIDS,
     OF_PAPER,
-    Cells,
+    CrowdCells,
     clean_accuracy,
     noise_at,
     session_of,
@@ -30,16 +30,16 @@ SEED, CELL = 5, "a cell"
 TRIALS = 5
 
 
-def accuracies(layout: Layout, noise: Noise, *estimators: str, seed: int = SEED) -> list[list[float]]:
+def accuracies(layout: Layout, noise: Perturbation, *estimators: str, seed: int = SEED) -> list[list[float]]:
     """Return each estimator's accuracies, as cells of a crowd have them."""
-    found = Cells({CELL: layout}, seed=seed).accuracies(CELL, noise, estimators, trials=TRIALS)
+    found = CrowdCells({CELL: layout}, seed=seed).accuracies(CELL, noise, estimators, trials=TRIALS)
     return [list(found[name].numbers) for name in estimators]
 
 
 class ShiftedNoise(SimulatedNoise):
     """The noise of the parties behind the first few."""
 
-    def __init__(self, noise: Noise, shift: int) -> None:
+    def __init__(self, noise: Perturbation, shift: int) -> None:
         super().__init__(SEED, session=session_of(CELL, noise))
         self.shift = shift
 
@@ -155,7 +155,7 @@ def test_prices_are_what_they_say(layout: Layout) -> None:
 
 
 def test_cells_are_measured_once_and_by_their_law(layout: Layout) -> None:
-    cells = Cells({"crowd": layout}, seed=1)
+    cells = CrowdCells({"crowd": layout}, seed=1)
     noise = noise_at(layout, "one_layer", unit="claimed", price=1.0)
     first = cells.accuracies("crowd", noise, ("majority", "truth_discovery"), trials=3)
     again = cells.accuracies("crowd", noise, ("truth_discovery", "one_coin"), trials=3)
