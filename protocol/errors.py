@@ -349,11 +349,20 @@ class UnsupportedEventError(PrivacyError):
 
 
 _SENTENCES: Final = (
+    (r"(?=[A-Z][a-z]* .*[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
+    (r"left out \((did you mean .*\?)\)$", r"{field} ({0})"),
     (r"left out", r"leave out {field}"),
     (r"given one (?:of them )?(alone|at a time)", r"give one of {field} {0}"),
     (r"given", r"give {field}"),
     (r"without the unknown key ", r"{field} has no key "),
     (r"with the required key ", r"{field} needs the key "),
+    (
+        r"a column of ([^:]*\.\w+): ([^;]*?)( \(did you mean .*\?\)|)$",
+        r"{field}: {0} has no column {value}{2}; it has {1}",
+    ),
+    (r"the folder of a run \((.*)\)$", r"{field} is not the folder of a run: {value} ({0})"),
+    (r"the folder of a run: this one ", r"{field} is not the folder of a run: {value} "),
+    (r"an invitation \((.*)\)$", r"{field} is not an invitation: {value} ({0})"),
     (r"a column of the table", r"the table has no column {field}"),
     (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
     (r"well-formed \(", r"{field} {value} is not well-formed ("),

@@ -115,7 +115,7 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
         resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
         protocol, public = resolved.protocol, None if isinstance(resolved, Streamed) else resolved.inputs.public
     system = systems().get(protocol.name)
-    allowed = f"of a protocol without audits of its own: psephos audit {protocol.name} runs those of its system"
+    allowed = f"The protocol of this scenario has audits of its own. Run them: psephos audit {protocol.name}"
     refuse(system is not None and system.session_cases, "scenario", source, allowed)
     with blaming(type(protocol)):
         return cases_of_protocol(protocol, public, has_mechanisms=system is None or not system.mechanism_cases)

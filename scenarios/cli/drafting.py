@@ -65,7 +65,7 @@ class _Kinds(SuggestingGroup):
                 return self.resolve_command(ctx, [*args, f"--{error.option}", _asked_header(error)])
             return super().resolve_command(ctx, [word, *args])
         is_file = args and not is_word and (Path(args[0]).suffix or os.sep in args[0])
-        refuse(is_file, "FILE", args[0], "a file that is there, or a word: psephos new --help lists them")
+        refuse(is_file, "FILE", args[0], f"There is no file {args[0]}. Check its name and folder.")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -242,8 +242,8 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     _check_characters(text, field="FILE")
     copy = target.parent / sample.name
     if own is None:
-        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", fix=f"{copy} is there already: name it")
-    _check_free(target, text, field="--to", fix=f"another file: {target} is there already, and holds something else")
+        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", way_out="Name it as FILE to use it.")
+    _check_free(target, text, field="--to", way_out="Add --to with another name.")
     try:
         _check(text, target, own or sample, written)
     except ConfigurationError as error:
@@ -418,7 +418,7 @@ def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]
     """Return an error that says what was answered, so that nothing of it is lost."""
     from ...protocol.errors import ConfigurationError
 
-    allowed = f"{error.allowed}; your answers so far: `{_command(answers)}`"
+    allowed = f"{error.allowed.rstrip('.')}; your answers so far: `{_command(answers)}`"
     return ConfigurationError(field=error.field, value=error.value, allowed=allowed)
 
 
@@ -531,14 +531,16 @@ def _write(text: str, path: Path) -> None:
                 file.write(text)
 
 
-def _check_free(path: Path, text: str, *, field: str, fix: str) -> None:
+def _check_free(path: Path, text: str, *, field: str, way_out: str) -> None:
     """Raise ConfigurationError if a file is there that holds something else: nothing of anybody's is lost."""
     from ...protocol.errors import refuse, require
     from ..reading.files import readable
 
-    require(path.parent.is_dir(), field, str(path), "in a folder that is there")
+    allowed = f"There is no folder {path.parent}. Make it first, or choose another."
+    require(path.parent.is_dir(), field, str(path), allowed)
+    allowed = f"The file {path} exists and holds something else. {way_out}"
     with readable(path, field=field):
-        refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), fix)
+        refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), allowed)
 
 
 def _check(text: str, target: Path, file: Path, written: str) -> None:
@@ -583,7 +585,8 @@ def samples(folder: Path) -> None:
     from ..reading.files import readable
     from ..running.drafts import samples as sample_files
 
-    require(folder.is_dir(), "FOLDER", str(folder), "a folder that is there")
+    allowed = f"There is no such folder. Make it first: mkdir {shlex.quote(str(folder))}"
+    require(folder.is_dir(), "FOLDER", str(folder), allowed)
     for name, path in sample_files().items():
         target = folder / name
         with readable(target, field="FOLDER", value=folder, what="where files can be written"):

@@ -163,7 +163,7 @@ def main() -> NoReturn:
 
         context: click.Context | None = getattr(error, "ctx", None) or _Context.latest
         command = "psephos" if context is None else context.command_path
-        sentence = " ".join(error.format_message().split()).rstrip(".")
+        sentence = " ".join(error.format_message().split()).rstrip(".").replace("integer range", "whole number")
         _fail(f"{printable(sentence)}; {command} --help", status=error.exit_code)
     except BaseExceptionGroup as group:
         if group.subgroup(KeyboardInterrupt) is None:

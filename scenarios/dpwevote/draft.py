@@ -53,7 +53,7 @@ _FEWEST: Final = 4  # of so many weights one may well be the sum of the others
 def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     # The first line may have an answer, or look like a partner's, which would be lost.
     for name in sheet.header:
-        allowed = "the columns' names: this line has an answer. Put one above it, such as name,proposal"
+        allowed = "There is no header: this line has an answer. Put a line such as name,proposal above it."
         refuse(name.casefold() in _HEADS, f"{sheet.path.name} line 1", ",".join(sheet.header), allowed)
     options = ("partner", "weight", "candidate", "leave-out")
     names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}

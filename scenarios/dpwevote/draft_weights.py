@@ -14,7 +14,7 @@ import numpy as np
 
 from ...protocol.dpwevote.parameters import MAX_GROUPS, MAX_WEIGHTS, MOST_ROUNDING
 from ...protocol.dpwevote.rounding import nearest_places
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, quote, require
 from ..reading.cells import may_be_thousands, nearly_equal, number_of
 from ..running.drafts import Chosen, SavedTable, ScenarioLine, UnclearError, answer, chosen_word
 from ..verdicts import at_most
@@ -73,7 +73,8 @@ def draft_weights(sheet: SavedTable, chosen: Chosen, column: str) -> Weights:
     own: list[float] = []
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
-        allowed = f"a number > 0 for each partner, with {decimal!r} before its decimals and nothing behind"
+        way_out = f"Write a number above 0, with {decimal!r} before its decimals and no unit."
+        allowed = f"A weight cannot be {quote(entry)}. {way_out}"
         require(0 < number < math.inf, sheet.where(column, row), entry, allowed)
         own.append(number)
     if pair := nearly_equal(own):

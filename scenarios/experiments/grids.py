@@ -38,7 +38,12 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
         parts = [list(_parts(value, "/")) if len(keys) > 1 else [value] for value in _parts(listed, ",")]
         values = [tuple(part.strip() for part in own) for own in parts]
         has_all = all(keys) and all(itertools.chain(*values))
-        refuse(not equals or not has_all, "--grid", text, "of the form key=value,value,... or key,key=value/value,...")
+        refuse(
+            not equals or not has_all,
+            "--grid",
+            text,
+            "of the form key=value,value,... or key,key=value/value,..., such as epsilon=1,2",
+        )
         allowed = f"with {len(keys)} values in each place, parted by /, one for each key"
         refuse({*map(len, values)} != {len(keys)}, "--grid", text, allowed)
         refuse("seed" in keys, "--grid", text, "another key: all cells have one seed (--seed), and so the same luck")

@@ -128,9 +128,9 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
         allowed = f"read at once: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
         raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
     allowed = (
-        f"true, or public_record: each trial would cost each {role} its ε again, and the mean of many takes the "
-        f"noise off. Say so if nobody voted for real (--set synthetic=true); or try synthetic {role}s, as many and "
-        "with the same weights, without a look at what yours say (trials --synthetic-yes)"
+        f"Each trial would spend the ε of each {role} again, and the mean of many takes the noise off. "
+        "If nobody voted for real, add --set synthetic=true. Otherwise add --synthetic-yes: it tries as many "
+        f"synthetic {role}s, without a look at what yours say."
     )
     refuse(not resolved.may_show_truth, "synthetic", value=False, allowed=allowed)
     drawn = seed if own_seed is None else own_seed

@@ -60,7 +60,7 @@ def read_setting(text: str) -> tuple[str, Any]:
         ('weights', [1, 2])
     """
     key, equals, value = text.partition("=")
-    refuse(not equals or not key, "--set", text, "of the form key=value")
+    refuse(not equals or not key, "--set", text, "of the form key=value, such as epsilon=2")
     try:
         tables = read_toml(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads

@@ -238,7 +238,7 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
     allowed = "a table with a line for each voter, such as CSV: this one counts ballots by numbers (BLT)"
     refuse(path.suffix.casefold() == ".blt", path.name, str(path), allowed)
     for beginning, kind in _FOREIGN.items():
-        allowed = f"a CSV file: this one is {kind}; save it as CSV (UTF-8) in the program that wrote it"
+        allowed = f"This is {kind}, not a table. Open it, and save it as CSV (UTF-8) in the program that wrote it."
         refuse(block.startswith(beginning), path.name, str(path), allowed)
     if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"

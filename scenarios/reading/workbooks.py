@@ -119,9 +119,7 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
     """Return the worksheets of a workbook as it is in this state, in order."""
     del state
     with _naming_faults(path):
-        allowed = (
-            f"a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file: {_SAVE}"
-        )
+        allowed = f"This is no workbook of .xlsx or .ods. Open it, and {_SAVE}."
         require(zipfile.is_zipfile(path), path.name, str(path), allowed)
         with zipfile.ZipFile(path) as packed:
             num_bytes = sum(part.file_size for part in packed.infolist())
@@ -150,7 +148,7 @@ def _naming_faults(path: Path) -> Generator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         said = str(error).partition("\n")[0] or type(error).__name__
-        allowed = f"a workbook that can be read ({said}), or a CSV file: {_SAVE}"
+        allowed = f"This workbook cannot be read ({said}). Open it, and {_SAVE}."
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
 
 

@@ -44,7 +44,7 @@ class Comparison:
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:
     """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
-    refuse(len(paths) < _FEWEST, _RUN, paths, "given twice or more, to be compared")
+    refuse(len(paths) < _FEWEST, _RUN, paths, "Name two runs or more: psephos compare RUN RUN.")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
     settings = [settings_of(run.scenario or {}) for run in runs]

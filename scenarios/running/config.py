@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import math
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, did_you_mean, one_of, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, one_of, quote, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, TrustModel
 from ...protocol.shown import brief
@@ -92,7 +93,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
-        allowed = "up to 64 small letters, digits and hyphens"
+        better = re.sub(r"[^a-z0-9]+", "-", self.name[:64].lower()).strip("-") or "vote"
+        allowed = f"Rename {quote(self.name)}, for example to {better} (at most 64 small letters, digits and hyphens)."
         require(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name), "name", self.name, allowed)
         for field, value in (("budget_delta", self.budget_delta or None), ("budget_datum", self.budget_datum)):
             refuse(self.budget is None and value is not None, field, value, "left out without a budget")
@@ -432,10 +434,12 @@ def find_source(source: str) -> Path:
             return path
         if path.exists():
             kind = "a folder" if path.is_dir() else "neither a file nor a folder"
-            allowed = f"a file of TOML or JSON: this is {kind}"
+            allowed = f"This is {kind}. Name a scenario: a TOML file, or the scenario.json of a run."
             raise ConfigurationError(field="scenario", value=source, allowed=allowed)
     hint = did_you_mean(source, shipped)
-    allowed = f"a file, or the name of one that comes with Psephos{hint}; `psephos scenarios` lists them"
+    allowed = (
+        f"There is no file and no shipped scenario {quote(source)}{hint}. `psephos scenarios` lists the shipped ones."
+    )
     raise ConfigurationError(field="scenario", value=source, allowed=allowed)
 
 
@@ -454,5 +458,9 @@ def _read(path: Path) -> Tables:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits
         is_table = path.suffix.lower() in _TABLES
-        hint = "; a table is no scenario: `psephos new` makes one of it" if is_table else ""
+        hint = (
+            f"; a table is no scenario. Make one of it: psephos new {shlex.quote(str(path))}"
+            if is_table
+            else "; texts stand in quotes, lists in [ ], and decimals take a point"
+        )
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error}){hint}") from None

@@ -103,7 +103,12 @@ class SavedTable:
             header, where = table.header, f"{path.name} line {table.line}"
         allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
         check_column_names(header, where, allowed)
-        require(found, path.name, "no rows", "a CSV file with a header and rows")
+        require(
+            found,
+            path.name,
+            "no rows",
+            "There is no table in it. A table has a header, and below it a line for each person or answer.",
+        )
         lines, rows = zip(*found, strict=True)
         return cls(
             path=path,

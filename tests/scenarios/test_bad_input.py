@@ -39,7 +39,7 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
     ):
         refusal = psephos(command, "consortum", *more, "--out", "out").refusal
         assert refusal == (
-            "psephos: scenario must be a file, or the name of one that comes with Psephos (did you mean "
-            "'consortium'?); `psephos scenarios` lists them, got 'consortum'\n"
+            "psephos: scenario: There is no file and no shipped scenario 'consortum' (did you mean 'consortium'?). "
+            "`psephos scenarios` lists the shipped ones.\n"
         )
         assert not Path("out").exists()

@@ -58,7 +58,11 @@ class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown
         super().__post_init__()
         shares = self.weight_shares
         if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
-            raise ConfigurationError(field="weight_shares", value=list(shares), allowed="shares that sum to 1")
+            raise ConfigurationError(
+                field="weight_shares",
+                value=list(shares),
+                allowed=f"shares that sum to 1 (these sum to {sum(shares):g})",
+            )
 
 
 def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:

@@ -93,7 +93,7 @@ REFUSED: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = {
         ({"cases": [{"secret": "ranking"}]}, "secret", SECRETS),
         ({"cases": [{"settings": ["epsilon=2"]}]}, "cases", "settings and ε are set for it"),
         ({"epsilons": [2.0]}, "cases", "settings and ε are set for it"),
-        ({"cases": [{"scenario": "nowhere"}]}, "scenario", "a file, or the name of one"),
+        ({"cases": [{"scenario": "nowhere"}]}, "scenario", "There is no file and no shipped scenario 'nowhere'"),
         ({"cases": [CONSORTIUM], "epsilons": [-1.0]}, "epsilon", ""),
     ],
     ("coalition", "array"): [

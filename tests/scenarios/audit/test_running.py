@@ -237,8 +237,11 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
         (("papers", "--set", "epsilon=1"), "leave out --set of an audit of papers"),
         (("all", "--set", "epsilon=1"), "leave out --set of an audit of all, whose parameters are fixed"),
         (("coins", "--data", "folder"), "leave out --data of an audit of coins, whose parameters are fixed"),
-        (("nowhere.toml",), "scenario must be a file, or the name of one that comes with Psephos"),
-        (("consortium",), "scenario must be of a protocol without audits of its own: psephos audit dpwevote runs"),
+        (("nowhere.toml",), "scenario: There is no file and no shipped scenario 'nowhere.toml'"),
+        (
+            ("consortium",),
+            "scenario: The protocol of this scenario has audits of its own. Run them: psephos audit dpwevote",
+        ),
         (("papers", "--confidence", 0.5), "leave out --confidence of an audit of papers"),
     ],
 )

@@ -215,7 +215,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation that is none": (
         (*JOIN, "ann.csv", "--invitation", "drawn/roster.csv"),
-        "INVITATION must be an invitation (JSON is malformed: invalid character (byte 0)), got 'drawn/roster.csv'",
+        "INVITATION is not an invitation: 'drawn/roster.csv' (JSON is malformed: invalid character (byte 0))",
     ),
     "nobody's invitation": (
         ("join", "drawn/invitations", "--input", "ann.csv", "--out", "out"),

@@ -214,7 +214,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a column that is not there": (
         VOTE,
         ("--weight", "shar"),
-        ["--weight must be a column of", "did you mean 'share'?"],
+        ["has no column", "did you mean 'share'?"],
     ),
     "no names": ("age,roof\n17,yes\n21,no\n", (), ["--partner: ", "or 'none'", "One of none, age, roof"]),
     "words that nobody has explained": (
@@ -237,7 +237,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "no header, so that the first partner would be lost": (
         "ann,yes\nbob,no\ncid,yes\n",
         ("--partner", "none"),
-        ["own.csv line 1 must be the columns' names: this line has an answer", "got 'ann,yes'"],
+        ["own.csv line 1: There is no header: this line has an answer. Put a line"],
     ),
     "no header, and answers that are numbers": (
         "ann,5,1\nbob,3,0\n",
@@ -272,11 +272,11 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "a weight that is none": (
         "name;weight;roof\nann;1,5;yes\nbob;;no\n",
         (),
-        ["weight (own.csv line 3) must be a number > 0 for each partner, with ',' before its decimals", "got ''"],
+        ["weight (own.csv line 3): A weight cannot be ''. Write a number above 0, with ',' before its decimals"],
     ),
     "an epsilon that is none": (VOTE, ("--weight", "none", "--epsilon", "0"), ["epsilon must be", "got 0"]),
-    "an empty file": ("", (), ["own.csv must be a CSV file with a header and rows"]),
-    "a header alone": ("name,roof\n", (), ["own.csv must be a CSV file with a header and rows"]),
+    "an empty file": ("", (), ["own.csv: There is no table in it."]),
+    "a header alone": ("name,roof\n", (), ["own.csv: There is no table in it."]),
     "a row too long": ("name,roof\nann,yes,no\n", (), ["own.csv line 2 must be 2 entries: name, roof"]),
     "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
     "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
@@ -284,7 +284,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         b"PK\x03\x04",
         (),
         [
-            "own.csv must be a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed)",
+            "own.csv: This is no workbook of .xlsx or .ods. Open it, and save it as CSV",
         ],
     ),
     "no answers at all": ("name\nann\n", (), ["own.csv must be a column with the answers"]),
@@ -306,7 +306,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
 @pytest.mark.parametrize(
     ("kind", "content", "options", "words"),
     [
-        ("crowd", "task,who,label\n", (), "a CSV file with a header and rows"),
+        ("crowd", "task,who,label\n", (), "There is no table in it."),
         ("crowd", "task,who,label\nq,ann,a\n", (), "--worker: which column says who answered"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
         ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
@@ -358,7 +358,7 @@ def test_a_file_that_is_there_is_not_written_over(psephos: Psephos, write: Write
     write("board.csv", "name,roof\nann,yes\nbob,no\n")
     write("board.toml", "mine = true\n")
     refusal = psephos("new", "vote", "board.csv").refusal
-    assert "--to must be another file: board.toml is there already" in refusal
+    assert "--to: The file board.toml exists and holds something else. Add --to with another name." in refusal
     assert Path("board.toml").read_text(encoding="utf-8") == "mine = true\n"
     assert psephos("new", "vote", "board.csv", "--to", "nowhere/b.toml").status == 2
     Path("planted.toml").symlink_to("elsewhere.toml")
@@ -371,7 +371,7 @@ def test_a_file_that_is_there_is_not_written_over(psephos: Psephos, write: Write
     write("committee.csv", "name,roof\n")
     ended = psephos("new", "vote")
     assert (ended.status, ended.out) == (2, "")
-    assert "FILE must be committee.csv is there already: name it" not in ended.out
+    assert "The file committee.csv exists and holds something else" not in ended.out
     assert Path("committee.csv").read_text(encoding="utf-8") == "name,roof\n"
 
 
@@ -465,7 +465,7 @@ def test_weights_that_are_all_alike_are_no_secret(psephos: Psephos, write: Write
 
 def test_a_table_in_place_of_a_scenario_is_told_what_makes_one(psephos: Psephos, write: Write) -> None:
     write("board.csv", "name,roof\nann,yes\n")
-    assert "a table is no scenario: `psephos new` makes one of it" in psephos("run", "board.csv").refusal
+    assert "a table is no scenario. Make one of it: psephos new board.csv" in psephos("run", "board.csv").refusal
 
 
 def test_a_scenario_may_have_a_byte_order_mark(write: Write) -> None:

@@ -82,7 +82,7 @@ def test_a_folder_has_a_journal_for_each_name(psephos: Psephos, path: Path) -> N
     for file in (path, lock_file_of(path)):
         shutil.copy(file, path.with_name(file.name.replace("journal", "germany")))
     assert psephos("ledger", path.parent, "--party", "Germany").out == psephos("ledger", path).out
-    assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN must be the folder of a run")
+    assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN is not the folder of a run")
 
 
 def test_a_journal_without_reports_has_an_empty_ledger(psephos: Psephos, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
         assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
     for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
         assert refused(psephos, "ledger", missing) == f"the journal {Path(missing).resolve()} does not exist"
-    assert refused(psephos, "ledger", "nothing").startswith("RUN must be the folder of a run")
+    assert refused(psephos, "ledger", "nothing").startswith("RUN is not the folder of a run")
     for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
         refused(psephos, *words)
     assert read_journal(path, kind=PERSON).rows

@@ -292,7 +292,7 @@ def test_voters_of_a_survey_whose_names_are_nearly_alike_are_asked_about(psephos
 @pytest.mark.parametrize("name", ["nosuch.csv", "folder/nosuch", "nosuch.xlsx"])
 def test_a_file_that_is_not_there_is_no_command(psephos: Psephos, name: str) -> None:
     refusal = psephos("new", name).refusal
-    assert f"FILE must be a file that is there, or a word: psephos new --help lists them, got '{name}'" in refusal
+    assert f"FILE: There is no file {name}. Check its name and folder." in refusal
 
 
 @pytest.mark.bad_input("a file of another kind, or in two forms")

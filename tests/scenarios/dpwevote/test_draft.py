@@ -329,6 +329,4 @@ def test_shares_in_percent_are_weights_and_no_motion(asked: Ask) -> None:
     content = "name,share,roof\na,12.5 %,yes\nb,37.5 %,no\nc,50 %,yes\n"
     assert "--weight: which column holds weights" in (err := asked(content))
     assert "One of share, none\n" in err
-    assert "share (own.csv line 2) must be a number > 0 for each partner, with '.' before its decimals and nothing" in (
-        asked(content, "--weight share")
-    )
+    assert "Write a number above 0, with '.' before its decimals and no unit." in (asked(content, "--weight share"))

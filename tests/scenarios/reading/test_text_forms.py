@@ -119,9 +119,9 @@ def test_every_systems_own_files_are_read_so(write: Write, protocol: str, conten
         (
             b"PK\x03\x04....",
             "mine.csv",
-            "a workbook that can be read (.xlsx or .ods: an .xls does not tell what failed), or a CSV file: save it",
+            "This is no workbook of .xlsx or .ods. Open it, and save it",
         ),
-        (b"\xd0\xcf\x11\xe0....", "mine.csv", "a workbook that can be read ("),
+        (b"\xd0\xcf\x11\xe0....", "mine.csv", "This is no workbook of .xlsx or .ods"),
         (b"%PDF-1.7", "mine.csv", "a PDF"),
         (b"PAR1\x15\x04", "mine.csv", "Parquet"),
         (gzip.compress(b"partner,weight,m\n", mtime=0), "mine.csv", "its name does not end with .gz"),

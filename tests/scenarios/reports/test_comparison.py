@@ -67,7 +67,7 @@ def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("one",), "twice or more"),
+        (("one",), "two runs or more"),
         (("one", "one"), "named once"),
         (("one", "plans"), "a run of protocol 'dpwevote'"),
         (("one", "series"), "a single run"),

@@ -368,7 +368,7 @@ def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("report", "nowhere"), "RUN must be the folder of a run"),
+        (("report", "nowhere"), "RUN is not the folder of a run"),
         (("report", "photos"), "neither run.json nor result.json"),
         (("report", "out", "--out", "photos/cat.jpg"), "a new file, or a report"),
         (("report", "out", "--out", "photos"), "a new file, or a report"),

@@ -169,7 +169,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a workbook": (
         b"PK\x03\x04 and more",
         [],
-        ["own.csv must be a workbook that can be read", "save it as CSV"],
+        ["own.csv: This is no workbook", "save it as CSV"],
     ),
     "a worker with a name that names nobody": (
         f"{CROWD_FINE}q2,{'x' * 129},no\n",
