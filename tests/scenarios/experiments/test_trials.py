@@ -365,7 +365,7 @@ def test_a_measure_with_a_value_in_one_trial_alone_has_no_summary() -> None:
             "consortium",
             ["partners=people.csv"],
             "synthetic",
-            r"cost each partner its ε again.*\(trials --synthetic-yes\)",
+            r"spend the ε of each partner again.*add --synthetic-yes",
         ),
         ("moral-machine", ["voters.stream=true", "voters.voters=50"], "voters", "nothing is kept"),
         ("consortium", ["epsilon=-1"], "parameters.epsilon", "epsilon"),
