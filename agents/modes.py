@@ -54,7 +54,7 @@ class Simulation(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        primitives: Primitives = _masking().OneProcess()
+        primitives: Primitives = _masking().SharedCryptography()
         return primitives
 
 

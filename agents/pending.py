@@ -76,8 +76,8 @@ class UnlimitedPlaces(msgspec.Struct, frozen=True):
     left. Elsewhere the speed would reveal a participation that is private.
 
     Examples:
-        >>> OneProcess()
-        OneProcess()
+        >>> UnlimitedPlaces()
+        UnlimitedPlaces()
     """
 
 

@@ -74,7 +74,7 @@ class OutputView:
         each: independent outcomes of one output.
 
     Examples:
-        >>> heads = View("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
+        >>> heads = OutputView("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
         >>> heads.places(np.array([[0], [1]])).tolist()
         [0, 1]
     """
@@ -101,7 +101,7 @@ class LawCheck:
         least: outputs that are drawn of it, whatever the case's share is.
 
     Examples:
-        >>> heads = View("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
+        >>> heads = OutputView("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
         >>> LawCheck("a fair coin", [heads]).least
         100
     """

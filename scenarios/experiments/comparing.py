@@ -116,7 +116,7 @@ def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, 
 
     Example:
         >>> rows = [{"variant": name, "mse": Measurement(mean, 0.1)} for name, mean in (("a", 5.0), ("b", 3.0))]
-        >>> line = Line("cells variant=a", "variant=b", "mse", "above")
+        >>> line = ClaimRule("cells variant=a", "variant=b", "mse", "above")
         >>> compare(line, {"cells": rows}, trials=1_000, axes={}).judgement
         <Judgement.HOLDS: 'holds'>
     """

@@ -95,7 +95,7 @@ def elect(released: ElectionRelease, objective: Objective) -> IntArray:
     """Return the winners: int64, shape (trials,).
 
     Examples:
-        >>> released = Release(np.array([[[4, 1], [2, 3]]]), Fraction(1), (2, 2), (2, 2))
+        >>> released = ElectionRelease(np.array([[[4, 1], [2, 3]]]), Fraction(1), (2, 2), (2, 2))
         >>> elect(released, Objective("parity")).tolist(), elect(released, Objective("welfare")).tolist()
         ([0], [0])
     """

@@ -195,7 +195,7 @@ class ScenarioLine:
         comment: what a reader should know of it.
 
     Examples:
-        >>> written_line(Line("epsilon", 1.0, "the privacy loss"))
+        >>> written_line(ScenarioLine("epsilon", 1.0, "the privacy loss"))
         'epsilon = 1.0  # the privacy loss'
     """
 
@@ -454,7 +454,7 @@ def filled(*lines: ScenarioLine) -> list[ScenarioLine]:
     """Return the lines that say something.
 
     Examples:
-        >>> [line.key for line in filled(Line("yes", ["agree"]), Line("no", []))]
+        >>> [line.key for line in filled(ScenarioLine("yes", ["agree"]), ScenarioLine("no", []))]
         ['yes']
     """
     return [line for line in lines if line.value]
@@ -570,7 +570,7 @@ def written_line(line: ScenarioLine) -> str:
     """Return a line as TOML, with its comment.
 
     Examples:
-        >>> written_line(Line("columns", {"partner": "Full name"}))
+        >>> written_line(ScenarioLine("columns", {"partner": "Full name"}))
         'columns = { partner = "Full name" }'
     """
     comment = f"  # {printable(line.comment)}" if line.comment else ""

@@ -55,7 +55,7 @@ class RunPart(Sequence[_T], Generic[_T]):
     """What a run left of one kind, in order: losses, views, or what adversaries learnt.
 
     Examples:
-        >>> part = Part("words", ["yes", "no"], to_text=" or ".join, to_frame=frame_of_rows)
+        >>> part = RunPart("words", ["yes", "no"], to_text=" or ".join, to_frame=frame_of_rows)
         >>> part, str(part), part[0]
         (<words: 2>, 'yes or no', 'yes')
     """

@@ -146,7 +146,7 @@ def missing_of(pieces: Sequence[FilePiece], finished: Sequence[tuple[int, int]])
     """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
 
     Examples:
-        >>> pieces = [Piece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
+        >>> pieces = [FilePiece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
         >>> [piece.number for piece in missing_of(pieces, [(4, 8)])]
         [0, 2, 3]
     """
@@ -167,7 +167,7 @@ def shards_of(pieces: Sequence[FilePiece], num_rows: int) -> Iterator[list[FileP
     """Yield runs of pieces of so many rows each, the last of a run may have fewer.
 
     Examples:
-        >>> pieces = [Piece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
+        >>> pieces = [FilePiece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
         >>> [[piece.number for piece in shard] for shard in shards_of(pieces, 8)]
         [[0, 1], [2, 3]]
     """

@@ -643,7 +643,7 @@ def run_plan(plan: Plan, *, make_disk: Callable[[str], Disk] = lambda _: MemoryD
         mock.patch.object(masked_phase, "LEAST_FOR_CIRCLE", least),
         mock.patch.object(masked_phase, "circle_for", _small_circle),
         mock.patch.object(masked_sessions, "MaskingParty", _with_liars(plan)),
-        mock.patch.object(agents_masking, "OneProcess", Remembering),
+        mock.patch.object(agents_masking, "SharedCryptography", Remembering),
         mock.patch.object(_SCHEDULER, "_r", source),
         mock.patch.object(_SCHEDULER, "_ALLOW_DETERMINISTIC_SCHEDULING", new=True),
     ):

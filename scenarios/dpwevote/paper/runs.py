@@ -60,7 +60,7 @@ class VoteCells:
     """Measures cells of so many trials, and remembers them: tables and figures share some.
 
     Examples:
-        >>> cells = Cells(trials=50, seed=1)
+        >>> cells = VoteCells(trials=50, seed=1)
         >>> found = cells.run(make_vote("joint", epsilon=5.0), UNIFORM, num_partners=20)
         >>> float(found["accuracy"].mean())
         0.84

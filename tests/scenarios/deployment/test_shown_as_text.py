@@ -38,8 +38,8 @@ _PRIVATE: Final = frozenset(
 )
 _SHOWN: Final = {
     "RollbackGuard.key": "by what a journal is known, which is a session's id",
-    "Measured.reports": "the least and the greatest report that there is",
-    "Measured.values": "likewise of values",
+    "OpenDPMechanism.reports": "the least and the greatest report that there is",
+    "OpenDPMechanism.values": "likewise of values",
     "Questions.entries": "a function",
     "PartyCommand.values": "a path",
     "RehearsalResult.server": "how its process ended",
