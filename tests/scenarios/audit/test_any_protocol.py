@@ -354,5 +354,5 @@ def test_a_part_of_a_system_replaces_these_cases(
     monkeypatch.setattr(any_protocol, "systems", lambda: known)
     assert [case.name for case in cases_of_scenario(source)] == WHOLE
     known["approvals"] = dataclasses.replace(system, session_cases="nowhere:cases")
-    with pytest.raises(ConfigurationError, match="psephos audit approvals runs those of its system"):
+    with pytest.raises(ConfigurationError, match="Run them: psephos audit approvals"):
         cases_of_scenario(source)

@@ -352,7 +352,7 @@ REFUSED: Final[Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
     "too many parties": ("consortium", (), ("partners of a rehearsal must be at most ", "got 2000", "psephos run")),
     "a value that is not allowed": ("vote.toml", ("partners=bad.csv",), ("weight (bad.csv line 2, ann)",)),
     "no values": ("vote.toml", ("partners=names.csv", "candidates=['merger']"), ("merger (names.csv line 1)",)),
-    "an unknown scenario": ("volte.toml", (), ("scenario must be a file",)),
+    "an unknown scenario": ("volte.toml", (), ("There is no file and no shipped scenario",)),
     "a server that is trusted": (
         "moral-synthetic",
         ("voters.voters=3",),

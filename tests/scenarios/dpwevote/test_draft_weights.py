@@ -132,7 +132,7 @@ def test_a_run_says_by_how_much_weights_are_rounded_and_leaves_no_sum_of_private
         ([*range(10, 40)], (), "(5%: 15 possible weights; 10%: 8 possible weights; 20%: 5 possible weights)"),
         ([*range(10, 1_200)], ("--public-weights",), "1,190 different weights are more than a scenario lists"),
         *(
-            ([1, 2, entry, 2], ("--public-weights",), "shares (own.csv line 4) must be a number > 0")
+            ([1, 2, entry, 2], ("--public-weights",), "shares (own.csv line 4): A weight cannot be")
             for entry in ("2/3", "50 %", "0", "-1", "", "nan", "inf")
         ),
     ],

@@ -154,7 +154,7 @@ def test_private_weights_are_told_of_synthetic_partners_alone(psephos: Psephos, 
         (["crowd"], "protocol must be 'dpwevote', whose votes are weighted games, got 'truth-discovery'"),
         (["eu-council", "--set", "quota=346"], "quota must be at most the weight of all partners, 345, got 346"),
         (["eu-council", "--set", "quota=345", "--set", "passes=more_than"], "quota must be in [1, 345]"),
-        (["nothing"], "scenario must be"),
+        (["nothing"], "There is no file and no shipped scenario"),
     ],
 )
 def test_what_is_no_game_is_refused(psephos: Psephos, words: list[str], said: str) -> None:
