@@ -109,11 +109,11 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
         # The quota is a sum over reports, so the protocol is asked for that of a single one.
         outcomes: list[Any] = [phase.outcome([Tally(1, report)]) for report in np.eye(channel.shape[1], dtype=np.int64)]
         quotas = np.array([outcome.quota.value for outcome in outcomes])
-        variances = channel @ np.square(quotas) - np.square(channel @ quotas)
+        variances: FloatArray | float = channel @ np.square(quotas) - np.square(channel @ quotas)
     else:
         grids = LaplaceGrids(vote.parameters)
         variances = grids.weight.noise_variance * square(vote.parameters.fraction * grids.weight_step)
-    step = np.isin(np.arange(weights[-1] + 1), weights) / len(weights)
+    step = np.isin(np.arange(int(weights[-1]) + 1), weights) / len(weights)
     others = functools.reduce(np.convolve, [step] * (num_partners - 1), np.ones(1))
     totals = np.flatnonzero(others)
     inverse_squares = (others[totals] / np.square(weights[:, None] + totals)).sum(axis=1)

@@ -109,7 +109,8 @@ def at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mappin
     ends = {f"{what}_of_{name}": clean[name][what].value for name in ("parity", "welfare") for what in _MEASURES}
     for name, found in clean.items():
         yield {**cells.columns, "objective": name, "mechanism": "none", "epsilon_proven": None, **found}
-    for price, mechanism in itertools.product(prices, grids["mechanisms"]):
+    mechanisms: Sequence[str] = grids["mechanisms"]
+    for price, mechanism in itertools.product(prices, mechanisms):
         for name, parameters, found in _at_price(cells, mechanism, price, grids["gammas"]):
             yield {
                 **cells.columns,

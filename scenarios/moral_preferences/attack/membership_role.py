@@ -153,7 +153,7 @@ def repeat_to_crowd(
     lengths, axes = np.linalg.eigh(spread)
     lengths = np.maximum(lengths, 0.0)
     clients = (units - center) @ axes
-    crowd = counts @ clients[1:] + clients[drawn]
+    crowd: FloatArray = counts @ clients[1:] + clients[drawn]
     total, zeros = np.zeros(crowd.shape), np.zeros(crowd.shape, dtype=np.int64)
     slots = mechanism.slots_of(crowd.shape[1])
     found: list[AfterReleases] = []
@@ -162,7 +162,7 @@ def repeat_to_crowd(
             noise = generator.normal(scale=math.sqrt(num_draws * variance), size=crowd.shape)
         else:
             draws = [mechanism.randomize_rows(zeros, generator.random((num_rounds, slots))) for _ in range(num_draws)]
-            noise = np.sum(draws, axis=0) * summary.step
+            noise = np.stack(draws).sum(axis=0) * summary.step
         total += crowd + noise @ axes
         if number not in num_releases:
             continue

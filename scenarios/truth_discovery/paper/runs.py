@@ -162,7 +162,7 @@ class CrowdCells:
                     shares[name] = shares[chosen] = _share_right(layout, inferences.truths)
             return {name: shares[name] for name in new}
 
-        shares = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
+        shares: Mapping[str, Any] = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
         self._known |= {(cell, name): sample_of(each, is_share=True) for name, each in shares.items()}
         return {name: self._known[cell, name] for name in estimators}
 

@@ -9,8 +9,7 @@ import pytest
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.elementary import normal_tail
 from psephos.protocol.fair_voting.confirmation import p_value_of
-from psephos.protocol.fair_voting.objective import Objective
-from psephos.protocol.fair_voting.posteriors import merits_of
+from psephos.protocol.fair_voting.objective import Objective, merits_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from thoroughness import draws

@@ -271,8 +271,9 @@ def test_draws_have_the_frequencies_that_the_law_says(case: Case) -> None:
         uniforms = np.random.default_rng(20261122).random((case.num_draws, case.mechanism.slots_of(len(row))))
         drawn = case.mechanism.randomize_rows(np.tile(values, (case.num_draws, 1)), uniforms)
         chances = np.exp(case.mechanism.log_likelihoods(reports, values))[:, 0]
-        law = dict(zip(map(tuple, reports.tolist()), chances.tolist(), strict=True))
-        assert least_tail(list(map(tuple, drawn.tolist())), law) > FALSE_ALARM / (4 * len(CASES))
+        keys: list[Any] = list(map(tuple, reports.tolist()))
+        found: list[Any] = list(map(tuple, drawn.tolist()))
+        assert least_tail(found, dict(zip(keys, chances.tolist(), strict=True))) > FALSE_ALARM / (4 * len(CASES))
 
 
 @cases
@@ -538,7 +539,7 @@ def test_algorithm_2_has_the_law_of_all_its_draws(objective: Objective, scale: S
 def test_choices_by_quality_have_the_printed_law(is_flipped: bool) -> None:  # noqa: FBT001  a parameter of the test
     choice = ExponentialChoice(BORDA, (2, 3), OBJECTIVES[0], 2.0, is_flipped=is_flipped)
     logs = one(choice, [[winner] for winner in range(3)], SUMS)
-    np.testing.assert_allclose(np.exp(logs.T), [choice.probabilities(row) for row in SUMS], rtol=1e-12)
+    np.testing.assert_allclose(np.exp(logs.T), np.array([choice.probabilities(row) for row in SUMS]), rtol=1e-12)
 
 
 def tail_of_draws(case: Case, drawn: tuple[int, ...], supposed: tuple[int, ...]) -> float:

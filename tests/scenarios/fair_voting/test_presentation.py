@@ -109,7 +109,7 @@ MANY = {f"a{place}": [0.001 * number * (1 + 0.1 * place) for number in range(100
 DISTRICTS = {f"district {number}": 10 for number in range(9)}
 OF_DISTRICTS = {"pier": [2.0, 1.9, 1.8, 0.5, 2.6, 2.0, 2.0, 2.0, 2.0], "zoo": [1.0] * 8 + [3.0]}
 LONG = {"those who live in the north of the town": 300, "those who live elsewhere in the district": 100}
-ODD = dict.fromkeys(
+ODD: Mapping[str, Sequence[float]] = dict.fromkeys(
     ("zoo", "from $5 to $6", "a (b)", "$a$ $\\bad$", "_hidden_", "日本の港", "Ελληνικά", "]x["), (2.0, 1.0)
 )
 COMMAS = {"sun": (1.0, 1.0), "sun, sea": (2.0, 1.0), "sea": (0.0, 3.0)}
@@ -129,7 +129,9 @@ CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
     "undecided, without one": (released(assurance=assured(**CLOSE)), {}),
     "a winner alone: what holds whoever wins": (released(**WINNER_ALONE), {}),
     "a winner alone: a probability": (
-        released(**WINNER_ALONE | {"assurance": assured(probability=0.3, prior="uniform utilities", level=0.1)}),
+        released(
+            **dict[str, Any](WINNER_ALONE, assurance=assured(probability=0.3, prior="uniform utilities", level=0.1))
+        ),
         {},
     ),
     "nothing tells how near the others come": (released(assurance=assured()), {}),
@@ -186,7 +188,7 @@ CASES: dict[str, tuple[Outcome, dict[str, Any]]] = {
     },
     **{
         f"{mechanism}: whether a limit has a price": (
-            released(objective="constrained", **PRICED | {"mechanism": mechanism}),
+            released(objective="constrained", **dict[str, Any](PRICED, mechanism=mechanism)),
             {"truth": truth_of(this_objective="fair")},
         )
         for mechanism in (*sorted(BY_QUALITY), "sampling")
@@ -280,7 +282,7 @@ DRAWN: dict[str, tuple[Outcome, dict[str, Any] | None]] = {
     "names as they are": (released(ODD, {"to $5": 10, "$a$": 5}), None),
     **{
         f"{mechanism}: what is beyond the limit": (
-            released(objective="constrained", **PRICED | {"mechanism": mechanism}),
+            released(objective="constrained", **dict[str, Any](PRICED, mechanism=mechanism)),
             truth_of(),
         )
         for mechanism in ("exponential", "sampling")
