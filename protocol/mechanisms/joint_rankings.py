@@ -28,8 +28,8 @@ from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
     MAX_ALTERNATIVES,
     MAX_RANKED,
-    OfRankings,
     Pairs,
+    RankingMechanism,
     SampledPosition,
     check_number,
     code_of_rankings,
@@ -40,7 +40,7 @@ MAX_JOINT_GROUPS: Final = 100
 """A report has a number for each group; and of more groups hardly anything could be estimated."""
 
 
-class OfCells(OfRankings):
+class CellMechanism(RankingMechanism):
     """A mechanism whose rows are rankings within groups."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class OfCells(OfRankings):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointPair(Pairs, OfCells, ExactMechanism):
+class JointPair(Pairs, CellMechanism, ExactMechanism):
     """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
 
     Reports are all choices of `num_signs` groups with a sign each: +1 for the pair's first alternative, −1 for the
@@ -207,7 +207,7 @@ class JointPair(Pairs, OfCells, ExactMechanism):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointPosition(OfCells, SampledPosition):
+class JointPosition(CellMechanism, SampledPosition):
     """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
 
     Privacy:
@@ -228,7 +228,7 @@ class JointPosition(OfCells, SampledPosition):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointRanking(OfCells, Prepared):
+class JointRanking(CellMechanism, Prepared):
     """Keep group and ranking with p = e^ε/(e^ε + G·m! − 1), else tell any other group and ranking, all alike.
 
     A report is group·m! + the ranking's code (`code_of_rankings`).
@@ -271,7 +271,7 @@ class JointRanking(OfCells, Prepared):
 
 
 @dataclasses.dataclass(frozen=True)
-class JointScores(OfCells, Prepared):
+class JointScores(CellMechanism, Prepared):
     """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
 
     Args:

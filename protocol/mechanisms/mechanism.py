@@ -157,9 +157,8 @@ class RowMechanism(abc.ABC):
     @exact_arguments
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_rows` of one row, bit for bit; overridden where that is faster without arrays."""
-        return self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms], dtype=np.float64))[
-            0
-        ].tolist()
+        rows = self.randomize_rows(np.array([values], dtype=np.int64), np.array([uniforms], dtype=np.float64))
+        return rows[0].tolist()
 
     def draw_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         """Return `randomize_row` of Python's own numbers: that method itself, without another look at its arguments."""

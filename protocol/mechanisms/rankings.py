@@ -33,7 +33,7 @@ MAX_RANKED: Final = 8
 """Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""
 
 
-class OfRankings(RowMechanism):
+class RankingMechanism(RowMechanism):
     """A mechanism whose rows are rankings."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class OfRankings(RowMechanism):
             raise ValueError(f"{what} must be in [0, {most}]")
 
 
-class SampledQuestion(OfRankings, ExactMechanism):
+class SampledQuestion(RankingMechanism, ExactMechanism):
     """Draw one question of several, without a look at the ranking, and answer that alone by randomized response."""
 
     __slots__ = ()
@@ -211,7 +211,7 @@ class SampledPosition(SampledQuestion):
 
 
 @dataclasses.dataclass(frozen=True)
-class WholeRanking(OfRankings, Prepared):
+class WholeRanking(RankingMechanism, Prepared):
     """Keep the whole ranking with p = e^ε/(e^ε + m! − 1), else tell any other one, all alike.
 
     A report is a ranking's code (`code_of_rankings`).
@@ -254,7 +254,7 @@ class WholeRanking(OfRankings, Prepared):
 
 
 @dataclasses.dataclass(frozen=True)
-class NoisyScores(OfRankings, Prepared):
+class NoisyScores(RankingMechanism, Prepared):
     """Add Laplace noise to the score of each alternative.
 
     Args:

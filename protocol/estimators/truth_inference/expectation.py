@@ -213,11 +213,11 @@ def iterate(model: Model[FitT], fitting: Fitting) -> tuple[Fitted[FitT], FloatAr
         rounds.stop(are_done, state)
         if (places := rounds.leave_behind()) is not None:
             model, fit, log_priors = model.some(places), rows_of(fit, places), log_priors[:, places]
-            votes, class_prior = model.votes, _of_crowds(class_prior, places)
+            votes, class_prior = model.votes, _select_crowds(class_prior, places)
     return rounds.ended(), rounds.log_likelihoods
 
 
-def _of_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
+def _select_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
     if isinstance(class_prior, Mapping):
         return {size: own[places] for size, own in class_prior.items()}
     return class_prior

@@ -232,14 +232,14 @@ class _ElectionPair:
         """Return how well one election and two do, where what the coalition believes of them is true."""
         inputs = self.context.inputs
         if self.elections.second.parameters.kind.releases_sums:
-            return self._on_synthetic_ones(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
+            return self._evaluate_synthetic(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
         attack = self.elections.first
         candidates = attack.candidates(self.secret)
         channel = channel_of_winner(attack, inputs, self.coalition, self.place, candidates.rows)
         one = evaluate_channel(channel, places=candidates.places)
         return one, self.elections.evaluate(inputs, target=self.place, coalition=self.coalition, secret=self.secret)
 
-    def _on_synthetic_ones(self, trials: int) -> tuple[Evaluation, Evaluation]:
+    def _evaluate_synthetic(self, trials: int) -> tuple[Evaluation, Evaluation]:
         context, attack, target = self.context, self.elections.first, np.array([self.place], dtype=np.int64)
         honest = np.setdiff1d(np.arange(len(context.names)), self.coalition.members)
         ones: list[Evaluation] = []

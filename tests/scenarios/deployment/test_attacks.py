@@ -7,13 +7,17 @@ of few; at full length each has a vote of fifty for itself, and sends 100,000 fr
 import collections
 import functools
 import shutil
+import socket
 import subprocess
+from pathlib import Path
 from typing import Final
 
 import pytest
 from attacked_votes import Held, hold_vote
-from deployments import PATIENCE
+from bad_input import Psephos
+from deployments import PATIENCE, Process, write_vote
 from hostile import ATTACKS_OVER_TCP, ATTACKS_OVER_TLS, TAKES_SEAT
+from psephos.transports.addresses import format_address
 
 FEW: Final = 5
 MOST_MEGABYTES: Final = 200
@@ -115,3 +119,15 @@ def test_openssls_own_client_gets_no_further_than_the_handshake_and_the_vote_is_
     check_held(held, alone)
     names = ["TLS 1.0", "TLS 1.1", "TLS 1.2", "a cipher that nobody offers", "no certificate"]
     assert held.refused == dict(collections.Counter(REFUSED[name] for name in names))
+
+
+@pytest.mark.full("a process; silent ends are given up within one when quick")
+def test_a_server_that_is_silent_in_its_handshake_is_left(tmp_path: Path, psephos: Psephos) -> None:
+    write_vote(tmp_path)
+    assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        own = ("--as", "ann", "--input", "ann.csv", "--address", format_address(*silent.getsockname()))
+        words = ("join", "drawn/invitations", *own, "--out", "ann", "--patience", "0.75")
+        with Process(*words, folder=tmp_path, is_measured=False) as client:
+            ended = client.ending()
+    assert (ended.status, ended.err) == (1, "psephos: server ended the session: it has said nothing for 0.75 seconds\n")

@@ -290,6 +290,19 @@ def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Pseph
     assert not (tmp_path / "ann").exists()
 
 
+@pytest.mark.full("a process; an agent's is quick")
+def test_a_loss_that_cannot_be_written_stops_the_report(tmp_path: Path) -> None:
+    write_vote(tmp_path)
+    with (
+        FakeServer(TERMS, WELCOME, Request(0, NIL)) as address,
+        Process("join", address, *ANN, folder=tmp_path, is_measured=False, ulimit="-f 0") as client,
+    ):
+        ended = client.ending()
+    assert ended.status == 1
+    assert ended.err.count("\n") == 1
+    assert "File too large" in ended.err
+
+
 # What is left on the disk
 
 

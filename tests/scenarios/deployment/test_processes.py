@@ -1,6 +1,8 @@
 """Sessions whose parties are processes: what comes out, what stays in their folders, and how they are interrupted."""
 
 import contextlib
+import csv
+import json
 import signal
 import stat
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from deployments import SEED, Ending, Peer, Process, report, write_vote
 from psephos.protocol.messages import PROTOCOL_VERSION, Inquiry, Terms
+from psephos.scenarios import load_scenario
 from psephos.transports.keys import Identity
 from runs import read_json, read_lines
 
@@ -25,6 +28,45 @@ def check_failed(ending: Ending, *words: str, status: int = 1) -> None:
     assert error.count("\n") == 1
     for word in words:
         assert word in error
+
+
+@pytest.mark.full("processes, where another test of this file has them already")
+def test_eight_processes_decide_what_one_process_decides(psephos: Psephos, tmp_path: Path) -> None:
+    council = load_scenario("eu-council").parties
+    assert isinstance(council, list)
+    partners = council[:8]
+    with (tmp_path / "council.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.DictWriter(file, list(partners[0]))
+        rows.writeheader()
+        rows.writerows(partners)
+    part = ("eu-council", "--set", "partners=council.csv", "--set", "quota=100")
+    for number, own in enumerate(partners):
+        with (tmp_path / f"{number}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([own.keys(), own.values()])
+    with contextlib.ExitStack() as stack:
+
+        def start(*words: object) -> Process:
+            return stack.enter_context(
+                Process(*words, "--transport", "tcp", "--simulate", "--seed", 345, folder=tmp_path, is_measured=False)
+            )
+
+        server = start("serve", *part, "--listen", "127.0.0.1:0", "--no-pictures", "--out", "served")
+        address = server.address()
+        clients = [
+            start("join", address, "--as", own["partner"], "--input", f"{number}.csv", "--json", "--out", f"c{number}")
+            for number, own in enumerate(partners)
+        ]
+        heard = [client.ending() for client in clients]
+        served = server.ending()
+    assert [(ended.status, ended.err) for ended in (served, *heard)] == [(0, "")] * 9
+    assert psephos("run", *part, "--seed", 345, "--set", "noise=simulated", "--no-pictures", "--out", "ran").status == 0
+    expected = read_json(tmp_path / "ran" / "result.json")
+    assert read_json(tmp_path / "served" / "result.json") == expected
+    assert [json.loads(ended.out) for ended in heard] == [expected["outcome"]] * 8
+    ran = read_lines(tmp_path / "ran" / "ledger.jsonl")
+    for number, own in enumerate(partners):
+        ledger = read_lines(tmp_path / f"c{number}" / "ledger.jsonl")
+        assert ledger == [line for line in ran if line["person"] == own["partner"]] != []
 
 
 @pytest.fixture(scope="module")

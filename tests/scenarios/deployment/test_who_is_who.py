@@ -6,6 +6,7 @@ while sessions were not encrypted.
 
 import contextlib
 import json
+import shutil
 import socket
 import ssl
 import threading
@@ -266,3 +267,30 @@ def test_strangers_who_never_end_a_handshake_give_way_and_the_vote_is_held(tmp_p
     assert [(each.status, each.err) for each in (*endings, ended)] == [*[(0, WARNED)] * 3, (0, "")]
     assert read_json(tmp_path / "at-drawn" / "result.json")["received"] == {"weights": 3, "opinions": 3}
     assert refusals_at(tmp_path / "at-drawn")["evicted"] >= 700 - 512
+
+
+@pytest.mark.full("eight processes; its parts are tested one by one")
+@pytest.mark.bad_input("another's certificate, one that is on no roster, one that has expired")
+def test_a_party_that_renews_its_key_is_drawn_up_anew_and_its_old_key_is_nobodys(
+    tmp_path: Path, psephos: Psephos
+) -> None:
+    for party in ENTRIES:
+        enroll(party, tmp_path / "keys" / party)
+    draw(psephos, tmp_path, "before", "--enrolled", "keys")
+    shutil.move(tmp_path / "keys" / "ann", tmp_path / "old-ann")
+    enroll("ann", tmp_path / "keys" / "ann")
+    folder, _ = draw(psephos, tmp_path, "after", "--enrolled", "keys")
+    own = ("--input", "ann.csv", "--address", "127.0.0.1:1", "--out", "out")
+    refusal = psephos("join", folder / "invitations/1-ann.json", "--key", tmp_path / "old-ann", *own).refusal
+    assert refusal.startswith("psephos: give --key: the folder of the keys of 'ann', with certificate ")
+    with serving(folder) as server:
+        address = server.address()
+        with contextlib.ExitStack() as stack:
+            clients = [
+                stack.enter_context(joining(folder, address, party, key=tmp_path / "keys" / party))[party]
+                for party in ENTRIES
+            ]
+            endings = [client.ending() for client in clients]
+        ended = server.ending()
+    assert [ending.status for ending in endings] == [0, 0, 0]
+    assert ended.status == 0
