@@ -307,14 +307,8 @@ class OneLayer(_EachByItself):
         return _perturb(values, uniforms[:, 0], flips[values - NO_ANSWER], self.sizes)
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
-        codes = _codes(self.sizes)
-        if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
-            raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
-        code = codes[value - NO_ANSWER]
-        if value == NO_ANSWER or uniforms[0] >= (flip := self.flip_probabilities[code.block]):
-            return value
-        label = min(int(uniforms[0] * (code.size - 1) / flip), code.size - 2)
-        return code.offset + label + (label >= code.label)
+        code = _code_of(value, self.sizes)
+        return value if value == NO_ANSWER else _perturb_one(code, uniforms[0], self.flip_probabilities[code.block])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -381,6 +375,14 @@ class TwoLayer(_InBlocks):
         slots, width = self.hyper.slots, values.shape[1]
         flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
         return _perturb(values.reshape(-1), uniforms[:, slots:].reshape(-1), flips, self.sizes).reshape(values.shape)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        slots = self.hyper.slots
+        flip = self.hyper.draw_one(uniforms[:slots])
+        return [
+            _perturb_one(_code_of(value, self.sizes), uniform, flip)
+            for value, uniform in zip(values, uniforms[slots:], strict=True)
+        ]
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln L(k) − Σ ln(s_q − 1) over the k answers that differ. See `RowMechanism.log_likelihoods`.
@@ -462,6 +464,9 @@ class FreshTwoLayer(_EachByItself):
         check_batch(self, values, uniforms)
         return _perturb(values, uniforms[:, -1], self.hyper.draw(uniforms[:, :-1]), self.sizes)
 
+    def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
+        return _perturb_one(_code_of(value, self.sizes), uniforms[-1], self.hyper.draw_one(uniforms[:-1]))
+
 
 class _Code(NamedTuple):
     """A value, taken apart; `NO_ANSWER` is a block of its own with one label."""
@@ -490,6 +495,13 @@ def _tables(sizes: tuple[int, ...]) -> tuple[IntArray, IntArray]:
     return offsets, np.array([code.size for code in codes], dtype=np.int64)
 
 
+def _code_of(value: int, sizes: tuple[int, ...]) -> _Code:
+    codes = _codes(sizes)
+    if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
+        raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
+    return codes[value - NO_ANSWER]
+
+
 def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: tuple[int, ...]) -> IntArray:
     """Return each value where its uniform is not below its p; else the label that the place in [0, p) names."""
     all_offsets, all_sizes = _tables(sizes)
@@ -501,6 +513,15 @@ def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: t
     reports = values.copy()
     reports[at] = offsets + labels
     return reports
+
+
+def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
+    """Return `_perturb` of one value, bit for bit."""
+    others = code.size - 1
+    if not others or uniform >= flip:
+        return code.offset + code.label
+    label = min(int(uniform * others / flip), others - 1)
+    return code.offset + label + (label >= code.label)
 
 
 def _check_num_labels(field: str, num_labels: int) -> None:

@@ -88,6 +88,9 @@ class PointMass(HyperQuantiles, frozen=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         return np.full(len(uniforms), float(self.probability))
 
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        return float(self.probability)
+
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         return self.probability.as_integer_ratio()
 
@@ -125,6 +128,9 @@ class Uniform(HyperQuantiles, frozen=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return a + (b − a)·u, and b at most. See the base class."""
         return _scale(uniforms[:, 0], self.low, self.high)
+
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        return min(self.low + (self.high - self.low) * uniforms[0], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         return scale_exactly(uniforms[0], ONE, self.low, self.high)
@@ -193,6 +199,11 @@ class Beta(HyperQuantiles, frozen=True):
             return _scale(np.partition(uniforms, place, axis=1)[:, place], self.low, self.high)
         places = sp.special.betaincinv(self.alpha, self.beta, uniforms[:, 0])
         return _scale(snapped(np.asarray(places, dtype=np.float64)), self.low, self.high)
+
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        if (order := self._order) is None:
+            return super().draw_one(uniforms)
+        return min(self.low + (self.high - self.low) * sorted(uniforms)[order[0] - 1], float(self.high))
 
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         """Return the α-th smallest, scaled to the range, exactly; ValueError for parameters of no order statistic."""

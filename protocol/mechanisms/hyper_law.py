@@ -68,6 +68,10 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return one flip probability for each row of uniforms, shape (n, slots): float64 in [0, 1], shape (n,)."""
 
+    def draw_one(self, uniforms: Sequence[float]) -> float:
+        """Return `draw` of one row, bit for bit; where that is plain, without the cost of arrays."""
+        return float(self.draw(np.array([uniforms]))[0])
+
     @abc.abstractmethod
     def flips_exactly(self, below: Below) -> Iterator[bool]:
         """Yield, without end, whether one answer after another is flipped, where all share one draw of P.

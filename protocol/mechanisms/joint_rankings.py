@@ -11,7 +11,7 @@ it is Ye and Barg's (2018) subset selection among those subsets that never hold 
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -153,22 +153,42 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
             left -= is_other
         return reports
 
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
+        group, answer = self._truth(values, question)
+        own = uniforms[1 + group]
+        sign = answer if own < self.agree_probability else -answer if own < self._sign_below else 0
+
+        def draw(other: int, needed: int, left: int) -> int:
+            place = uniforms[1 + other] * left
+            return 0 if place >= needed else 1 if place * 2 < needed else -1
+
+        return [question, *self._signs(group, sign, draw)]
+
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
-        row = np.array([values], dtype=np.int64)
-        self.check_rows(row)
         question = int(below(self.num_questions))
-        group, answer = (int(own[0]) for own in self._truths(row, np.array([question], dtype=np.int64)))
+        group, answer = self._truth(values, question)
         agree, of = self.agree_probability.as_integer_ratio()
         sign = answer
         if below(of) >= agree:
             sign = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
-        signs, needed = [sign] * self.num_groups, self.num_signs - abs(sign)
-        others = [other for other in range(self.num_groups) if other != group]
-        for place, other in enumerate(others):
-            signs[other] = 2 * int(below(2)) - 1 if below(len(others) - place) < needed else 0
-            needed -= abs(signs[other])
-        return [question, *signs]
+        return [question, *self._signs(group, sign, lambda _, needed, left: _draw_sign(needed, left, below))]
+
+    def _truth(self, values: Sequence[int], question: int) -> tuple[int, int]:
+        """Return `_truths` of one row."""
+        self.check_rows(np.array([values], dtype=np.int64))
+        first, second = (values[int(side[question])] % self.num_alternatives for side in self.pairs)
+        return values[0] // self.num_alternatives, 1 if first <= second else -1
+
+    def _signs(self, group: int, sign: int, draw: Callable[[int, int, int], int]) -> list[int]:
+        """Return all groups' signs: the own one, and what is drawn of each other, with how many are needed and left."""
+        signs, needed, left = list[int](), self.num_signs - abs(sign), self.num_groups - 1
+        for other in range(self.num_groups):
+            signs.append(sign if other == group else draw(other, needed, left))
+            if other != group:
+                needed, left = needed - abs(signs[-1]), left - 1
+        return signs
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         check_candidates(self, reports, values)
@@ -204,6 +224,10 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         positions = values % self.num_alternatives
         is_first = positions[rows, first] <= positions[rows, second]
         return values[:, 0] // self.num_alternatives, np.where(is_first, 1, -1)
+
+
+def _draw_sign(needed: int, left: int, below: Below) -> int:
+    return 2 * int(below(2)) - 1 if below(left) < needed else 0
 
 
 @dataclasses.dataclass(frozen=True)

@@ -255,6 +255,9 @@ class PostProcessed(RowMechanism):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
 
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        return self.finish_row(self.noise.randomize_row(values, uniforms))
+
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Raise NotImplementedError, unless overridden: many noisy rows may finish alike.
 
@@ -316,6 +319,9 @@ class Prepared(RowMechanism):
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
+
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        return self.noise.randomize_row(self.prepare_row(values), uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         check_candidates(self, reports, values)

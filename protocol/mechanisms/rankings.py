@@ -108,12 +108,21 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         answers = self.response.randomize(self.answers(values, questions), uniforms[:, 1:])
         return (questions * self.response.num_choices + answers)[:, None]
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
+    def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
+        of_question, of_answer = uniforms
+        question = min(int(of_question * self.num_questions), self.num_questions - 1)
+        answer = self.response.randomize_one(self._answer(values, question), (of_answer,))
+        return [question * self.response.num_choices + answer]
+
+    def _answer(self, values: Sequence[int], question: int) -> int:
         ranking = np.array([values], dtype=np.int64)
         self.check_rows(ranking)
+        return int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
         question = int(below(self.num_questions))
-        answer = int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
+        answer = self._answer(values, question)
         keep, of = self.response.keep_probability.as_integer_ratio()
         if below(of) >= keep:
             lie = below(self.response.num_choices - 1)

@@ -144,21 +144,6 @@ def test_the_mean_is_the_first_moment_and_lies_in_the_support(hyper: HyperDistri
 
 
 @hypers
-def test_arrays_and_exact_draws_agree(hyper: HyperDistribution) -> None:
-    """Each row by itself bit for bit; exact ones up to rounding."""
-    uniforms = philox_rows(5, start=0, stop=300, slots=hyper.slots) if hyper.slots else np.empty((300, 0))
-    together = hyper.draw(uniforms)
-    assert together.shape == (300,)
-    assert together.dtype == np.float64
-    assert [float(hyper.draw(row[None])[0]) for row in uniforms] == together.tolist()
-    if not isinstance(hyper, HyperQuantiles) or (isinstance(hyper, Beta) and hyper not in ALL[:16]):
-        return  # there are no exact quantiles: `flips_exactly` is tested below
-    parts = [[int(Fraction(number) * ONE) for number in row] for row in uniforms.tolist()]
-    exact = [float(Fraction(*hyper.draw_exact(row))) for row in parts]
-    assert exact == pytest.approx(together.tolist(), rel=1e-15, abs=1e-15)
-
-
-@hypers
 @pytest.mark.parametrize("uniform", [0.0, 2.0**-53, 0.5, GREATEST_UNIFORM])
 def test_no_draw_leaves_the_support(hyper: HyperDistribution, uniform: float) -> None:
     low, high = support_of(hyper)
@@ -372,3 +357,18 @@ def test_steps_are_right_where_most_workers_keep_or_flip_everything(hyper: Discr
             assert step == (math.inf if upper else -math.inf)
             continue
         assert step == pytest.approx(float(exact_log(upper / lower)), rel=1e-11, abs=1e-11)
+
+
+@hypers
+def test_arrays_single_draws_and_exact_draws_agree(hyper: HyperDistribution) -> None:
+    """Arrays and single draws bit for bit; exact ones up to rounding."""
+    uniforms = philox_rows(5, start=0, stop=300, slots=hyper.slots) if hyper.slots else np.empty((300, 0))
+    together = hyper.draw(uniforms)
+    assert together.shape == (300,)
+    assert together.dtype == np.float64
+    assert [hyper.draw_one(row) for row in uniforms.tolist()] == together.tolist()
+    if not isinstance(hyper, HyperQuantiles) or (isinstance(hyper, Beta) and hyper not in ALL[:16]):
+        return  # there are no exact quantiles: `flips_exactly` is tested below
+    parts = [[int(Fraction(number) * ONE) for number in row] for row in uniforms.tolist()]
+    exact = [float(Fraction(*hyper.draw_exact(row))) for row in parts]
+    assert exact == pytest.approx(together.tolist(), rel=1e-15, abs=1e-15)

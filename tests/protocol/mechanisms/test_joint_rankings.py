@@ -218,3 +218,21 @@ def test_the_chance_of_the_right_sign_is_rounded_down() -> None:
             keep = Fraction(JointPair(epsilon, 2, 3, number).agree_probability)
             odds = keep / (1 - keep) * Fraction(6 - number, number)
             assert math.log(odds) <= epsilon
+
+
+@pytest.mark.parametrize(("size", "num_groups"), [(2, 2), (3, 2), (4, 3), (3, 5)])
+def test_one_row_is_randomized_as_many_are_bit_for_bit(size: int, num_groups: int) -> None:
+    generator = np.random.default_rng(size)
+    rows = members(size, num_groups)[generator.integers(num_groups * math.factorial(size), size=200)]
+    for mechanism in make_all(size, num_groups):
+        uniforms = generator.random((200, mechanism.slots_of(size)))
+        uniforms[0], uniforms[1] = 0.0, 1 - 2.0**-53
+        together = mechanism.randomize_rows(rows, uniforms)
+        assert together.shape == (200, mechanism.num_reports_of(size))
+        alone = [mechanism.randomize_row(row, own) for row, own in zip(rows.tolist(), uniforms.tolist(), strict=True)]
+        assert together.tolist() == alone
+        assert all(type(number) is int for report in alone for number in report)
+        low, high = mechanism.report_range
+        assert low <= int(together.min()) <= int(together.max()) <= high
+        if isinstance(mechanism, JointPair):
+            assert all(mechanism.is_report(report) for report in alone)

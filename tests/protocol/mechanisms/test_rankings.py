@@ -168,3 +168,27 @@ def test_the_last_of_twenty_alternatives_rankings_has_the_greatest_code() -> Non
     assert code_of_rankings(last).tolist() == [math.factorial(20) - 1]
     with pytest.raises(ValueError, match="up to 20 alternatives have a code in 64 bits, got 21"):
         code_of_rankings(np.arange(21)[None, :])
+
+
+def make_all(size: int) -> list[RowMechanism]:
+    steps = tuple(range(3 * size, 0, -3))
+    return [SampledPair(1.1, size), SampledPosition(1.1, size), WholeRanking(1.1, size), NoisyScores(1.1, steps)]
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 7])
+def test_one_row_is_randomized_as_many_are_bit_for_bit(size: int) -> None:
+    generator = np.random.default_rng(size)
+    rankings = np.array([generator.permutation(size) for _ in range(300)], dtype=np.int64)
+    for mechanism in make_all(size):
+        uniforms = generator.random((300, mechanism.slots_of(size)))
+        uniforms[0], uniforms[1] = 0.0, 1 - 2.0**-53
+        together = mechanism.randomize_rows(rankings, uniforms)
+        assert together.dtype == np.int64
+        assert together.shape == (300, mechanism.num_reports_of(size))
+        rows: list[list[int]] = rankings.tolist()
+        drawn: list[list[float]] = uniforms.tolist()
+        alone = [mechanism.randomize_row(row, own) for row, own in zip(rows, drawn, strict=True)]
+        assert together.tolist() == alone
+        assert all(type(number) is int for report in alone for number in report)
+        low, high = mechanism.report_range
+        assert low <= int(together.min()) <= int(together.max()) <= high
