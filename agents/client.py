@@ -122,21 +122,21 @@ class Client:
         return [loss for _, loss in self._machine.losses_to_come(public)]
 
     @property
-    def kept(self) -> Mapping[str, tuple[int, ...]]:
-        """What the session leaves to the party's later ones. See `ClientMachine.kept`."""
-        return self._machine.kept
+    def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
+        """What the session leaves to the party's later ones. See `ClientMachine.memoized_reports`."""
+        return self._machine.memoized_reports
 
     @property
-    def heard(self) -> msgspec.Struct | None:
+    def recorded_outcome(self) -> msgspec.Struct | None:
         """The outcome that its journal has, and what was told this party alone with it; None where it is yet to come.
 
         Raises:
             JournalError: something else stands where it was kept.
         """
-        ending = self._machine.heard
+        ending = self._machine.recorded_finish
         if ending is None:
             return None
-        self.own_outcome = ending.own
+        self.own_outcome = ending.own_outcome
         return ending.result
 
     @property
@@ -175,7 +175,7 @@ class Client:
                 party=machine.party,
                 session=self._session,
                 journal=self._sitting,
-                told=Observers(log=self._log),
+                observers=Observers(log=self._log),
             )
             outbox = driver.open_outbox(SERVER, channel)
             patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
@@ -190,7 +190,7 @@ class Client:
                 if outbox.waiting:
                     await _flush(outbox, LINGER_SECONDS)  # a server that does not read holds up nobody who is done
                 ending = driver.ending()
-                self.own_outcome = ending.own
+                self.own_outcome = ending.own_outcome
                 return ending.result
             finally:
                 machine.receive_loss(SERVER)  # nothing after a proper ending; else the machine ends here

@@ -170,9 +170,9 @@ class Driver:
         hides_peers: bool = False,
         journal: Journal | None = None,
         run_in_thread: RunInThread = trio.to_thread.run_sync,
-        told: Observers = NOBODY,
+        observers: Observers = NOBODY,
     ) -> None:
-        self._meter = told.meter
+        self._meter = observers.meter
         self._run_in_thread = run_in_thread
         self._machine = machine
         self._nursery = nursery
@@ -181,8 +181,8 @@ class Driver:
         self._timed = timed
         self._skips_waiting = skips_waiting
         self._hides_peers = hides_peers
-        self._log = told.log
-        self._listener = told.listener
+        self._log = observers.log
+        self._listener = observers.listener
         self._journal = journal
         self._leaving: list[tuple[str, Abort]] | None = None
         self._pending: list[Effect] = []
@@ -213,7 +213,7 @@ class Driver:
         What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
         """
         if self._pending:
-            self._pending[:] = [_without(peer, effect) for effect in self._pending]
+            self._pending[:] = [_mute_peer(peer, effect) for effect in self._pending]
         if peer in self.outboxes:
             self.outboxes[peer].is_replaced = True
         outbox = self.outboxes[peer] = Outbox(channel, self._nursery)
@@ -363,18 +363,18 @@ class Driver:
     def _send(self, recipients: Sequence[str], message: Message) -> None:
         payload = encode(message)
         self._num_sent_bytes += len(payload)
-        reached = 0
+        num_reached = 0
         for recipient in recipients:
             if recipient not in self.outboxes:
                 continue
-            reached += 1
+            num_reached += 1
             try:
                 self.outboxes[recipient].put(payload)
             except OutboxFullError:
                 error = RemoteProtocolError(f"{recipient} does not read what it is sent", sender=recipient)
                 self._pending.extend(self._machine.receive_fault(recipient, error))
         if self._meter is not None:
-            self._meter.note(message, len(payload), times=reached)
+            self._meter.note(message, len(payload), times=num_reached)
 
     async def _rest(self) -> None:
         """Let others read what was sent, before more is."""
@@ -464,10 +464,10 @@ class Driver:
             self._start(_hang_up, self.outboxes[peer])
 
     async def _expire(self, phase: str, seconds: float) -> None:
-        due = trio.current_time() + seconds
-        await trio.sleep_until(due)
+        due_time = trio.current_time() + seconds
+        await trio.sleep_until(due_time)
         # What this process did not run for may have come long ago; else one look into each socket is enough.
-        was_away = trio.current_time() - due > _QUIET_SECONDS
+        was_away = trio.current_time() - due_time > _QUIET_SECONDS
         await self._take_what_has_come(_QUIET_SECONDS if was_away else 0.0)
         if self._timed is not None and not self.has_ended:
             self.act(self._timed.receive_timeout(phase))
@@ -480,18 +480,18 @@ class Driver:
                 tasks, in which whatever is there is read.
         """
         with trio.move_on_after(_OVERTIME_SECONDS):
-            before = -1
-            while before < self._num_taken or (self._hides_peers and pause_seconds):
-                before = self._num_taken
+            num_before = -1
+            while num_before < self._num_taken or (self._hides_peers and pause_seconds):
+                num_before = self._num_taken
                 for _ in range(_TURNS):
                     await trio.sleep(pause_seconds / _TURNS)
 
 
-def _without(peer: str, effect: Effect) -> Effect:
+def _mute_peer(peer: str, effect: Effect) -> Effect:
     """Return an effect that sends nothing to a peer."""
     if not isinstance(effect, Send) or peer not in effect.recipients:
         return effect
-    return Send(tuple(other for other in effect.recipients if other != peer), effect.message)
+    return Send(tuple(recipient for recipient in effect.recipients if recipient != peer), effect.message)
 
 
 async def _hang_up(outbox: Outbox) -> None:

@@ -57,12 +57,12 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
                 remaining=None if math.isinf(charge.remaining) else charge.remaining,
             )
         case Opened(phase, num_asked):
-            asked = {} if num_asked is None else {"asked": num_asked}
-            log_unless_it_fails(log.info, "phase_opened", **fields, phase=phase, **asked)
+            count_field = {} if num_asked is None else {"asked": num_asked}
+            log_unless_it_fails(log.info, "phase_opened", **fields, phase=phase, **count_field)
         case Closed(phase, num_received, num_missing, outcome):
             counts = {} if num_received is None else {"received": num_received, "missing": num_missing}
-            told = msgspec.to_builtins(outcome)
-            log_unless_it_fails(log.info, "phase_closed", **fields, phase=phase, **counts, outcome=told)
+            outcome_fields = msgspec.to_builtins(outcome)
+            log_unless_it_fails(log.info, "phase_closed", **fields, phase=phase, **counts, outcome=outcome_fields)
         case Drop(peer, error):
             kind, reason = type(error).__name__, str(error)
             log_unless_it_fails(log.warning, "party_dropped", **fields, peer=peer, error=kind, reason=reason)

@@ -25,9 +25,9 @@ _BETWEEN: Final = "\t"
 """Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
 
 
-def id_of(kept: str) -> str:
+def id_of(line: str) -> str:
     """Return the id of a session, of how a person's journal keeps it, or a host's, with a party's name behind it."""
-    return kept.rpartition(_BETWEEN)[0] or kept
+    return line.rpartition(_BETWEEN)[0] or line
 
 
 class _RowsOfParty:
@@ -73,7 +73,7 @@ class HostJournal(Closing):
         file, rows = JournalFile.open(path, About(kind=HOST), witness=witness)
         return cls(file, rows, now=now, clock=clock)
 
-    def of(self, party: str) -> PersonJournal:
+    def person_journal(self, party: str) -> PersonJournal:
         """Return a party's own; of each party once.
 
         Raises:

@@ -27,9 +27,7 @@ from .journal_format import (
     Contents,
     Head,
     Row,
-    as_journal_error,
     beginning_of,
-    beside,
     check_header,
     check_kind,
     check_usable,
@@ -37,10 +35,12 @@ from .journal_format import (
     contents_of,
     link,
     lock_file_of,
-    lost,
-    naming_journal,
+    lost_journal_error,
+    name_journal_errors,
     open_to_read,
     read_journal,
+    sibling_file,
+    to_journal_error,
 )
 from .rollback_guard import HeadFile, RollbackGuard, sync_folder
 
@@ -64,7 +64,7 @@ class JournalFile(Closing):
         self._lock = lock
         self._num_rows = len(contents.rows)
         self._chain = contents.chains[-1]
-        self._first = contents.first
+        self._first = contents.origin
         self._failure: JournalError | None = None
 
     @classmethod
@@ -95,7 +95,7 @@ class JournalFile(Closing):
         """
         path = path.resolve()
         kind = about.kind if isinstance(about, About) else about
-        with naming_journal(path, kind):
+        with name_journal_errors(path, kind):
             if path.is_dir():
                 raise JournalError("is a folder: name a file", path=str(path))
             if isinstance(about, About):
@@ -138,7 +138,7 @@ class JournalFile(Closing):
         Raises:
             JournalError: they are not kept, or one would be the second of its session, kind and key.
         """
-        with self._committing():
+        with self._transaction():
             chain = self._insert(rows, after=self._num_rows, chain=self._chain)
         if not self._num_rows and rows:
             self._first = beginning_of(self.about, link(BEGINNING, 1, rows[0]))
@@ -159,19 +159,19 @@ class JournalFile(Closing):
         return chain
 
     @contextlib.contextmanager
-    def _committing(self) -> Generator[None]:
+    def _transaction(self) -> Generator[None]:
         """Commit what the code inside writes, or take all of it back."""
         if self._failure is not None:
             reason = f"failed before, and is to be opened anew ({self._failure.reason})"
             raise JournalError(reason, path=str(self.path))
-        with naming_journal(self.path, self.about.kind):
+        with name_journal_errors(self.path, self.about.kind):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield
                 self._connection.execute("COMMIT")
             except BaseException as error:
                 if isinstance(error, sqlite3.Error) and _leaves_open(error):
-                    self._failure = as_journal_error(error, self.path)
+                    self._failure = to_journal_error(error, self.path)
                 elif not isinstance(error, Exception):
                     self._failure = JournalError("was interrupted", path=str(self.path))
                 if self._connection.in_transaction:
@@ -194,10 +194,14 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
         JournalError: one of them cannot be read or written, or there is a file, or has been a journal, in its place.
     """
     path, target = path.resolve(), target.resolve()
-    with naming_journal(path), open_to_read(path) as (connection, _):
+    with name_journal_errors(path), open_to_read(path) as (connection, _):
         if target.exists() or lock_file_of(target).exists():
             raise JournalError("is there already, or was: name a new file", path=str(target))
-        with naming_journal(target), _making(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
+        with (
+            name_journal_errors(target),
+            _new_file(target) as fresh,
+            contextlib.closing(connect(fresh, "mode=rw")) as copy,
+        ):
             connection.backup(copy)
             about = contents_of(copy, target).about
             copy.execute("BEGIN IMMEDIATE")
@@ -223,12 +227,12 @@ def install_journal(
         JournalError: one of them cannot be read or written, or a process has the journal open.
     """
     path = path.resolve()
-    with naming_journal(path):
+    with name_journal_errors(path):
         if path.is_dir():
             raise JournalError("is a folder: name a file", path=str(path))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _Heads(path, witness) as lock:
-            fresh = beside(path, ".restored")
+            fresh = sibling_file(path, ".restored")
             _unlink(fresh)
             copy_journal(source, fresh, **changes)
             contents = read_journal(fresh, kind=kind, is_copy=True)
@@ -243,16 +247,16 @@ def install_journal(
 def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None) -> Contents:
     """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
     path = path.resolve()
-    told = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
-    with naming_journal(path, kind):
+    heads = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
+    with name_journal_errors(path, kind):
         contents = read_journal(path, kind=kind)
-        _check_told(contents, told, path)
+        _check_told(contents, heads, path)
     return contents
 
 
-def _check_told(contents: Contents, told: Iterable[tuple[Path, Head, bool]], path: Path) -> None:
-    first = "" if contents.about.backup_of or contents.about.moved_to else contents.first  # nobody goes on with those
-    for file, head, is_here in told:
+def _check_told(contents: Contents, heads: Iterable[tuple[Path, Head, bool]], path: Path) -> None:
+    first = "" if contents.about.backup_of or contents.about.moved_to else contents.origin  # nobody goes on with those
+    for file, head, is_here in heads:
         if is_here or (head.first and head.first == first):
             contents.check(head, path, file=file)
 
@@ -279,10 +283,10 @@ class _Heads(Closing):
 
     def check_not_lost(self, kind: str | tuple[str, ...]) -> None:
         """Raise JournalError if there was a journal, which is gone."""
-        told = {each.file: head for each in self._files if (head := each.head) is not None}
-        told = {file: head for file, head in told.items() if head.length or head.generation}
-        if told:
-            raise lost(max(head.length for head in told.values()), told, self._path, kind)
+        heads = {head_file.file: head for head_file in self._files if (head := head_file.head) is not None}
+        heads = {file: head for file, head in heads.items() if head.length or head.generation}
+        if heads:
+            raise lost_journal_error(max(head.length for head in heads.values()), heads, self._path, kind)
 
     def begin(self) -> None:
         """Tell of a journal that is about to be made; where there is no room for that, none is.
@@ -314,8 +318,8 @@ class _Heads(Closing):
     def tell_installed(self, contents: Contents) -> None:
         """Tell of a journal that was put here, whatever was told before."""
         if self._witness is not None:
-            self._witness.forget_elsewhere(self._path, contents.first)
-        self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.first)
+            self._witness.forget_elsewhere(self._path, contents.origin)
+        self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.origin)
 
     @property
     def _whose(self) -> str:
@@ -346,7 +350,7 @@ def _make_present(connection: sqlite3.Connection) -> None:
 
 def _make(path: Path, about: About) -> None:
     """Make a journal, which is there when it is whole: a process that ends in between leaves none."""
-    with _making(path) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as connection:
+    with _new_file(path) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as connection:
         for setting in (f"application_id = {APPLICATION_ID}", f"user_version = {SCHEMA}", "journal_mode = WAL"):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("BEGIN")
@@ -363,7 +367,7 @@ def _write_log_back(connection: sqlite3.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _making(path: Path) -> Generator[Path]:
+def _new_file(path: Path) -> Generator[Path]:
     """Yield an empty file of its owner's alone, which takes its place once the code inside has ended well."""
     fresh = path.with_name(f"{path.name}.new")
     _unlink(fresh)
@@ -387,11 +391,11 @@ def _set_aside(path: Path) -> Path:
     while (aside := path.with_name(f"{path.name}.before-{number}")).exists():
         number += 1
     with contextlib.suppress(FileNotFoundError):  # the log first: without it the lock file still tells what is missing
-        beside(path, "-wal").rename(beside(aside, "-wal"))
-    beside(path, "-shm").unlink(missing_ok=True)
+        sibling_file(path, "-wal").rename(sibling_file(aside, "-wal"))
+    sibling_file(path, "-shm").unlink(missing_ok=True)
     return path.rename(aside)
 
 
 def _unlink(path: Path) -> None:
     for ending in ("", "-wal", "-shm", "-journal"):
-        beside(path, ending).unlink(missing_ok=True)
+        sibling_file(path, ending).unlink(missing_ok=True)

@@ -147,7 +147,7 @@ class Contents(NamedTuple):
     chains: Sequence[bytes]
 
     @property
-    def first(self) -> str:
+    def origin(self) -> str:
         """What this journal, wherever it is, begins with as no other one does; empty where it is."""
         return beginning_of(self.about, self.chains[1]) if self.rows else ""
 
@@ -155,12 +155,12 @@ class Contents(NamedTuple):
         """Raise JournalError if a journal is not the one, or not all of the one, of which a head tells, from a file."""
         if head.generation < self.about.generation:
             return
-        num_rows, told = len(self.rows), "" if file is None else f" (as {file} tells)"
+        num_rows, source = len(self.rows), "" if file is None else f" (as {file} tells)"
         if head.generation > self.about.generation or num_rows < head.length:
-            reason = f"has {num_rows} records, and had {head.length}{told}: it was cut short, or is an older copy"
+            reason = f"has {num_rows} records, and had {head.length}{source}: it was cut short, or is an older copy"
             raise JournalError(f"{reason}: {_HOW_TO_MEND}", path=str(path))
         if self.chains[head.length].hex() != head.chain:
-            reason = f"is another one than was here last{told}"
+            reason = f"is another one than was here last{source}"
             raise JournalError(f"{reason}: put that one back, or {_HOW_TO_MEND}", path=str(path))
 
     def check_locked(self, head: Head | None, path: Path) -> None:
@@ -172,7 +172,7 @@ class Contents(NamedTuple):
             raise JournalError(f"{reason}: put that file back, or {_HOW_TO_MEND}", path=str(path))
 
 
-def lost(num_rows: int, files: Iterable[Path], path: Path, kind: str | tuple[str, ...]) -> JournalError:
+def lost_journal_error(num_rows: int, files: Iterable[Path], path: Path, kind: str | tuple[str, ...]) -> JournalError:
     """Return the error of a journal that is gone, of whose records these files tell."""
     reason = f"is gone, and had {num_rows} records. Put it back, or {_HOW_TO_MEND}"
     if kind != SESSION:
@@ -191,7 +191,7 @@ def lock_file_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.lock")
 
 
-def beside(path: Path, ending: str) -> Path:
+def sibling_file(path: Path, ending: str) -> Path:
     """Return the file of this path with an ending more."""
     return path.with_name(path.name + ending)
 
@@ -207,7 +207,7 @@ def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = Fal
         JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
     """
     path = path.resolve()
-    with naming_journal(path, kind):
+    with name_journal_errors(path, kind):
         with open_to_read(path) as (connection, head):
             contents = contents_of(connection, path)
         if head is not None or not is_copy:
@@ -231,7 +231,7 @@ def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]
         connection.close()
         # Where the folder is read-only there can be no index of the log; without a log none is needed.
         is_unopened = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-        if not is_unopened or beside(path, "-wal").exists():
+        if not is_unopened or sibling_file(path, "-wal").exists():
             raise
         connection = connect(path, "mode=ro&immutable=1")
     try:
@@ -246,21 +246,21 @@ def contents_of(connection: sqlite3.Connection, path: Path) -> Contents:
     try:
         _check_version(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _STAMPS), path=path)
         if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-            raise _damaged(path, "SQLite's check of it fails")
+            raise _damage_error(path, "SQLite's check of it fails")
         tables = tuple(sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema ORDER BY rowid"))
         if tables != TABLES:
-            raise _damaged(path, "its tables are others")
-        about = _about_of(connection, path)
+            raise _damage_error(path, "its tables are others")
+        about = _read_about(connection, path)
         rows: list[Row] = []
         chains = [BEGINNING]
         for sequence, session, kind, key, body, chain in connection.execute("SELECT * FROM record ORDER BY sequence"):
             row = Row(session, kind, key, body)
             chains.append(link(chains[-1], sequence, row))
             if sequence != len(chains) - 1 or chain != chains[-1]:
-                raise _damaged(path, f"record {len(chains) - 1} is not the one that was kept")
+                raise _damage_error(path, f"record {len(chains) - 1} is not the one that was kept")
             rows.append(row)
     except (TypeError, AttributeError) as error:  # something else stands where a text or bytes were
-        raise _damaged(path, str(error)) from error
+        raise _damage_error(path, str(error)) from error
     finally:
         if connection.in_transaction:  # where the disk is full, SQLite has taken it back by itself
             connection.execute("ROLLBACK")
@@ -279,7 +279,7 @@ def check_header(path: Path) -> None:
     if not header.startswith(_MAGIC):
         raise JournalError("is not a journal: it is no SQLite file", path=str(path))
     if len(header) < _HEADER_BYTES:
-        raise _damaged(path, "it was cut short")
+        raise _damage_error(path, "it was cut short")
     version, application = (int.from_bytes(header[place : place + 4], "big") for place in (60, 68))
     _check_version(application, version, "wal", path=path)
 
@@ -294,7 +294,7 @@ def _check_version(application: int, version: int, mode: str, *, path: Path) -> 
         reason = f"is of version {version}, which this psephos no longer reads; it reads versions {OLDEST} to {SCHEMA}"
         raise JournalError(reason, path=str(path))
     if mode not in {"wal", "off"}:  # "off" where it is read without a log
-        raise _damaged(path, f"its mode is {mode!r}")
+        raise _damage_error(path, f"its mode is {mode!r}")
 
 
 def check_kind(about: About, kind: str | tuple[str, ...], path: Path) -> None:
@@ -310,10 +310,10 @@ def check_usable(about: About, path: Path) -> None:
         reason = "is a backup, which may not know all losses: `psephos journal restore` says what that means"
         raise JournalError(reason, path=str(path))
     if about.moved_to:
-        told = "was moved" if about.is_moved else "was about to be moved"
+        move_text = "was moved" if about.is_moved else "was about to be moved"
         reason = (
-            f"{told} to {about.moved_to} by an older psephos, and is not used here: go on with that one by --journal, "
-            f"or, if it is lost, put this one back with `psephos journal restore {path}`"
+            f"{move_text} to {about.moved_to} by an older psephos, and is not used here: go on with that one by "
+            f"--journal, or, if it is lost, put this one back with `psephos journal restore {path}`"
         )
         raise JournalError(reason, path=str(path))
 
@@ -321,17 +321,17 @@ def check_usable(about: About, path: Path) -> None:
 def read_head(file: Path) -> Head | None:
     """Return what a lock file or a witness says; None where it is not there, or says nothing."""
     try:
-        with file.open("rb") as told:
-            return msgspec.json.decode(told.read(LOCK_BYTES), type=Head)
+        with file.open("rb") as stream:
+            return msgspec.json.decode(stream.read(LOCK_BYTES), type=Head)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # it is new, or what was in it did not survive a loss of power
 
 
 @contextlib.contextmanager
-def naming_journal(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
+def name_journal_errors(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
     """Let what is wrong with a journal, by SQLite and the system too, name it, and what helps one of its kind."""
     try:
-        with _as_journal_errors(path):
+        with _convert_errors(path):
             yield
     except JournalError as error:
         if kind != SESSION or _HOW_TO_MEND not in error.reason:
@@ -340,19 +340,19 @@ def naming_journal(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[No
 
 
 @contextlib.contextmanager
-def _as_journal_errors(path: Path) -> Generator[None]:
+def _convert_errors(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise as_journal_error(error, path) from error
+        raise to_journal_error(error, path) from error
     except UnicodeDecodeError as error:  # SQLite says what is wrong in the words of a damaged file
-        raise _damaged(path, f"what SQLite says against it is no text ({error.reason})") from error
+        raise _damage_error(path, f"what SQLite says against it is no text ({error.reason})") from error
     except OSError as error:
-        where = "" if error.filename in {None, str(path)} else f" ({error.filename})"
-        raise JournalError(f"cannot be opened or written: {error.strerror}{where}", path=str(path)) from error
+        file_text = "" if error.filename in {None, str(path)} else f" ({error.filename})"
+        raise JournalError(f"cannot be opened or written: {error.strerror}{file_text}", path=str(path)) from error
 
 
-def as_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
+def to_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
     """Return what SQLite says against a journal, with what helps."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     reason = _TEXT_OF_CODE.get(code) or _TEXT_OF_CODE.get(code & 0xFF)
@@ -381,7 +381,7 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
     return connection
 
 
-def _damaged(path: Path, reason: str) -> JournalError:
+def _damage_error(path: Path, reason: str) -> JournalError:
     return JournalError(f"is damaged, since {reason}: {_HOW_TO_MEND}", path=str(path))
 
 
@@ -411,13 +411,13 @@ def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: 
     try:
         return decoder.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _damaged(path, f"something else stands where a record was kept ({error})") from None
+        raise _damage_error(path, f"something else stands where a record was kept ({error})") from None
 
 
-def _about_of(connection: sqlite3.Connection, path: Path) -> About:
+def _read_about(connection: sqlite3.Connection, path: Path) -> About:
     lines = connection.execute("SELECT body, digest FROM about").fetchall()
     if len(lines) == 1:
         ((body, digest),) = lines
         if hashlib.sha256(body).digest() == digest:
             return decode_record(body, _ABOUT, path)
-    raise _damaged(path, "what it says of itself is not what was kept")
+    raise _damage_error(path, "what it says of itself is not what was kept")

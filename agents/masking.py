@@ -65,8 +65,10 @@ class Cryptography:
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
         """Return what finds what a key and another have in common (X25519); ValueError for one of low order."""
-        own = X25519PrivateKey.from_private_bytes(private)  # which computes its public key: half the work of one
-        return lambda public: own.exchange(X25519PublicKey.from_public_bytes(public))
+        private_key = X25519PrivateKey.from_private_bytes(
+            private
+        )  # which computes its public key: half the work of one
+        return lambda public: private_key.exchange(X25519PublicKey.from_public_bytes(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
         """Return so many bytes, 8,160 at most (HKDF)."""

@@ -48,8 +48,8 @@ class Simulation(SessionMode):
             raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
         refuse(self.noise.session != self.session, "noise", self.noise.session, f"of session {self.session!r}")
         if not self.descriptor.id:
-            own = msgspec.structs.replace(self.descriptor, id=self.noise.session_id)
-            object.__setattr__(self, "descriptor", own)
+            descriptor = msgspec.structs.replace(self.descriptor, id=self.noise.session_id)
+            object.__setattr__(self, "descriptor", descriptor)
         super().__post_init__()
 
     @property

@@ -131,21 +131,21 @@ class SecureNoise(NoiseSource):
         return sampler
 
     def _make_sampler(self, mechanism: RowMechanism) -> RowSampler:
-        if (own := _MAKERS.get(type(mechanism))) is not None:
-            return own(mechanism)
-        if (given := self._given.get(type(mechanism))) is not None:
-            made: Any = given(mechanism)  # of the kind that the mechanism's kind calls for
+        if (make_sampler := _MAKERS.get(type(mechanism))) is not None:
+            return make_sampler(mechanism)
+        if (extra_sampler := self._given.get(type(mechanism))) is not None:
+            made: Any = extra_sampler(mechanism)  # of the kind that the mechanism's kind calls for
             return (lambda values: [made(value) for value in values]) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
-            return _exactly(mechanism)
+            return _exact_sampler(mechanism)
         if isinstance(mechanism, PostProcessed):
             noisy = self._sampler(mechanism.noise)
             return lambda values: mechanism.finish_row(noisy(values))
         if isinstance(mechanism, Prepared):
             shown = self._sampler(mechanism.noise)
             return lambda values: shown(mechanism.prepare_row(values))
-        known = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
-        allowed = f"one with an exact sampler ({known}, or given to SecureNoise)"
+        kind_names = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
+        allowed = f"one with an exact sampler ({kind_names}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
 
 
@@ -182,26 +182,26 @@ class SecureRelease(SimulatedNoise):
 
 def _uniform_integers() -> Below:
     """Return what gives uniform integers for one row: as many bits as the bound has, again where they pass it."""
-    pool = left = 0
+    pool = num_bits = 0
 
-    def below(bound: int) -> int:
-        nonlocal pool, left
+    def randbelow(bound: int) -> int:
+        nonlocal pool, num_bits
         if bound < 1:
             raise ValueError(
                 f"a bound must be at least 1, got {bound}"
             )  # no integer is below it: it would wait for one
         bits = (bound - 1).bit_length()
         while True:
-            if left < bits:
-                left = max(bits, _BITS_AT_A_TIME)
-                pool = secrets.randbits(left)
-            drawn = pool & (1 << bits) - 1
+            if num_bits < bits:
+                num_bits = max(bits, _BITS_AT_A_TIME)
+                pool = secrets.randbits(num_bits)
+            number = pool & (1 << bits) - 1
             pool >>= bits
-            left -= bits
-            if drawn < bound:
-                return drawn
+            num_bits -= bits
+            if number < bound:
+                return number
 
-    return below
+    return randbelow
 
 
 def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[Side] = tuple(Side)) -> None:
@@ -225,19 +225,19 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
             noise.check(phase.tally_mechanism)
 
 
-def _exactly(mechanism: ExactMechanism | DiscreteLaplace | VectorLaplace) -> RowSampler:
+def _exact_sampler(mechanism: ExactMechanism | DiscreteLaplace | VectorLaplace) -> RowSampler:
     return lambda values: mechanism.randomize_exactly(values, _uniform_integers())
 
 
 def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler:
     numerator, denominator = mechanism.keep_probability.as_integer_ratio()
-    others = mechanism.num_choices - 1
+    num_others = mechanism.num_choices - 1
 
     def sample(values: Sequence[int]) -> list[int]:
         below = _uniform_integers()
         # A lie is one of the other choices, all alike: those from the value on are one farther.
         return [
-            value if below(denominator) < numerator else (lie := below(others)) + (lie >= value) for value in values
+            value if below(denominator) < numerator else (lie := below(num_others)) + (lie >= value) for value in values
         ]
 
     return sample
@@ -261,7 +261,7 @@ def _finite_channel(mechanism: FiniteChannel) -> RowSampler:
 
 
 def _one_layer(mechanism: OneLayer) -> RowSampler:
-    lie = _lies(mechanism.sizes)
+    lie = _lie_sampler(mechanism.sizes)
     flips = [
         flip.as_integer_ratio()
         for flip, size in zip(mechanism.flip_probabilities, mechanism.sizes, strict=True)
@@ -279,7 +279,7 @@ def _one_layer(mechanism: OneLayer) -> RowSampler:
 
 
 def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
-    lie, draw = _lies(mechanism.sizes), mechanism.hyper.flips_exactly
+    lie, draw = _lie_sampler(mechanism.sizes), mechanism.hyper.flips_exactly
     if not isinstance(mechanism, FreshTwoLayer):
         flips_of_row = draw
     elif len(means := {*mechanism.hyper.mean_bounds}) == 1:
@@ -298,27 +298,27 @@ def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
     return sample
 
 
-def _lies(sizes: Sequence[int]) -> Callable[[int, Below], int]:
+def _lie_sampler(sizes: Sequence[int]) -> Callable[[int, Below], int]:
     """Return a function that gives another label of a code's block, all alike."""
     offsets = block_offsets(sizes)
     blocks = [(offset, size) for offset, size in zip(offsets, sizes, strict=False) for _ in range(size)]
 
     def lie(code: int, below: Below) -> int:
         offset, size = blocks[code]
-        other = offset + below(size - 1)
-        return other + (other >= code)
+        label = offset + below(size - 1)
+        return label + (label >= code)
 
     return lie
 
 
 _MAKERS: Final[Mapping[type[RowMechanism], Callable[[Any], RowSampler]]] = {
     GeneralizedRandomizedResponse: _randomized_response,
-    DiscreteLaplace: _exactly,
+    DiscreteLaplace: _exact_sampler,
     FiniteChannel: _finite_channel,
     OneLayer: _one_layer,
     TwoLayer: _two_layer,
     FreshTwoLayer: _two_layer,
     SphericalLaplace: _spherical_laplace,
-    VectorLaplace: _exactly,
+    VectorLaplace: _exact_sampler,
     Disclosure: lambda _: list,
 }

@@ -132,12 +132,17 @@ def from_opendp(
         )
         raise ConfigurationError(field="channel", value=None, allowed=allowed)
     rows = tuple(tuple(map(float, row)) for row in channel)
-    told = tuple(values if reports is None else reports)
-    is_table = len(rows) == len(values) > 1 and all(len(row) == len(told) for row in rows)
+    report_values = tuple(values if reports is None else reports)
+    is_table = len(rows) == len(values) > 1 and all(len(row) == len(report_values) for row in rows)
     is_law = is_table and all(min(row) >= 0 and math.isclose(math.fsum(row), 1.0, abs_tol=1e-9) for row in rows)
-    require(is_law, "channel", f"{len(rows)} rows", f"{len(values)} rows of {len(told)} probabilities that add up to 1")
+    require(
+        is_law,
+        "channel",
+        f"{len(rows)} rows",
+        f"{len(values)} rows of {len(report_values)} probabilities that add up to 1",
+    )
     epsilon = float(measurement.map(1 if is_discrete else max(values) - min(values))) * (1 + _ROUNDING)
-    return OpenDPMechanism(epsilon, tuple(map(_masses_of, rows)), tuple(values), told, measurement)
+    return OpenDPMechanism(epsilon, tuple(map(_masses_of, rows)), tuple(values), report_values, measurement)
 
 
 def _masses_of(row: Sequence[float]) -> tuple[int, ...]:

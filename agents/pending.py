@@ -48,7 +48,7 @@ class Places:
         of_address: of one address, or of one network of IPv6.
 
     Examples:
-        >>> Places.for_roster(1_000)
+        >>> Places.make_for_roster(1_000)
         Places(in_all=2000, of_address=1000)
     """
 
@@ -56,7 +56,7 @@ class Places:
     of_address: int
 
     @classmethod
-    def for_roster(cls, num_parties: int, *, most: int | None = None) -> Self:
+    def make_for_roster(cls, num_parties: int, *, most: int | None = None) -> Self:
         """Return room for a roster that comes at once from behind one address, and as much again for others.
 
         Args:

@@ -17,7 +17,7 @@ from ..protocol.memoized_reports import KeptReport
 from ..protocol.messages import Report, decode
 from ..protocol.phases import Phase
 from ..protocol.privacy import Budget, Ledger, LedgerEntry
-from ..protocol.privacy.periods import within
+from ..protocol.privacy.periods import keep_recent
 from ..protocol.records import Acknowledged, ClientRecord, Drawn, Record, Remembered, Reserved, SessionEnded
 from .journal_file import JournalFile, read_own
 from .journal_format import About, Closing, Row, decode_record
@@ -42,7 +42,7 @@ class SessionRecords:
         latest: the last time that was kept, whatever came after; 0 where none was.
     """
 
-    __slots__ = ("_acknowledged", "_drawn", "_held", "first", "latest", "left", "records", "session_id")
+    __slots__ = ("_acknowledged", "_drawn", "_held", "end_record", "first", "latest", "records", "session_id")
 
     def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
         self.session_id = session_id
@@ -51,7 +51,7 @@ class SessionRecords:
         self._drawn: dict[int, Drawn] = {}
         self._acknowledged: dict[int, Acknowledged] = {}
         self._held: tuple[LedgerEntry, ...] = ()
-        self.left: SessionEnded | None = None
+        self.end_record: SessionEnded | None = None
         self.latest = 0
         for record in records:
             self.add(record)
@@ -69,9 +69,9 @@ class SessionRecords:
         that was heard, and where no time was kept, it is the session's expiry, or infinity where it has none.
         """
         expires = math.inf if self.first is None else float(self.first.expires or math.inf)
-        heard = 0 if self.left is None or self.left.reason else self.left.at
+        release_time = 0 if self.end_record is None or self.end_record.reason else self.end_record.at
         for drawn in self._drawn.values():
-            time = float(max(drawn.at, heard)) if drawn.at and heard else expires
+            time = float(max(drawn.at, release_time)) if drawn.at and release_time else expires
             for entry in drawn.entries:
                 yield time, entry
 
@@ -94,7 +94,7 @@ class SessionRecords:
         """Return whether nobody takes part any more."""
         return self.first is not None and 0 < self.first.expires < now
 
-    def held(self, now: float) -> tuple[LedgerEntry, ...]:
+    def held_entries(self, now: float) -> tuple[LedgerEntry, ...]:
         """Return the losses for which the session holds room."""
         return () if self.has_expired(now) else self._held
 
@@ -106,7 +106,7 @@ class SessionRecords:
                     ours, theirs = getattr(self.first, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
-            case Drawn(step=step) if step in self._drawn and _without_time(record) != _without_time(self._drawn[step]):
+            case Drawn(step=step) if step in self._drawn and _drop_time(record) != _drop_time(self._drawn[step]):
                 return f"has another report of phase {step} of session {self.session_id}"
             case Drawn(step=step) if {*range(step)} - self._drawn.keys() - _IN_DISPUTE:
                 return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {step} is not the next"
@@ -126,10 +126,13 @@ class SessionRecords:
             case Acknowledged(step):
                 return step in self._acknowledged
             case Reserved(entries=entries):
-                return self.first is not None and self.left is None and entries == self._held
+                return self.first is not None and self.end_record is None and entries == self._held
             case SessionEnded():  # who left before anything was reserved leaves nothing behind
-                left = self.left
-                is_same = left is not None and (record.reason, record.is_final) == (left.reason, left.is_final)
+                end_record = self.end_record
+                is_same = end_record is not None and (record.reason, record.is_final) == (
+                    end_record.reason,
+                    end_record.is_final,
+                )
                 return is_same or self.first is None
 
     def add(self, record: ClientRecord) -> None:
@@ -139,7 +142,7 @@ class SessionRecords:
         match record:
             case Reserved():
                 self.first = self.first or record
-                self._held, self.left = record.entries, None
+                self._held, self.end_record = record.entries, None
             case Drawn():
                 self._drawn[record.step] = record
                 names = {entry.phase for entry in record.entries}
@@ -147,7 +150,7 @@ class SessionRecords:
             case Acknowledged():
                 self._acknowledged[record.step] = record
             case SessionEnded():
-                self._held, self.left = (), record
+                self._held, self.end_record = (), record
 
 
 class RowsFile(Protocol):
@@ -169,21 +172,22 @@ class RowsFile(Protocol):
 class PersonSession:
     """A person's part in one session: its records, and where more are kept (`journals.Journal`).
 
-    `others` are all sessions of the journal, as long as it is open: of what is kept over sessions there is one report.
+    `other_sessions` are all sessions of the journal, as long as it is open. A report that is kept over sessions is one
+    and the same in all of them.
     """
 
     def __init__(
         self,
         file: RowsFile,
         session: SessionRecords,
-        others: Mapping[str, SessionRecords] | None = None,
+        other_sessions: Mapping[str, SessionRecords] | None = None,
         *,
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._file = file
         self._clock = clock
         self._session = session
-        self._others = dict[str, SessionRecords]() if others is None else others
+        self._others = dict[str, SessionRecords]() if other_sessions is None else other_sessions
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
@@ -206,7 +210,7 @@ class PersonSession:
             if contradiction := after.contradiction(record) or self._other_report(record):
                 raise JournalError(contradiction, path=str(self._file.path))
             if not after.says_nothing_new(record):
-                dated = self._dated(record)
+                dated = self._add_time(record)
                 after.add(dated)
                 fresh.append(dated)
         if fresh:
@@ -214,7 +218,7 @@ class PersonSession:
         for record in fresh:
             session.add(record)
 
-    def _dated(self, record: ClientRecord) -> ClientRecord:
+    def _add_time(self, record: ClientRecord) -> ClientRecord:
         """Return a record with its time, where there is a clock; never before that of another one."""
         if self._clock is None or isinstance(record, Reserved):
             return record
@@ -225,24 +229,24 @@ class PersonSession:
         """Return what a report contradicts that another session, held meanwhile, has drawn for both."""
         if not isinstance(record, Drawn) or record.kept is None:
             return ""
-        earlier = _first_kept(self._others.values(), record.kept)
-        if earlier is None or _payload_of(earlier[1]) == _payload_of(record):
+        earlier_report = _first_kept(self._others.values(), record.kept)
+        if earlier_report is None or _payload_of(earlier_report[1]) == _payload_of(record):
             return ""
         return f"has another report of phase {record.kept.phase!r} in {record.kept.scope}: join again, to repeat that"
 
 
-def _first_kept(sessions: Iterable[SessionRecords], kept: Remembered) -> tuple[SessionRecords, Drawn] | None:
+def _first_kept(sessions: Iterable[SessionRecords], memo: Remembered) -> tuple[SessionRecords, Drawn] | None:
     """Return the first report of a phase in a scope, with its session; its law may be another."""
-    asked = (kept.scope.kind, kept.scope.name, kept.phase)
+    key = (memo.scope.kind, memo.scope.name, memo.phase)
     for session in sessions:
         for drawn in session.reports_kept:
             has = drawn.kept
-            if has is not None and (has.scope.kind, has.scope.name, has.phase) == asked:
+            if has is not None and (has.scope.kind, has.scope.name, has.phase) == key:
                 return session, drawn
     return None
 
 
-def _without_time(drawn: Drawn) -> Drawn:
+def _drop_time(drawn: Drawn) -> Drawn:
     return msgspec.structs.replace(drawn, at=0)
 
 
@@ -340,13 +344,15 @@ class PersonJournal(Closing):
         entries = [entry for session in sessions for entry in session.entries]
         if period_seconds is not None:
             now = self._now if self._clock is None else self._clock()
-            timed = [each for session in sessions for each in session.timed_entries]
-            entries = within(timed, now=now, seconds=period_seconds)
+            timed = [timed_entry for session in sessions for timed_entry in session.timed_entries]
+            entries = keep_recent(timed, now=now, seconds=period_seconds)
         return Ledger(
             person,
             budget=budget,
             entries=entries,
-            held=[entry for each in sessions if each.session_id != session_id for entry in each.held(self._now)],
+            held_entries=[
+                entry for each in sessions if each.session_id != session_id for entry in each.held_entries(self._now)
+            ],
         )
 
     def sitting(self, session_id: str) -> PersonSession:
@@ -370,7 +376,7 @@ class PersonJournal(Closing):
     def has_heard(self, session_id: str) -> bool:
         """Return whether a session's release is here, so that nobody need be asked for it."""
         session = self._sessions.get(session_id)
-        return session is not None and session.left is not None and bool(session.left.release)
+        return session is not None and session.end_record is not None and bool(session.end_record.release)
 
     def num_acknowledged(self, session_id: str) -> int:
         """Return how many reports of a session its server keeps, as far as that was heard."""
@@ -387,22 +393,24 @@ class PersonJournal(Closing):
             ConfigurationError: what is kept was drawn by another law.
             JournalError: it is no report of its phase.
         """
-        earlier = [session for session in self._sessions.values() if session.session_id != session_id]
+        other_sessions = [session for session in self._sessions.values() if session.session_id != session_id]
         recalled: dict[str, Recalled] = {}
         for phase in phases:
-            if phase.kept is None:
+            if phase.memo_scope is None:
                 continue
-            asked = Remembered(phase=phase.name, scope=phase.kept, seal="")
-            if (found := _first_kept(earlier, asked)) is None or (kept := found[1].kept) is None:
+            memo = Remembered(phase=phase.name, scope=phase.memo_scope, seal="")
+            if (first_found := _first_kept(other_sessions, memo)) is None or (
+                remembered := first_found[1].kept
+            ) is None:
                 continue
-            phase.kept.check(kept.scope)
+            phase.memo_scope.check(remembered.scope)
             try:
-                numbers = phase.codec.decode(_payload_of(found[1]))
+                numbers = phase.codec.decode(_payload_of(first_found[1]))
             except (msgspec.DecodeError, JournalError) as error:
-                reason = f"has no report of phase {phase.name!r} where one of {phase.kept} is kept"
+                reason = f"has no report of phase {phase.name!r} where one of {phase.memo_scope} is kept"
                 raise JournalError(reason, path=str(self.path)) from error
-            name = "" if found[0].first is None else found[0].first.session
-            report = KeptReport(scope=kept.scope, report=numbers, seal=kept.seal)
+            name = "" if first_found[0].first is None else first_found[0].first.session
+            report = KeptReport(scope=remembered.scope, report=numbers, seal=remembered.seal)
             recalled[phase.name] = Recalled(report, name)
         return recalled
 

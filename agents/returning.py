@@ -94,8 +94,8 @@ async def take_part_durably(
     while True:
         try:
             client = make_client()
-            if (heard := client.heard) is not None:
-                return client, heard
+            if (outcome := client.recorded_outcome) is not None:
+                return client, outcome
             if channel is None:
                 channel = await connect()
             try:

@@ -47,8 +47,8 @@ class HeadFile:
         except BlockingIOError:
             head = read_head(file)
             os.close(self._descriptor)
-            who = "another process" if head is None else f"process {head.process}"
-            raise JournalInUseError(f"is in use by {who}: wait until that has ended", path=str(journal)) from None
+            holder = "another process" if head is None else f"process {head.process}"
+            raise JournalInUseError(f"is in use by {holder}: wait until that has ended", path=str(journal)) from None
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -65,8 +65,8 @@ class HeadFile:
             of: whose journal it is, for people who look into the file.
         """
         is_first = os.fstat(self._descriptor).st_size == 0
-        told = msgspec.json.encode(msgspec.structs.replace(head, process=os.getpid()))
-        os.pwrite(self._descriptor, told.ljust(LOCK_BYTES - 1) + b"\n", 0)
+        content = msgspec.json.encode(msgspec.structs.replace(head, process=os.getpid()))
+        os.pwrite(self._descriptor, content.ljust(LOCK_BYTES - 1) + b"\n", 0)
         if is_first:
             os.pwrite(self._descriptor, of.encode(errors="surrogateescape") + b"\n", LOCK_BYTES)
             os.fsync(self._descriptor)
@@ -116,19 +116,19 @@ class RollbackGuard:
 
     def heads(self, journal: Path) -> Iterator[tuple[Path, Head, bool]]:
         """Yield each file with what it tells, and whether that is of this place."""
-        own = self.file_of(journal)
+        own_file = self.file_of(journal)
         for file in self.folder.glob("*.head"):
             if (head := read_head(file)) is not None:
-                yield file, head, file == own
+                yield file, head, file == own_file
 
     def forget_elsewhere(self, journal: Path, first: str) -> None:
         """Let what is told of other places no longer count for journals that begin like this one."""
         for file in self.folder.glob("*.head"):
             head = None if file == self.file_of(journal) else read_head(file)
             if head is not None and head.first == first:
-                told = HeadFile(file, journal)
-                told.write(msgspec.structs.replace(head, first=""))
-                told.release()
+                head_file = HeadFile(file, journal)
+                head_file.write(msgspec.structs.replace(head, first=""))
+                head_file.release()
 
 
 def sync_folder(folder: Path) -> None:

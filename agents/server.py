@@ -97,12 +97,12 @@ class Server:
         rules: SessionRules = DEFAULT_RULES,
         places: Places | UnlimitedPlaces | None = None,
         sitting: SittingOfServer | None = None,
-        kept: ReceivedReports | None = None,
+        memoized_reports: ReceivedReports | None = None,
         secret: bytes = b"",
-        told: Observers = NOBODY,
+        observers: Observers = NOBODY,
     ) -> None:
         self.run_in_thread: RunInThread = trio.to_thread.run_sync
-        self._told = told
+        self._told = observers
         self._sitting = sitting
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
@@ -115,7 +115,7 @@ class Server:
         self._session = mode.session
         self._skips_waiting = isinstance(places, UnlimitedPlaces)
         self._hides_participation = protocol.hides_participation
-        self._pending = PendingConnections(places or Places.for_roster(len(roster)), tell=self._log_refusals)
+        self._pending = PendingConnections(places or Places.make_for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
         self._roster = roster
         self._began_at = math.nan  # in Unix time, where trio's is 0
@@ -128,7 +128,7 @@ class Server:
             rules=rules,
             view=self.view,
             records=None if sitting is None else sitting.records,
-            kept=kept,
+            memoized_reports=memoized_reports,
             secret=secret,
         )
 
@@ -138,9 +138,9 @@ class Server:
         return not SESSION[self._machine.state]
 
     @property
-    def kept(self) -> ReceivedReports:
-        """What the session leaves to later ones. See `ServerMachine.kept`."""
-        return self._machine.kept
+    def memoized_reports(self) -> ReceivedReports:
+        """What the session leaves to later ones. See `ServerMachine.memoized_reports`."""
+        return self._machine.memoized_reports
 
     @property
     def transcript(self) -> str | None:
@@ -148,7 +148,7 @@ class Server:
         return self._machine.transcript
 
     @property
-    def refused(self) -> Mapping[str, int]:
+    def refusals(self) -> Mapping[str, int]:
         """How many connections were turned away, by reason.
 
         `pending.REASONS`; and of a handshake what the transport has against it, such as that the certificate has
@@ -169,18 +169,18 @@ class Server:
         connections = None
         if not self._hides_participation:
             num_greeting = len(self._pending)
-            connections = Connections(num_greeting + self._readers, num_greeting, self.refused)
+            connections = Connections(num_greeting + self._readers, num_greeting, self.refusals)
         return SessionStatus(
             state=self._machine.state,
             phase=phase,
             num_parties=len(self._roster),
             seconds_left=max(0.0, trio_deadlines[phase] - trio.current_time()) if phase in trio_deadlines else math.inf,
-            deadlines={name: _whole(self._began_at + at) for name, at in trio_deadlines.items()},
+            deadlines={name: _whole_seconds(self._began_at + at) for name, at in trio_deadlines.items()},
             attendance=self._machine.attendance,
             connections=connections,
         )
 
-    async def serve(self, listener: Listener, *, beside: Sequence[Companion] = ()) -> SessionResult:
+    async def serve(self, listener: Listener, *, companions: Sequence[Companion] = ()) -> SessionResult:
         """Serve one session to whoever connects, and close the listener.
 
         Args:
@@ -213,11 +213,11 @@ class Server:
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
                     run_in_thread=self.run_in_thread,
-                    told=self._told,
+                    observers=self._told,
                 )
                 self._driver, self._began_at = driver, time.time() - trio.current_time()
                 driver.act(effects)
-                for companion in beside:
+                for companion in companions:
                     nursery.start_soon(self._run_beside, companion)
                 nursery.start_soon(self._accept, listener, driver, nursery)
                 nursery.start_soon(self._read_mail, driver, nursery)
@@ -331,21 +331,21 @@ class Server:
 
         While an earlier connection with that answers, another one is refused: two processes would take turns for ever.
         """
-        whose = channel.peer_fingerprint or channel.peer
+        peer_name = channel.peer_fingerprint or channel.peer
         channel.limit_payloads(self._machine.max_received_bytes)
-        carrier = Carrier(channel, most=self._roster.num_seats(channel.peer_fingerprint), heard=payloads)
-        while (earlier := self._carriers.get(whose)) is not None:
-            if await earlier.answers(_REFUSAL_SECONDS):
+        carrier = Carrier(channel, most=self._roster.num_seats(channel.peer_fingerprint), early_payloads=payloads)
+        while (earlier_carrier := self._carriers.get(peer_name)) is not None:
+            if await earlier_carrier.answers(_REFUSAL_SECONDS):
                 self._pending.turn_away("party")
                 with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):
                     await channel.send([REFUSAL])
                     while await channel.receive():  # what is closed with something unread loses what it has sent
                         pass
                 return
-            earlier.connection.close()
-            if self._carriers.get(whose) is earlier:
-                del self._carriers[whose]
-        self._carriers[whose] = carrier
+            earlier_carrier.connection.close()
+            if self._carriers.get(peer_name) is earlier_carrier:
+                del self._carriers[peer_name]
+        self._carriers[peer_name] = carrier
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._accept, carrier, driver, nursery)
@@ -354,15 +354,15 @@ class Server:
             if isinstance(carrier.failure, RemoteProtocolError):
                 raise carrier.failure
         finally:
-            if self._carriers.get(whose) is carrier:
-                del self._carriers[whose]
+            if self._carriers.get(peer_name) is carrier:
+                del self._carriers[peer_name]
 
-    async def _converse(self, channel: Channel, driver: Driver, heard: list[bytes] | None = None) -> None:
+    async def _converse(self, channel: Channel, driver: Driver, early_payloads: list[bytes] | None = None) -> None:
         """Find out who speaks on a new channel, on which this was heard, then read it until it ends."""
         party = ""
         try:
             try:
-                greeting = await self._greet(channel, driver, heard)
+                greeting = await self._greet(channel, driver, early_payloads)
             finally:
                 self._pending.leave(channel)
             if greeting is None:
@@ -415,14 +415,14 @@ class Server:
         channel.close()
 
     async def _greet(
-        self, channel: Channel, driver: Driver, heard: list[bytes] | None
+        self, channel: Channel, driver: Driver, early_payloads: list[bytes] | None
     ) -> tuple[Hello, list[bytes]] | None:
         """Return the Hello that admits a channel, and everything from it on that was received; None without one.
 
         A host's connection has none, and has ended then; until a party of it is admitted it waits with the others.
         """
         try:
-            payloads = heard or await _hear(channel)
+            payloads = early_payloads or await _hear(channel)
             if payloads[0] == GREETING and not isinstance(channel, CarriedChannel):
                 await self._carry(channel, payloads[1:], driver)
                 return None
@@ -466,7 +466,7 @@ class Server:
             case _:
                 self._pending.turn_away("party")
         with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):  # it may have gone, or be evicted
-            await channel.send([encode(Abort.because(error))])
+            await channel.send([encode(Abort.from_error(error))])
 
     def _log_refusals(self, refused: Mapping[str, int]) -> None:
         if self._told.log is not None and refused and not self._hides_participation:
@@ -493,7 +493,7 @@ class Server:
             await self._all_gone.wait()
 
 
-def _whole(seconds: float) -> float:
+def _whole_seconds(seconds: float) -> float:
     """Return whole seconds: what lies between two phases' deadlines beyond them is how long a tally took."""
     return seconds if math.isinf(seconds) else float(round(seconds))
 
@@ -557,8 +557,8 @@ class _Mail:
             await trio.lowlevel.checkpoint()
         else:
             await self._reader.park()
-        arrived, self._arrived = self._arrived, []
-        return arrived
+        arrivals, self._arrived = self._arrived, []
+        return arrivals
 
 
 class CloudServer(Server):

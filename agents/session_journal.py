@@ -82,9 +82,9 @@ class SessionJournal(Closing):
 
 def _check_configuration(ours: Mapping[str, str], theirs: Mapping[str, str], path: Path) -> None:
     for field in {**ours, **theirs}:
-        kept = theirs.get(field)
-        if ours.get(field) != kept:
-            allowed = f"{kept!r}, with which the journal {path} was begun: it refuses to mix configurations"
+        recorded_value = theirs.get(field)
+        if ours.get(field) != recorded_value:
+            allowed = f"{recorded_value!r}, with which the journal {path} was begun: it refuses to mix configurations"
             raise ConfigurationError(field=field, value=ours.get(field), allowed=allowed)
 
 

@@ -19,7 +19,7 @@ class Connections:
 
     Args:
         num_greeting: of these, those that have not said Hello.
-        refused: how many were turned away so far, by reason (`Server.refused`).
+        refused: how many were turned away so far, by reason (`Server.refusals`).
     """
 
     num_open: int

@@ -33,10 +33,10 @@ class _Uniform(NamedTuple):
     floor: int
     bits: int
 
-    def refined(self) -> "_Uniform":
+    def refine(self) -> "_Uniform":
         """Return the same number with more of its bits."""
-        more = secrets.randbits(_UNIFORM_BITS)
-        return _Uniform(self.floor << _UNIFORM_BITS | more, self.bits + _UNIFORM_BITS)
+        new_bits = secrets.randbits(_UNIFORM_BITS)
+        return _Uniform(self.floor << _UNIFORM_BITS | new_bits, self.bits + _UNIFORM_BITS)
 
 
 class _Point(NamedTuple):
@@ -46,16 +46,16 @@ class _Point(NamedTuple):
     y: _Uniform
     signs: int
 
-    def refined(self) -> "_Point":
+    def refine(self) -> "_Point":
         """Return the same point with more of its bits."""
-        return _Point(self.x.refined(), self.y.refined(), self.signs)
+        return _Point(self.x.refine(), self.y.refine(), self.signs)
 
     def is_in_disc(self) -> bool | None:
         """Return whether x² + y² < 1, or None if that is not known yet."""
-        one = 1 << 2 * self.x.bits
-        if (self.x.floor + 1) ** 2 + (self.y.floor + 1) ** 2 <= one:
+        unit = 1 << 2 * self.x.bits
+        if (self.x.floor + 1) ** 2 + (self.y.floor + 1) ** 2 <= unit:
             return True
-        return False if self.x.floor**2 + self.y.floor**2 >= one else None
+        return False if self.x.floor**2 + self.y.floor**2 >= unit else None
 
 
 class _Interval(NamedTuple):
@@ -74,8 +74,8 @@ class _Arithmetic:
 
     def fraction(self, low: int, high: int, bits: int) -> _Interval:
         """Return [low, high]/2**bits."""
-        whole = decimal.Decimal(1 << bits)
-        return _Interval(self.down.divide(low, whole), self.up.divide(high, whole))
+        denominator = decimal.Decimal(1 << bits)
+        return _Interval(self.down.divide(low, denominator), self.up.divide(high, denominator))
 
     def total(self, terms: Sequence[_Interval]) -> _Interval:
         """Return the sum."""
@@ -125,8 +125,8 @@ def draw_spherical_noise(dimension: int, scale: float) -> list[int]:
     points = [_draw_point() for _ in range((dimension + 1) // 2)]
     uniforms: list[_Uniform] = [_draw_uniform() for _ in range(dimension)]
     while (rounded := _rounded_noise(dimension, decimal.Decimal(scale), points, uniforms)) is None:
-        points = [point.refined() for point in points]
-        uniforms = [uniform.refined() for uniform in uniforms]
+        points = [point.refine() for point in points]
+        uniforms = [uniform.refine() for uniform in uniforms]
     return rounded
 
 
@@ -139,7 +139,7 @@ def _draw_point() -> _Point:
     while True:
         point = _Point(_draw_uniform(), _draw_uniform(), secrets.randbits(2))
         while (is_in_disc := point.is_in_disc()) is None:
-            point = point.refined()
+            point = point.refine()
         if is_in_disc:
             return point
 
@@ -148,20 +148,20 @@ def _rounded_noise(
     dimension: int, scale: decimal.Decimal, points: Sequence[_Point], uniforms: Sequence[_Uniform]
 ) -> list[int] | None:
     """Return the rounded noise, or None if the known bits leave a coordinate between two integers."""
-    known = [coordinate for point in points for coordinate in (point.x, point.y)]
-    if not all(number.floor for number in (*known, *uniforms)):
+    coordinates = [coordinate for point in points for coordinate in (point.x, point.y)]
+    if not all(number.floor for number in (*coordinates, *uniforms)):
         return None  # it might be as small as 0, which has no logarithm
-    bits = max(number.bits for number in (*known, *uniforms))
+    bits = max(number.bits for number in (*coordinates, *uniforms))
     arithmetic = _Arithmetic(math.ceil(_DIGITS_PER_BIT * bits) + _SPARE_DIGITS)
     # Only the direction of the normals counts, so that their common factor √2 is left out.
     squares: list[_Interval] = []
     for x, y, _ in points:
-        one = 2 * x.bits
-        low, high = x.floor**2 + y.floor**2, min((x.floor + 1) ** 2 + (y.floor + 1) ** 2, 1 << one)
-        radial = arithmetic.fraction(low, high, one)
+        num_bits = 2 * x.bits
+        low, high = x.floor**2 + y.floor**2, min((x.floor + 1) ** 2 + (y.floor + 1) ** 2, 1 << num_bits)
+        radial = arithmetic.fraction(low, high, num_bits)
         factor = arithmetic.quotient(arithmetic.minus_log(radial), radial)
         for size in (x, y):
-            square = arithmetic.fraction(size.floor**2, (size.floor + 1) ** 2, one)
+            square = arithmetic.fraction(size.floor**2, (size.floor + 1) ** 2, num_bits)
             squares.append(arithmetic.product((square, factor)))
     del squares[dimension:]  # a point has two coordinates; the last one may not be needed
     length = arithmetic.total(squares)

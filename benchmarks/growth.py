@@ -190,7 +190,7 @@ def batches_of(protocol: PhasedProtocol[Any, Any], table: _Table, places: range)
     """Yield the rows of batches whose first parties have these places: in each, those of the table."""
     for start in places:
         inputs = protocol.encode(table)
-        yield Inputs(inputs.private, protocol.placed(inputs.public, start=start))
+        yield Inputs(inputs.private, protocol.place_rows(inputs.public, start=start))
 
 
 def _rows(name: str, found: Mapping[int, Used]) -> Rows:

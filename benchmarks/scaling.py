@@ -78,7 +78,7 @@ def _party_of(name: str, seconds: float) -> _Party:
         kind=SessionKind.DEPLOYMENT,
         descriptor=SessionDescriptor("0" * 32, "0" * 64, 1 << 31),
     )
-    said = expected.of(result.tallies, result.outcome, result.own_outcomes)
+    said = expected.phase_traffic(result.tallies, result.outcome, result.own_outcomes)
     up, down = (sum(sizes) / _SMALL for sizes in zip(*((each.bytes_up, each.bytes_down) for each in said), strict=True))
     tally, kept = (sum(getattr(own, part).nbytes for own in result.tallies) for part in ("totals", "rows"))
     return _Party(len(protocol.phases), up, down, tally, kept / _SMALL, seconds)
@@ -224,7 +224,7 @@ def _check() -> None:
                     raise RuntimeError(f"{name}, {size:,} parties: a front that counts again counts otherwise")
                 for whole, part in zip(merged, own, strict=True):
                     whole.add(part)
-            found = release_tallies(protocol, [whole.all() for whole in merged], noise=_NOISE)
+            found = release_tallies(protocol, [whole.total() for whole in merged], noise=_NOISE)
             expected = run_batches(protocol, batches_of(protocol, table, range(0, size, batch)), noise=_NOISE)
             if (found.outcome, found.tallies) != (expected.outcome, expected.tallies):
                 raise RuntimeError(f"{name}, {size:,} parties: {_FRONTS} fronts count otherwise than one pass")

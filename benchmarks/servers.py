@@ -202,7 +202,7 @@ def _write(path: Path, size: int) -> None:
 def _steps(journal: PersonJournal) -> Iterator[None]:
     """Take the durable steps of a client, one after another: reserved, drawn, acknowledged."""
     (loss,) = Vote(1).protocol.phases[0].losses
-    entries = (LedgerEntry.of(loss, person="Germany", session="budget", phase="opinions"),)
+    entries = (LedgerEntry.from_loss(loss, person="Germany", session="budget", phase="opinions"),)
     for number in itertools.count():
         sitting = journal.sitting(f"{number:032x}")
         reserved = Reserved(party="Germany", session="budget", protocol="dpwevote", expires=0, entries=entries)

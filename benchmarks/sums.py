@@ -66,7 +66,7 @@ from psephos.protocol.masking import (
     Survivors,
     circle_for,
 )
-from psephos.protocol.mechanisms.polya import wrapped
+from psephos.protocol.mechanisms.polya import wrap
 from psephos.protocol.phases import MaskedSums
 from psephos.protocol.phases.phase import Step
 from psephos.transports import MemoryTransport
@@ -286,7 +286,7 @@ def _played(size: _Size) -> _Played:
         told = {place: msgspec.msgpack.encode(own) for place, own in server.close().items()}
         of_server += process_time() - begin
     columns = zip(*(added[place] for place in staying), strict=True)
-    if server.total != tuple(wrapped(sum(column)) for column in columns):
+    if server.total != tuple(wrap(sum(column)) for column in columns):
         raise RuntimeError("the sum is not that of the rows that came")
     followed = [place for place in staying if not place % each]
     up, down = np.median(data[:, leaving:], axis=1).tolist()

@@ -208,7 +208,7 @@ def _survey(path: str) -> dict[str, object]:
                 print(f"{voters:,} voters read, {len(pending)} batches under way", file=sys.stderr, flush=True)
         processes = [os.getpid(), *(int(child.pid or 0) for child in multiprocessing.active_children())]
         peak = sum(memory(process=process) for process in processes)
-    tallies = [whole.all() for whole in merged]
+    tallies = [whole.total() for whole in merged]
     results = [
         release_tallies(protocol, [tally], noise=noise)
         for (protocol, noise), tally in zip(_protocols(), tallies, strict=True)

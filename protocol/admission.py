@@ -65,7 +65,7 @@ class Admission:
         self.public = roster.public.copy() if protocol.num_chosen else roster.public
         self._expected = (protocol.name, session, kind.value, descriptor.id)
         parameters = protocol.encoded_parameters
-        self.welcome = Welcome.of(protocol, descriptor=descriptor)
+        self.welcome = Welcome.make(protocol, descriptor=descriptor)
         last = len(roster) - 1
         self._terms = Terms(
             PROTOCOL_VERSION, session, protocol.name, kind.value, parameters, last, descriptor=descriptor
@@ -73,14 +73,14 @@ class Admission:
         check_sizes(protocol, roster.public, terms=self._terms, descriptor=descriptor)
         longest = max(map(str.encode, roster.names), key=len).decode()
         widest = (_WIDEST_CHOICE,) * protocol.num_chosen
-        hello = Hello.of(protocol, longest, session=session, kind=kind, descriptor=descriptor, chosen=widest)
+        hello = Hello.make(protocol, longest, session=session, kind=kind, descriptor=descriptor, chosen=widest)
         hello = msgspec.structs.replace(
             hello, num_reports=_MOST, shown=Acknowledgement(_MOST, bytes(MAX_RECEIPT_BYTES))
         )
         num_bytes = len(encode(hello))
         if num_bytes > MAX_GREETING_BYTES:
-            told = f"that of {quote(longest)} would have {num_bytes}"
-            raise ValueError(f"a Hello may have {MAX_GREETING_BYTES} bytes, {told}")
+            size_text = f"that of {quote(longest)} would have {num_bytes}"
+            raise ValueError(f"a Hello may have {MAX_GREETING_BYTES} bytes, {size_text}")
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str) -> Terms:
         """Return what a party would take part in that came by a certificate of this fingerprint.
@@ -157,8 +157,8 @@ class Admission:
 
     def _why_another(self, hello: Hello) -> str:
         """Return in what a party means another session."""
-        given = (hello.protocol, hello.session, hello.kind)
-        for field, theirs, ours in zip(("protocol", "session", "kind"), given, self._expected, strict=False):
+        hello_fields = (hello.protocol, hello.session, hello.kind)
+        for field, theirs, ours in zip(("protocol", "session", "kind"), hello_fields, self._expected, strict=False):
             if theirs != ours:
                 return f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(theirs)}"
         return f"{quote(hello.party)} came with the id of another session"
@@ -192,7 +192,7 @@ def check_sizes(
         >>> check_sizes(DPWeVote(Parameters(candidates=("tea",))), np.empty((3, 0), dtype=int))
     """
     widest: tuple[int, ...] = tuple(public[bytes_of(public).sum(axis=1).argmax()].tolist())
-    encode(Welcome.of(protocol, public=widest, descriptor=descriptor))
+    encode(Welcome.make(protocol, public=widest, descriptor=descriptor))
     if terms is not None:
         encode(msgspec.structs.replace(terms, public=widest))
     if (largest := protocol.largest_outcome(len(public))) is not None:

@@ -79,20 +79,27 @@ class Agreement:
 
     def _other_charter(self, descriptor: SessionDescriptor) -> str:
         """Say where the server's descriptor is another one."""
-        given = msgspec.structs.asdict(descriptor)
-        agreed = {name: value for name, value in msgspec.structs.asdict(self.descriptor).items() if value}
-        differing = [name for name, value in agreed.items() if given[name] != value]
-        return "; ".join(f"{name} is {quote(given[name])}, agreed {quote(agreed[name])}" for name in differing)
+        fields = msgspec.structs.asdict(descriptor)
+        agreed_fields = {name: value for name, value in msgspec.structs.asdict(self.descriptor).items() if value}
+        differing = [name for name, value in agreed_fields.items() if fields[name] != value]
+        return "; ".join(f"{name} is {quote(fields[name])}, agreed {quote(agreed_fields[name])}" for name in differing)
 
     def _other_parameters(self, offered: msgspec.Raw) -> str:
         """Say where the server's parameters differ; they are public on both sides."""
-        agreed = _PLAIN.decode(self._protocol.encoded_parameters)
+        agreed_parameters = _PLAIN.decode(self._protocol.encoded_parameters)
         try:
-            other = decode_payload(offered, _PLAIN.decode, sender=SERVER, problem="")
+            offered_parameters = decode_payload(offered, _PLAIN.decode, sender=SERVER, problem="")
         except MalformedMessageError:
             return "they cannot be read"
-        differing = [name for name in sorted(agreed.keys() | other.keys()) if agreed.get(name) != other.get(name)]
+        differing = [
+            name
+            for name in sorted(agreed_parameters.keys() | offered_parameters.keys())
+            if agreed_parameters.get(name) != offered_parameters.get(name)
+        ]
         if not differing:
             return "they are encoded differently"
-        shown = (f"{name[:40]} is {quote(other.get(name))}, agreed {quote(agreed.get(name))}" for name in differing[:3])
-        return "; ".join(shown)
+        differences = (
+            f"{name[:40]} is {quote(offered_parameters.get(name))}, agreed {quote(agreed_parameters.get(name))}"
+            for name in differing[:3]
+        )
+        return "; ".join(differences)

@@ -34,7 +34,7 @@ class PartyAnswers:
         ValueError: a value is out of its mechanism's range.
     """
 
-    __slots__ = ("_masking", "_noise", "_party", "_protocol", "given")
+    __slots__ = ("_masking", "_noise", "_party", "_protocol", "exchanges")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class PartyAnswers:
         self._protocol = protocol
         self._party = party
         self._noise = noise
-        self.given: list[tuple[Request, Report] | None] = []
+        self.exchanges: list[tuple[Request, Report] | None] = []
         for phase in protocol.phases:
             noise.check(phase.mechanism)
             low, high = phase.mechanism.value_range
@@ -58,39 +58,39 @@ class PartyAnswers:
             if not is_allowed:
                 # The values are private: the message says what is allowed and not what was given.
                 raise ValueError(f"{party.name}: phase {phase.name!r} takes {number} values in [{low}, {high}]")
-        if party.kept:
+        if party.memoized_reports:
             self._check_kept()
 
     @property
     def is_complete(self) -> bool:
         """Whether every step has its answer, but those that may be left out."""
-        return all(step.is_in_dispute for step in self._protocol.steps[len(self.given) :])
+        return all(step.is_in_dispute for step in self._protocol.steps[len(self.exchanges) :])
 
     def skips_to(self, number: int) -> bool:
         """Return whether a step may follow what is answered though others are before it, by its number."""
-        steps, first = self._protocol.steps, len(self.given)
+        steps, first = self._protocol.steps, len(self.exchanges)
         return first < number < len(steps) and all(step.is_in_dispute for step in steps[first:number])
 
     @property
-    def kept(self) -> Mapping[str, tuple[int, ...]]:
+    def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
         """The reports that were given in phases which keep theirs, by phase."""
         return {
-            step.phase.name: step.phase.codec.decode(answered[1].payload)
-            for step, answered in zip(self._protocol.steps, self.given, strict=False)
-            if answered is not None and step.phase.kept is not None
+            step.phase.name: step.phase.codec.decode(exchange[1].payload)
+            for step, exchange in zip(self._protocol.steps, self.exchanges, strict=False)
+            if exchange is not None and step.phase.memo_scope is not None
         }
 
     def repeats(self, number: int) -> bool:
         """Return whether there is a report from an earlier session, by the number of its step."""
         steps = self._protocol.steps
-        return number < len(steps) and steps[number].phase.name in self._party.kept
+        return number < len(steps) and steps[number].phase.name in self._party.memoized_reports
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
         """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
         return [
             (step.phase, loss)
-            for step in self._protocol.steps[len(self.given) :]
-            if step.is_charged and step.phase.name not in self._party.kept
+            for step in self._protocol.steps[len(self.exchanges) :]
+            if step.is_charged and step.phase.name not in self._party.memoized_reports
             for loss in step.phase.losses_of(public)
         ]
 
@@ -121,34 +121,38 @@ class PartyAnswers:
         if self._masking is not None:
             payload = step.codec.encode(self._masking.answer(step, request, draw))
         else:
-            earlier = self._party.kept.get(phase.name) if self._party.kept else None
-            payload = _encoded(phase, draw() if earlier is None else earlier.report)
+            earlier_report = self._party.memoized_reports.get(phase.name) if self._party.memoized_reports else None
+            payload = _encode_report(phase, draw() if earlier_report is None else earlier_report.report)
         report = Report(request.step, payload)
-        self.given += [*[None] * (request.step - len(self.given)), (request, report)]
+        self.exchanges += [*[None] * (request.step - len(self.exchanges)), (request, report)]
         return report, charges
 
-    def remembered(self, number: int) -> Remembered | None:
+    def memo(self, number: int) -> Remembered | None:
         """Return what is kept beside the report of a step, by its number; None where its phase keeps none."""
         phase = self._protocol.steps[number].phase
-        if phase.kept is None:
+        if phase.memo_scope is None:
             return None
-        return Remembered(phase=phase.name, scope=phase.kept, seal=self._seal_of(phase))
+        return Remembered(phase=phase.name, scope=phase.memo_scope, seal=self._seal_of(phase))
 
     def _check_kept(self) -> None:
-        check_kept_names(self._party.kept, self._protocol.kept_scopes)
+        check_kept_names(self._party.memoized_reports, self._protocol.kept_scopes)
         for phase in self._protocol.phases:
-            if (earlier := self._party.kept.get(phase.name)) is None or phase.kept is None:
+            if (earlier_report := self._party.memoized_reports.get(phase.name)) is None or phase.memo_scope is None:
                 continue
-            phase.kept.check(earlier.scope)
-            check_values(phase.kept, is_changed=has_changed(earlier.seal, self._seal_of(phase)), party=self._party.name)
-            phase.codec.decode(_encoded(phase, earlier.report))
+            phase.memo_scope.check(earlier_report.scope)
+            check_values(
+                phase.memo_scope,
+                is_changed=has_changed(earlier_report.seal, self._seal_of(phase)),
+                party=self._party.name,
+            )
+            phase.codec.decode(_encode_report(phase, earlier_report.report))
 
     def _seal_of(self, phase: Phase) -> str:
         values = self._party.row[phase.columns]
-        return "" if phase.kept is None else seal_of(self._party.secret, phase.kept, phase.name, values)
+        return "" if phase.memo_scope is None else seal_of(self._party.secret, phase.memo_scope, phase.name, values)
 
 
-def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
+def _encode_report(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
     """Return a report as it travels; the TypeError for what is none says nothing of its numbers, the party's own."""
     try:
         if len(report) == phase.num_reported:
@@ -156,5 +160,5 @@ def _encoded(phase: Phase, report: Sequence[int]) -> msgspec.Raw:
     except (TypeError, ValueError, OverflowError, AttributeError):
         pass
     low, high = phase.mechanism.report_range
-    expected = f"a report of phase {phase.name!r} is {phase.num_reported} integers in [{low}, {high}]"
-    raise TypeError(f"{expected}, and {type(phase.mechanism).__name__} drew something else")
+    problem = f"a report of phase {phase.name!r} is {phase.num_reported} integers in [{low}, {high}]"
+    raise TypeError(f"{problem}, and {type(phase.mechanism).__name__} drew something else")

@@ -50,8 +50,8 @@ def check_aligned(**columns: Sized) -> None:
             ...
         psephos.protocol.errors.ConfigurationError: counts must be 2 entries, as names has, got '1 entries'
     """
-    (first, entries), *others = columns.items()
-    for name, column in others:
+    (first, entries), *other_columns = columns.items()
+    for name, column in other_columns:
         if len(column) != len(entries):
             allowed = f"{len(entries)} entries, as {first} has"
             raise ConfigurationError(field=name, value=f"{len(column)} entries", allowed=allowed)
@@ -90,8 +90,8 @@ def first_repeated(names: Iterable[str]) -> str | None:
         >>> first_repeated(["a", "b", "a"])
         'a'
     """
-    seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)
+    earlier_names: set[str] = set()
+    return next((name for name in names if name in earlier_names or earlier_names.add(name)), None)
 
 
 def integer_of(value: Any, field: str) -> int:
@@ -196,7 +196,7 @@ def _array_of(values: Any, field: str, allowed: str) -> Array:
 
 
 def _row_of(
-    convert: _Converter, exact: type | None = None, is_right: Callable[[Any], bool] | None = None
+    convert: _Converter, exact_type: type | None = None, is_right: Callable[[Any], bool] | None = None
 ) -> _Converter:
     """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is.
 
@@ -206,7 +206,7 @@ def _row_of(
 
     def convert_row(values: Any, field: str) -> Sequence[Any]:
         row = cast("Sequence[Any]", values)
-        is_exact = isinstance(values, tuple | list) and set(map(type, row)) == {exact}
+        is_exact = isinstance(values, tuple | list) and set(map(type, row)) == {exact_type}
         if is_exact and (is_right is None or all(map(is_right, row))):
             return row
         if isinstance(values, np.ndarray):
@@ -239,7 +239,7 @@ def _tuple_of(convert: _Converter) -> _Converter:
     return convert_tuple
 
 
-def _or_none(convert: _Converter) -> _Converter:
+def _optional_converter(convert: _Converter) -> _Converter:
     return lambda value, field: None if value is None else convert(value, field)
 
 
@@ -275,9 +275,9 @@ def _matrix_of(values: Any, field: str) -> Sequence[Sequence[float]] | FloatArra
 
 _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (int, integer_of),
-    (int | None, _or_none(integer_of)),
+    (int | None, _optional_converter(integer_of)),
     (float, number_of),
-    (float | None, _or_none(number_of)),
+    (float | None, _optional_converter(number_of)),
     (Fraction, _fraction_of),
     (float | Fraction, _exact_of),
     (Sequence[int], _row_of_integers),
@@ -289,18 +289,18 @@ _CONVERTERS: Final[Sequence[tuple[Any, _Converter]]] = (
     (tuple[Fraction, ...], _tuple_of(_row_of_fractions)),
     (Sequence[Fraction | float], _row_of_fractions),
     (Sequence[Sequence[float]] | FloatArray, _matrix_of),
-    (Sequence[Sequence[float]] | FloatArray | None, _or_none(_matrix_of)),
+    (Sequence[Sequence[float]] | FloatArray | None, _optional_converter(_matrix_of)),
     (Mapping[int, float], _table_of(number_of)),
     (Mapping[int, tuple[float, ...]], _table_of(_tuple_of(_row_of_numbers))),
     (Mapping[int, tuple[float, float]], _table_of(_tuple_of(_row_of(_finite_of)))),
     (IntArray, integers_of),
     (FloatArray, _numbers_of),
-    (FloatArray | None, _or_none(_numbers_of)),
+    (FloatArray | None, _optional_converter(_numbers_of)),
 )
 
 
 def _converter_for(annotation: Any) -> _Converter | None:
-    return next((convert for known, convert in _CONVERTERS if annotation == known), None)
+    return next((convert for kind, convert in _CONVERTERS if annotation == kind), None)
 
 
 def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
@@ -326,11 +326,11 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
             value if convert is None else convert(value, name)
             for value, (name, convert) in zip(args, by_place, strict=False)
         ]
-        named: dict[str, Any] = {
+        keywords: dict[str, Any] = {
             name: value if (convert := by_name.get(name)) is None else convert(value, name)
             for name, value in kwargs.items()
         }
-        return cast("Callable[..., T]", function)(*placed, *args[len(placed) :], **named)
+        return cast("Callable[..., T]", function)(*placed, *args[len(placed) :], **keywords)
 
     # Whoever wraps it copies what is written on it, and is another function.
     setattr(converting, _UNCONVERTED, (converting, function))
@@ -364,5 +364,5 @@ def _fields_of(kind: Any) -> tuple[tuple[str, _Converter], ...]:
         annotated = [(field.name, field.type) for field in msgspec.structs.fields(kind)]
     else:
         annotated = [(field.name, field.type) for field in dataclasses.fields(kind) if field.init]
-    found = ((name, _converter_for(annotation)) for name, annotation in annotated)
-    return tuple((name, convert) for name, convert in found if convert is not None)
+    converters = ((name, _converter_for(annotation)) for name, annotation in annotated)
+    return tuple((name, convert) for name, convert in converters if convert is not None)

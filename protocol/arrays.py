@@ -52,10 +52,10 @@ def exact_column_sums(values: IntArray) -> IntArray:
     """
     if not sums_fit(values):
         # They might not fit: add them as Python's integers, which have no limit, and see.
-        exact = [sum(column) for column in values.T.tolist()]
-        if any(not -_MAX_INT64 - 1 <= total <= _MAX_INT64 for total in exact):
+        column_sums = [sum(column) for column in values.T.tolist()]
+        if any(not -_MAX_INT64 - 1 <= total <= _MAX_INT64 for total in column_sums):
             raise OverflowError(f"a sum of {len(values)} integers does not fit into 64 bits")
-        return np.array(exact, dtype=np.int64)
+        return np.array(column_sums, dtype=np.int64)
     return np.einsum("ij->j", values, dtype=np.int64)  # three times as fast as the sum over an axis
 
 
@@ -68,15 +68,15 @@ class ExactSums:
 
     Examples:
         >>> sums = ExactSums([0.1, 0.2], constant=0.5)
-        >>> sums.rounded(np.array([[3, 0], [1, 1]])).tolist()
+        >>> sums.to_floats(np.array([[3, 0], [1, 1]])).tolist()
         [0.8, 0.8]
     """
 
     def __init__(self, numbers: Sequence[Fraction | float], constant: Fraction | float = 0) -> None:
-        exact = [Fraction(number) for number in (*numbers, constant)]
-        self._denominator = math.lcm(*(number.denominator for number in exact))
+        fractions = [Fraction(number) for number in (*numbers, constant)]
+        self._denominator = math.lcm(*(number.denominator for number in fractions))
         *self._numerators, self._constant = (
-            number.numerator * (self._denominator // number.denominator) for number in exact
+            number.numerator * (self._denominator // number.denominator) for number in fractions
         )
 
     def numerators(self, counts: IntArray) -> NDArray[Any]:
@@ -92,7 +92,7 @@ class ExactSums:
         sums = [sum(map(operator.mul, row, numerators), constant) for row in counts[:, used].tolist()]
         return np.array(sums, dtype=object)
 
-    def rounded(self, counts: IntArray) -> FloatArray:
+    def to_floats(self, counts: IntArray) -> FloatArray:
         """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large.
 
         Of many rows two floats stand for each number: sums of the first are exact, and those of the second err by so
@@ -101,28 +101,28 @@ class ExactSums:
         greatest = max(map(abs, (*self._numerators, self._constant)))
         is_moderate = abs(greatest.bit_length() - self._denominator.bit_length()) < _MOST_BITS
         if len(counts) < _MANY or int(np.abs(counts).sum(axis=1).max()) >= _MOST_COUNTS or not is_moderate:
-            return self._each_rounded(counts)
-        firsts, seconds, error = self._in_floats
+            return self._round_each(counts)
+        firsts, seconds, error = self._float_parts
         numbers = counts.astype(np.float64)
         high, low = numbers @ firsts[:-1] + firsts[-1], numbers @ seconds[:-1] + seconds[-1]
-        found = high + low
-        part = found - high
-        off = np.abs((high - (found - part)) + (low - part))  # exactly: Knuth's sum of two
-        unsure = off + error >= np.spacing(np.nextafter(np.abs(found), 0)) / 2
-        found[unsure] = self._each_rounded(counts[unsure])
-        return found
+        sums = high + low
+        part = sums - high
+        off = np.abs((high - (sums - part)) + (low - part))  # exactly: Knuth's sum of two
+        unsure = off + error >= np.spacing(np.nextafter(np.abs(sums), 0)) / 2
+        sums[unsure] = self._round_each(counts[unsure])
+        return sums
 
-    def _each_rounded(self, counts: IntArray) -> FloatArray:
+    def _round_each(self, counts: IntArray) -> FloatArray:
         return (self.numerators(counts) / self._denominator).astype(np.float64)
 
     @functools.cached_property
-    def _in_floats(self) -> tuple[FloatArray, FloatArray, float]:
+    def _float_parts(self) -> tuple[FloatArray, FloatArray, float]:
         """Multiples of one power of two near each number and the constant, the rests, and by how much sums may err."""
-        exact = [Fraction(own, self._denominator) for own in (*self._numerators, self._constant)]
-        unit = Fraction(2) ** (math.frexp(float(max(map(abs, exact))))[1] - _FIRST_BITS)
-        firsts = [round(own / unit) * unit for own in exact]
-        rests = [float(own - first) for own, first in zip(exact, firsts, strict=True)]
-        error = float(unit) * _MOST_COUNTS * (len(exact) + 2) / _MOST_EXACT
+        fractions = [Fraction(number, self._denominator) for number in (*self._numerators, self._constant)]
+        unit = Fraction(2) ** (math.frexp(float(max(map(abs, fractions))))[1] - _FIRST_BITS)
+        firsts = [round(number / unit) * unit for number in fractions]
+        rests = [float(number - first) for number, first in zip(fractions, firsts, strict=True)]
+        error = float(unit) * _MOST_COUNTS * (len(fractions) + 2) / _MOST_EXACT
         return np.array(list(map(float, firsts))), np.array(rests), error
 
 
@@ -164,23 +164,23 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     counts = np.zeros(math.prod(shape), dtype=np.int64)
     for part in parts:
         counts += np.bincount(np.ravel_multi_index(tuple(np.ascontiguousarray(part.T)), shape), minlength=len(counts))
-    found = np.flatnonzero(counts)
-    return np.stack(np.unravel_index(found, shape), axis=1), counts[found]
+    codes = np.flatnonzero(counts)
+    return np.stack(np.unravel_index(codes, shape), axis=1), counts[codes]
 
 
-def some_distinct(rows: IntArray, *, most: int, sized_by: slice) -> IntArray:
+def select_distinct(rows: IntArray, *, most: int, sized_by: slice) -> IntArray:
     """Return all distinct rows of a table, shape (n, columns), or, where they are more than `most`, so many at most.
 
     Those are spread by size, the sum of absolute values in some columns, least and greatest included.
     """
-    found = rows[:0]
+    distinct = rows[:0]
     for start in range(0, len(rows), ROWS_AT_A_TIME):
-        found, _ = distinct_rows(np.concatenate([found, rows[start : start + ROWS_AT_A_TIME]]))
-        if len(found) > most:
+        distinct, _ = distinct_rows(np.concatenate([distinct, rows[start : start + ROWS_AT_A_TIME]]))
+        if len(distinct) > most:
             sizes = np.abs(rows[:, sized_by].astype(np.float64)).sum(axis=1)  # in which nothing overflows
             places = np.argsort(sizes, kind="stable")[np.arange(most) * (len(rows) - 1) // (most - 1)]
             return np.unique(rows[places], axis=0)
-    return found
+    return distinct
 
 
 def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
@@ -197,13 +197,13 @@ def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArra
         >>> solve_positive_definite(np.array([[4.0, 0.0], [0.0, 2.0]]), np.array([[8.0], [6.0]])).tolist()
         [[2.0], [3.0]]
     """
-    left, solution = matrix.copy(), right.copy()
-    size = len(left)
+    factor, solution = matrix.copy(), right.copy()
+    size = len(factor)
     for pivot in range(size - 1):
-        factors = left[pivot + 1 :, pivot] / left[pivot, pivot]
-        left[pivot + 1 :, pivot + 1 :] -= factors[:, None] * left[pivot, pivot + 1 :][None, :]
+        factors = factor[pivot + 1 :, pivot] / factor[pivot, pivot]
+        factor[pivot + 1 :, pivot + 1 :] -= factors[:, None] * factor[pivot, pivot + 1 :][None, :]
         solution[pivot + 1 :] -= factors[:, None] * solution[pivot][None, :]
     for pivot in range(size - 1, -1, -1):
-        solution[pivot] /= left[pivot, pivot]
-        solution[:pivot] -= left[:pivot, pivot][:, None] * solution[pivot][None, :]
+        solution[pivot] /= factor[pivot, pivot]
+        solution[:pivot] -= factor[:pivot, pivot][:, None] * solution[pivot][None, :]
     return solution

@@ -16,7 +16,15 @@ from .arrays import IntArray
 from .mechanisms import RowMechanism
 from .phases import DrawBlock, InputBlock, Phase, PhasedProtocol
 from .plugin_checks import check_reports
-from .population import BATCH_ROWS, KEPT_BYTES, discloses, draw_for_release, randomized, release_streams, released_tally
+from .population import (
+    BATCH_ROWS,
+    KEPT_BYTES,
+    discloses,
+    draw_for_release,
+    randomize_inputs,
+    release_streams,
+    released_tally,
+)
 from .randomness import SimulatedRounds
 from .tally import Decisions, TallyBlock
 
@@ -37,7 +45,7 @@ def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
         kind.decisions is not PhasedProtocol.decisions  # pyright: ignore[reportUnknownMemberType]  of any parameters
         and goes_with(kind, "decisions", "outcome")
         and goes_with(kind, "decisions", "own_outcomes")
-        and all(phase.kept is None for phase in protocol.phases)
+        and all(phase.memo_scope is None for phase in protocol.phases)
     )
 
 
@@ -48,7 +56,7 @@ def goes_with(kind: type, many: str, one: str) -> bool:
         >>> goes_with(Phase, "tally_block", "tally")
         True
     """
-    many_in, one_in = (next(each for each in kind.__mro__ if name in vars(each)) for name in (many, one))
+    many_in, one_in = (next(cls for cls in kind.__mro__ if name in vars(cls)) for name in (many, one))
     return issubclass(many_in, one_in)
 
 
@@ -60,10 +68,10 @@ def sessions_at_once(protocol: PhasedProtocol[Any, Any], public: IntArray, *, ar
         are_alike: whether the parties hold the same in all sessions; what they disclose is then looked at once.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
-    drawn = [phase for phase in protocol.phases if not (are_alike and discloses(phase, public))]
+    drawn_phases = [phase for phase in protocol.phases if not (are_alike and discloses(phase, public))]
     rows = max(len(public), 1)
-    uniforms = max((rows * phase.mechanism.slots_of(phase.num_values) for phase in drawn), default=1)
-    return min(_MOST_SESSIONS, BATCH_ROWS // (rows if drawn else 1), max(1, _MOST_UNIFORMS // uniforms))
+    uniforms = max((rows * phase.mechanism.slots_of(phase.num_values) for phase in drawn_phases), default=1)
+    return min(_MOST_SESSIONS, BATCH_ROWS // (rows if drawn_phases else 1), max(1, _MOST_UNIFORMS // uniforms))
 
 
 def decide_sessions(
@@ -75,51 +83,66 @@ def decide_sessions(
         ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed at
             once. Held one by one, the sessions say which, and what.
     """
-    for own in range(len(inputs.private) if protocol.compared_phases else 0):
-        protocol.check_rows(inputs.inputs(own))
-    once = inputs.flat(len(inputs.private))
+    for number in range(len(inputs.private) if protocol.compared_phases else 0):
+        protocol.check_rows(inputs.inputs(number))
+    once = inputs.flatten(len(inputs.private))
     protocol.check_inputs(once)
-    all_rows = functools.cache(lambda: inputs.flat(len(noise)))
+    all_rows = functools.cache(lambda: inputs.flatten(len(noise)))
     tallies, reports = list[TallyBlock](), list[IntArray]()
     for phase in protocol.phases:
         slots = phase.mechanism.slots_of(phase.num_values)
         if discloses(phase, inputs.public):  # the same in all sessions whose parties hold the same
             rows, uniforms = once, np.broadcast_to(np.float64(0.0), (len(once), slots))
         else:
-            drawn = noise.uniforms(
+            draws = noise.uniforms(
                 protocol=protocol.name, phase=phase.name, start=0, stop=inputs.num_parties, slots=slots
             )
-            rows, uniforms = all_rows(), drawn.reshape(-1, slots)
-        drawn = randomized(phase, rows, uniforms)
-        check_reports(protocol, phase, drawn, rows.public)
-        tallies.append(_released(phase, _tallied(protocol, phase, drawn, reports, inputs.public), noise, protocol.name))
-        reports.append(drawn)
+            rows, uniforms = all_rows(), draws.reshape(-1, slots)
+        draws = randomize_inputs(phase, rows, uniforms)
+        check_reports(protocol, phase, draws, rows.public)
+        tallies.append(
+            _release_tallies(
+                phase, _tally_sessions(protocol, phase, draws, reports, inputs.public), noise, protocol.name
+            )
+        )
+        reports.append(draws)
     return protocol.decisions(tallies), tallies
 
 
-def _tallied(
-    protocol: PhasedProtocol[Any, Any], phase: Phase, drawn: IntArray, reports: Sequence[IntArray], public: IntArray
+def _tally_sessions(
+    protocol: PhasedProtocol[Any, Any],
+    phase: Phase,
+    drawn_reports: IntArray,
+    reports: Sequence[IntArray],
+    public: IntArray,
 ) -> TallyBlock:
     """Return the tallies of all sessions, or of one that stands for all, of reports one session after another."""
 
-    def by_session(rows: IntArray) -> IntArray:
+    def split_sessions(rows: IntArray) -> IntArray:
         return rows.reshape(len(rows) // len(public), len(public), rows.shape[1])
 
-    own, earlier = by_session(drawn), [by_session(rows) for rows in protocol.retained_reports(reports)]
-    number = max(map(len, (own, *earlier)))
-    own, *earlier = (np.broadcast_to(each, (number, *each.shape[1:])) for each in (own, *earlier))
+    session_reports, earlier = (
+        split_sessions(drawn_reports),
+        [split_sessions(rows) for rows in protocol.retained_reports(reports)],
+    )
+    number = max(map(len, (session_reports, *earlier)))
+    session_reports, *earlier = (
+        np.broadcast_to(each, (number, *each.shape[1:])) for each in (session_reports, *earlier)
+    )
     is_of_phase = goes_with(type(phase), "tally_block", "tally")
-    return (type(phase) if is_of_phase else Phase).tally_block(phase, own, earlier=earlier, public=public)
+    return (type(phase) if is_of_phase else Phase).tally_block(phase, session_reports, earlier=earlier, public=public)
 
 
-def _released(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
+def _release_tallies(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
     """Return the tallies that a phase leaves, of each of the sessions."""
     tallies = tallies.broadcast(len(noise))
     if goes_with(type(phase), "randomize_tallies", "randomize_tally"):
         tallies = phase.randomize_tallies(tallies, _draw_for_releases(noise, protocol=protocol, phase=phase))
     else:
-        draws = (draw_for_release(own, protocol=protocol, phase=phase) for own in noise)
-        return TallyBlock.of([released_tally(phase, tallies.tally(place), draw) for place, draw in enumerate(draws)])
+        draws = (draw_for_release(round_noise, protocol=protocol, phase=phase) for round_noise in noise)
+        return TallyBlock.from_tallies(
+            [released_tally(phase, tallies.tally(place), draw) for place, draw in enumerate(draws)]
+        )
     return dataclasses.replace(tallies, num_reports=0) if phase.hides_participation else tallies
 
 

@@ -152,10 +152,10 @@ class ClientMachine:
             require(mode.descriptor.id, "descriptor", mode.descriptor, "with an id where records are kept")
             chosen = self._agreement.chosen
             past = replay_client(records, protocol, party=party.name, session=mode.session, chosen=chosen)
-            self._answers.given.extend(past.answered)
+            self._answers.exchanges.extend(past.answered)
             self._acknowledged.update(past.acknowledged)
-            self._has_reserved, self._heard = past.has_reserved, past.heard
-            if self._masking is not None and past.heard is None:
+            self._has_reserved, self._heard = past.has_reserved, past.release_record
+            if self._masking is not None and past.release_record is None:
                 self._masking.restore(past.answered, past.sealed)
 
     @property
@@ -174,7 +174,7 @@ class ClientMachine:
         return self._transcript.digest if self._heard is None else self._heard.transcript or None
 
     @property
-    def heard(self) -> Finish | None:
+    def recorded_finish(self) -> Finish | None:
         """The release that was heard before, as it is kept; None where none was.
 
         Raises:
@@ -196,9 +196,9 @@ class ClientMachine:
         return self._reservation is not None
 
     @property
-    def kept(self) -> Mapping[str, tuple[int, ...]]:
+    def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
         """What the session leaves to later ones: the reports that it has of phases which keep theirs."""
-        return self._answers.kept
+        return self._answers.memoized_reports
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
         """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
@@ -213,7 +213,7 @@ class ClientMachine:
         """Say Hello; LocalProtocolError the second time."""
         if self._position.state is not State.NEW:
             raise LocalProtocolError("a machine starts once", role="client", state=self.state.value)
-        hello = Hello.of(
+        hello = Hello.make(
             self._protocol,
             self._party.name,
             session=self._mode.session,
@@ -221,10 +221,10 @@ class ClientMachine:
             descriptor=self._mode.descriptor,
             chosen=self._agreement.chosen,
         )
-        if self._answers.given or self._acknowledged:
+        if self._answers.exchanges or self._acknowledged:
             last = max(self._acknowledged, default=-1)
-            shown = None if last < 0 else Acknowledgement(last, self._acknowledged[last])
-            hello = msgspec.structs.replace(hello, num_reports=len(self._answers.given), shown=shown)
+            acknowledgement = None if last < 0 else Acknowledgement(last, self._acknowledged[last])
+            hello = msgspec.structs.replace(hello, num_reports=len(self._answers.exchanges), shown=acknowledgement)
         self._position.move(Move.HELLO)
         return [self._send(hello)]
 
@@ -250,9 +250,9 @@ class ClientMachine:
             case Abort():
                 self._close(Move.BREAK)
                 error = message.error_from(SERVER)
-                return [*self._leaving(str(error)), Fail(error)]
+                return [*self._leave_effects(str(error)), Fail(error)]
             case Hello() | Report() | Inquiry() | Terms():
-                return self._blame(self._unexpected(message))
+                return self._blame(self._unexpected_error(message))
 
     def receive_loss(self, sender: str) -> list[Effect]:
         """Take note that the connection is gone."""
@@ -292,7 +292,7 @@ class ClientMachine:
 
     def _on_welcome(self, message: Welcome) -> list[Effect]:
         if Move.WELCOME not in self._position.moves:
-            return self._blame(self._unexpected(message))
+            return self._blame(self._unexpected_error(message))
         try:
             public = self._public = self._agreement.check(message)
         except RemoteProtocolError as error:
@@ -307,16 +307,16 @@ class ClientMachine:
             return self._leave(error, "the party's privacy budget does not allow it")
         self._transcript.add(message)
         self._position.move(Move.WELCOME)
-        for request, _ in filter(None, self._answers.given):
+        for request, _ in filter(None, self._answers.exchanges):
             if not self._protocol.steps[request.step].is_in_dispute:
                 self._transcript.add(request)
-        if self._answers.given:  # in an earlier conversation; in this one it has nothing to answer yet
+        if self._answers.exchanges:  # in an earlier conversation; in this one it has nothing to answer yet
             self._position.move(Move.REQUEST)
             self._position.move(Move.REPORT)
         if not self._is_durable or self._has_reserved or self._answers.is_complete:
             return []  # who comes back for the release pays nothing
         entries = tuple(
-            LedgerEntry.of(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
+            LedgerEntry.from_loss(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
             for phase, loss in losses
         )
         reserved = Reserved(
@@ -331,18 +331,18 @@ class ClientMachine:
         return [Keep(reserved)]
 
     def _on_request(self, message: Request) -> list[Effect]:
-        position, given = self._position, self._answers.given
-        moves, number = position.moves, len(given)
-        last = given[-1] if given else None
+        position, exchanges = self._position, self._answers.exchanges
+        moves, number = position.moves, len(exchanges)
+        last = exchanges[-1] if exchanges else None
         if last is not None and message.step == number - 1 and Move.REPORT in moves:
             request, report = last
             if message != request:
-                return self._blame(self._unexpected(message, "another "))
+                return self._blame(self._unexpected_error(message, "another "))
             position.move(Move.REPORT)
             return [self._send(report)]
         is_next = message.step == number < self._num_steps or self._answers.skips_to(message.step)
         if Move.REQUEST not in moves or not is_next:
-            return self._blame(self._unexpected(message))
+            return self._blame(self._unexpected_error(message))
         if self._reservation is None or self._public is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
         try:
@@ -365,7 +365,7 @@ class ClientMachine:
                 request=encode(message),
                 report=encode(report),
                 entries=tuple(charge.entry for charge in charges),
-                kept=self._answers.remembered(message.step),
+                kept=self._answers.memo(message.step),
                 sealed=self._masking.sealed if self._masking is not None and not message.step else b"",
             )
             effects.insert(0, Keep(drawn))
@@ -388,14 +388,14 @@ class ClientMachine:
             raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
 
     def _on_acknowledgement(self, message: Acknowledgement) -> list[Effect]:
-        is_new, moves = message.step >= len(self._answers.given), self._position.moves
+        is_new, moves = message.step >= len(self._answers.exchanges), self._position.moves
         if is_new and Move.REQUEST in moves and self._answers.repeats(message.step):
             return []  # the server has the report too, from an earlier session
-        scope = None if message.step >= self._num_steps else self._protocol.steps[message.step].phase.kept
+        scope = None if message.step >= self._num_steps else self._protocol.steps[message.step].phase.memo_scope
         if is_new and scope is not None and Move.WELCOME not in moves:
             # Somebody has reported in the party's name, and from here it could only draw again.
-            where = f"{scope}, from this session or an earlier one"
-            reason = f"does not know a report that {SERVER} has from {self._party.name} in {where}"
+            scope_text = f"{scope}, from this session or an earlier one"
+            reason = f"does not know a report that {SERVER} has from {self._party.name} in {scope_text}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if is_new and Move.WELCOME not in moves:
             # The Hello said how many reports there are: a server that has more lets nobody in.
@@ -407,7 +407,7 @@ class ClientMachine:
                 )
             )
         if Move.ACKNOWLEDGE not in moves:
-            return self._blame(self._unexpected(message))
+            return self._blame(self._unexpected_error(message))
         self._position.move(Move.ACKNOWLEDGE)
         if message.step in self._acknowledged:
             return []
@@ -416,9 +416,9 @@ class ClientMachine:
 
     def _on_release(self, message: Release) -> list[Effect]:
         if Move.RELEASE not in self._position.moves:
-            return self._blame(self._unexpected(message))
-        if len(self._answers.given) < self._num_steps and not self._answers.is_complete and not message.is_late:
-            return self._blame(self._unexpected(message, "too early a "))
+            return self._blame(self._unexpected_error(message))
+        if len(self._answers.exchanges) < self._num_steps and not self._answers.is_complete and not message.is_late:
+            return self._blame(self._unexpected_error(message, "too early a "))
         try:
             ending = self._read(message)
         except MalformedMessageError as error:
@@ -427,13 +427,15 @@ class ClientMachine:
         self._transcript.add(message)
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
-        heard = [self._send(Acknowledgement(self._num_steps))] if self._acknowledged or self._is_durable else []
-        left = (
+        acknowledgements = (
+            [self._send(Acknowledgement(self._num_steps))] if self._acknowledged or self._is_durable else []
+        )
+        end_record = (
             SessionEnded(release=encode(message), transcript=self._transcript.digest or "")
             if self._is_durable
             else None
         )
-        return [*([] if left is None else [Keep(left)]), *heard, ending]
+        return [*([] if end_record is None else [Keep(end_record)]), *acknowledgements, ending]
 
     def _read(self, release: Release) -> Finish:
         """Return what a release says, and take note of a report that came too late.
@@ -444,17 +446,17 @@ class ClientMachine:
         decode_all, decode_own = self._protocol.outcome_decoder.decode, self._protocol.own_outcome_decoder.decode
         problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
         outcome = decode_payload(release.payload, decode_all, sender=SERVER, problem=problem)
-        own: msgspec.Struct | None = None
+        own_outcome: msgspec.Struct | None = None
         if release.own != NIL:
             problem = f"what {SERVER}'s release tells {self._party.name} alone is not what the protocol declares"
-            own = decode_payload(release.own, decode_own, sender=SERVER, problem=problem)
+            own_outcome = decode_payload(release.own, decode_own, sender=SERVER, problem=problem)
         if release.is_late:
-            last = len(self._answers.given) - 1
+            last = len(self._answers.exchanges) - 1
             missed = last + (last in self._acknowledged and last + 1 < self._num_steps)
             self._late_phase = self._protocol.steps[missed].name
-        return Finish(outcome, own)
+        return Finish(outcome, own_outcome)
 
-    def _leaving(self, reason: str, *, is_final: bool = False) -> list[Effect]:
+    def _leave_effects(self, reason: str, *, is_final: bool = False) -> list[Effect]:
         return [Keep(SessionEnded(reason, is_final=is_final))] if self._is_durable else []
 
     def _send(self, message: Message) -> Send:
@@ -473,12 +475,12 @@ class ClientMachine:
         """
         self._close(Move.BREAK)
         is_final = self._masking is not None and self.has_agreed and not is_silence
-        return [*self._leaving(str(error), is_final=is_final), self._send(Abort.because(error)), Fail(error)]
+        return [*self._leave_effects(str(error), is_final=is_final), self._send(Abort.from_error(error)), Fail(error)]
 
     def _leave(self, error: PrivacyError | ConfigurationError | JournalError, reason: str) -> list[Effect]:
         """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""
         self._close(Move.BREAK)
-        return [*self._leaving(str(error)), self._send(Abort(reason=reason)), Fail(error)]
+        return [*self._leave_effects(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 
-    def _unexpected(self, message: Message, which: str = "a ") -> UnexpectedMessageError:
-        return unexpected_message(message, sender=SERVER, side=Side.CLIENT, state=self.state, which=which)
+    def _unexpected_error(self, message: Message, article: str = "a ") -> UnexpectedMessageError:
+        return unexpected_message(message, sender=SERVER, side=Side.CLIENT, state=self.state, which=article)

@@ -45,7 +45,7 @@ class ClientTable:
 
     Examples:
         >>> table = ClientTable(["ann", "bob"])
-        >>> table.welcome(table.at(0))
+        >>> table.welcome(table.client_at(0))
         >>> table.num_joined, table.num_awaited
         (1, 1)
     """
@@ -62,7 +62,7 @@ class ClientTable:
     def __iter__(self) -> Iterator[ClientState]:
         return iter(self.by_party.values())
 
-    def at(self, place: int) -> ClientState:
+    def client_at(self, place: int) -> ClientState:
         """Return the seat of the party at this place of the roster; IndexError where there is none."""
         return self.by_party[self._names[place]]
 

@@ -29,7 +29,7 @@ class CodedColumn(Sequence[str]):
             and a byte or two do.
 
     Examples:
-        >>> column = CodedColumn.of(["tea", "coffee", "tea"])
+        >>> column = CodedColumn.from_values(["tea", "coffee", "tea"])
         >>> column.names, column.codes.tolist(), column[2]
         (['tea', 'coffee'], [0, 1, 0], 'tea')
     """
@@ -38,7 +38,7 @@ class CodedColumn(Sequence[str]):
     codes: NDArray[Any]
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> "CodedColumn":
+    def from_values(cls, values: Iterable[Any]) -> "CodedColumn":
         """Return the column with these entries, as text."""
         if isinstance(values, CodedColumn):
             return values
@@ -50,11 +50,11 @@ class CodedColumn(Sequence[str]):
         """Return the first row with a code, from 1, as errors name it."""
         return int(np.argmax(self.codes == code)) + 1
 
-    def recoded(self, index: Mapping[str, int]) -> IntArray:
+    def recode(self, index: Mapping[str, int]) -> IntArray:
         """Return the codes that `index` has for the entries, and -1 where it has none.
 
         Examples:
-            >>> CodedColumn.of(["tea", "coffee", "milk"]).recoded({"coffee": 0, "tea": 1}).tolist()
+            >>> CodedColumn.from_values(["tea", "coffee", "milk"]).recode({"coffee": 0, "tea": 1}).tolist()
             [1, 0, -1]
         """
         return np.array([index.get(name, -1) for name in self.names], dtype=np.int64)[self.codes]
@@ -111,11 +111,11 @@ class Column(msgspec.Struct, frozen=True):
         return self.private or self.chosen
 
 
-def alike(name: object) -> str:
+def normalize_name(name: object) -> str:
     """Return a name without what people write in two ways: large letters and blanks.
 
     Example:
-        >>> alike(" Ann  Lee") == alike("ann lee")
+        >>> normalize_name(" Ann  Lee") == normalize_name("ann lee")
         True
     """
     return " ".join(unicodedata.normalize("NFKC", str(name)).casefold().split())
@@ -128,8 +128,8 @@ def first_alike(names: Iterable[str]) -> tuple[int, int] | None:
         >>> first_alike(["ann", "bob", "Ann"])
         (0, 2)
     """
-    known = dict[str, int]()
-    pairs = ((known.setdefault(alike(name), place), place) for place, name in enumerate(names))
+    place_of_name = dict[str, int]()
+    pairs = ((place_of_name.setdefault(normalize_name(name), place), place) for place, name in enumerate(names))
     return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
@@ -140,11 +140,11 @@ def missing_column(name: str) -> ConfigurationError:
         >>> str(missing_column("weight"))
         'the table has no column weight'
     """
-    what = ", with a line for each party: its own ε" if name == "epsilon" else ""
-    return ConfigurationError(field=name, value="no such column", allowed=f"a column of the table{what}")
+    hint = ", with a line for each party: its own ε" if name == "epsilon" else ""
+    return ConfigurationError(field=name, value="no such column", allowed=f"a column of the table{hint}")
 
 
-def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> ConfigurationError:
+def unknown_column(name: str, names: Sequence[str], *, field: str = "") -> ConfigurationError:
     """Return the error for a table with a column that it does not take: a misspelled one, or another table's.
 
     The error calls it `field`, or by its name.
@@ -153,9 +153,9 @@ def unknown_column(name: str, known: Sequence[str], *, field: str = "") -> Confi
         >>> unknown_column("wieght", ["weight", "opinion"]).allowed
         "left out: the columns are weight, opinion (did you mean 'weight'?)"
     """
-    shown = f"{', '.join(known[:_MOST_NAMED])}{', ...' if len(known) > _MOST_NAMED else ''}"
-    why = ", since nobody has an ε of its own here" if name == "epsilon" else ""
-    allowed = f"left out{why}: the columns are {shown}{did_you_mean(name, known)}"
+    names_text = f"{', '.join(names[:_MOST_NAMED])}{', ...' if len(names) > _MOST_NAMED else ''}"
+    reason = ", since nobody has an ε of its own here" if name == "epsilon" else ""
+    allowed = f"left out{reason}: the columns are {names_text}{did_you_mean(name, names)}"
     return ConfigurationError(field=field or name, value="an unknown column", allowed=allowed)
 
 
@@ -169,13 +169,13 @@ def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
             ...
         psephos.protocol.errors.ConfigurationError: the table has no column weight
     """
-    known, given = [column.name for column in columns], list(names)
-    for name in known:
-        if name not in given:
+    names_known, names_given = [column.name for column in columns], list(names)
+    for name in names_known:
+        if name not in names_given:
             raise missing_column(name)
-    for name in given:
-        if name not in known:
-            raise unknown_column(name, known)
+    for name in names_given:
+        if name not in names_known:
+            raise unknown_column(name, names_known)
 
 
 class Observed(Mapping[str, Entries]):

@@ -100,11 +100,11 @@ class Keep(msgspec.Struct, frozen=True, gc=False):
 class Finish(msgspec.Struct, frozen=True, gc=False):
     """The session is over for this party, and this is its result; everything queued is sent first.
 
-    `own` is what a client alone was told.
+    `own_outcome` is what a client alone was told.
     """
 
     result: msgspec.Struct
-    own: msgspec.Struct | None = None
+    own_outcome: msgspec.Struct | None = None
 
 
 class Fail(msgspec.Struct, frozen=True):

@@ -59,15 +59,15 @@ def erfc(x: float) -> float:
     if x > _GREATEST_ERFC:
         return 0.0
     with decimal.localcontext() as context:
-        exact = decimal.Decimal(x)
+        exact_x = decimal.Decimal(x)
         if x >= _FRACTION_FROM:
             context.prec = _DIGITS + 6
-            fraction = exact
+            fraction = exact_x
             for n in range(_FRACTION_TERMS, 0, -1):
-                fraction = exact + n / (2 * fraction)
-            return float((-exact * exact).exp() / (_square_root_of_pi(context.prec) * fraction))
+                fraction = exact_x + n / (2 * fraction)
+            return float((-exact_x * exact_x).exp() / (_square_root_of_pi(context.prec) * fraction))
         context.prec = _DIGITS + math.ceil(0.9 * x * x)  # 2·x²/ln 10, rounded up
-        square, power, total, n = exact * exact, exact, exact, 0
+        square, power, total, n = exact_x * exact_x, exact_x, exact_x, 0
         while abs(power) > decimal.Decimal(10) ** -context.prec:
             n += 1
             power = -power * square / n
@@ -105,12 +105,12 @@ def quotient_up(numerator: float | Fraction, denominator: float | Fraction) -> f
         >>> quotient_up(1, 3), 1 / 3
         (0.33333333333333337, 0.3333333333333333)
     """
-    exact = Fraction(numerator) / Fraction(denominator)
+    quotient = Fraction(numerator) / Fraction(denominator)
     try:
-        nearest = float(exact)
+        nearest = float(quotient)
     except OverflowError:
         return math.inf
-    return nearest if nearest >= exact else math.nextafter(nearest, math.inf)
+    return nearest if nearest >= quotient else math.nextafter(nearest, math.inf)
 
 
 def normal_tail(x: float) -> float:
@@ -157,10 +157,10 @@ def square(x: float) -> float:
 @functools.lru_cache(maxsize=64)
 def _square_root_of_pi(digits: int) -> decimal.Decimal:
     """Return √π to so many digits (Gauss and Legendre's iteration, which doubles them each time)."""
-    one = decimal.Decimal(1)
+    unit = decimal.Decimal(1)
     with decimal.localcontext() as context:
         context.prec = digits + 10
-        a, b, t, p = one, one / decimal.Decimal(2).sqrt(), one / 4, one
+        a, b, t, p = unit, unit / decimal.Decimal(2).sqrt(), unit / 4, unit
         for _ in range(context.prec.bit_length() + 1):
             mean = (a + b) / 2
             b = (a * b).sqrt()

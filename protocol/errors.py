@@ -27,7 +27,7 @@ def printable(text: str) -> str:
         >>> printable("two" + chr(10) + "lines")
         'two�lines'
     """
-    return text if text.isprintable() else "".join(each if each.isprintable() else "�" for each in text)
+    return text if text.isprintable() else "".join(character if character.isprintable() else "�" for character in text)
 
 
 def quote(value: object) -> str:
@@ -41,25 +41,25 @@ def quote(value: object) -> str:
     return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[:MAX_QUOTED_CHARACTERS]}... ({len(text)} characters)"
 
 
-def did_you_mean(word: object, known: Iterable[str]) -> str:
+def did_you_mean(word: object, words: Iterable[str]) -> str:
     """Return a hint at the known word that is closest, to end a sentence with; empty where none is close.
 
     Examples:
         >>> did_you_mean("wieghts", ["weights", "opinions"])
         " (did you mean 'weights'?)"
     """
-    close = difflib.get_close_matches(word, known, n=1, cutoff=_CLOSE) if isinstance(word, str) else []
+    close = difflib.get_close_matches(word, words, n=1, cutoff=_CLOSE) if isinstance(word, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def one_of(known: Iterable[str], word: object) -> str:
+def describe_choices(choices: Iterable[str], word: object) -> str:
     """Return that one of the known words is allowed, and which of them may have been meant by a given one.
 
     Examples:
-        >>> one_of(["local", "masked"], "maskd")
+        >>> describe_choices(["local", "masked"], "maskd")
         "one of local, masked (did you mean 'masked'?)"
     """
-    words = tuple(known)
+    words = tuple(choices)
     hint = "" if word in words else did_you_mean(word, words)  # asked also where all is right: milliseconds each time
     return f"one of {', '.join(words)}{hint}"
 
@@ -124,7 +124,7 @@ class RemoteProtocolError(ProtocolError):
 
 
 class StrangerError(RemoteProtocolError):
-    """A connection that does not show that it is a party's. It is told no more than that (`messages.Abort.because`)."""
+    """A connection that has not shown that it is a party's. It is told no more (`messages.Abort.from_error`)."""
 
 
 class HandshakeError(RemoteProtocolError):
@@ -182,15 +182,15 @@ class QuorumError(PsephosError):
         self.phase, self.received, self.required, self.first_drop = phase, received, required, first_drop
         self.missing = tuple(missing)
         self.num_missing = max(len(self.missing), num_missing or 0)  # what a peer says need not add up
-        named = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
-        more = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
-        and_more = f" and {more} more" if more else ""
+        first_names = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
+        num_unnamed = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
+        and_more = f" and {num_unnamed} more" if num_unnamed else ""
         dropped = f"; the first is out because {first_drop}" if first_drop else ""
         # A quorum that is out of reach closes a phase before its deadline.
-        others = "; the others were no longer waited for" if received + self.num_missing < required else ""
+        ending = "; the others were no longer waited for" if received + self.num_missing < required else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
-            f"missing: {named}{and_more}{dropped}{others}"
+            f"missing: {first_names}{and_more}{dropped}{ending}"
         )
 
 
@@ -265,7 +265,7 @@ class PluginError(PsephosError):
 
     Examples:
         >>> error = PluginError(plugin="protocol 'mean'", step="outcome", reason="ZeroDivisionError")
-        >>> error.told
+        >>> error.public_message
         "protocol 'mean' failed in outcome"
     """
 
@@ -274,7 +274,7 @@ class PluginError(PsephosError):
         PsephosError.__init__(self, f"{plugin} failed in {step}: {reason}" + (f" ({place})" if place else ""))
 
     @property
-    def told(self) -> str:
+    def public_message(self) -> str:
         """What parties elsewhere are told: not the reason, which may quote a value, and no file of this machine."""
         return f"{self.plugin} failed in {self.step}"
 
@@ -291,7 +291,7 @@ class RefutedLedgerError(PrivacyError):
     """
 
     def __init__(self, who: str) -> None:
-        self.who = who
+        self.party = who
         super().__init__(f"this ledger is refuted: {who} learnt more than it says is proven")
 
 
@@ -328,9 +328,9 @@ class BudgetExceededError(PrivacyError):
         if holds == asks:  # ten losses of 0.1, a float that is a little more, are a little more than 1
             holds, asks = repr(remaining), repr(requested)
             hint = f"; a budget of {least!r} would hold it" if least else ""
-        neighbors, whose = f", {relation} neighbors" if relation else "", " of one datum" if cap == "datum" else ""
+        neighbors, owner = f", {relation} neighbors" if relation else "", " of one datum" if cap == "datum" else ""
         super().__init__(
-            f"the privacy budget{whose} holds epsilon = {holds}, requested {asks} "
+            f"the privacy budget{owner} holds epsilon = {holds}, requested {asks} "
             f"(unit: {unit}{neighbors}){hint}; nothing was drawn"
         )
 
@@ -374,8 +374,8 @@ _SENTENCES: Final = (
 def _sentence(field: str, value: str, allowed: str) -> str:
     before, separator, field = field.rpartition(": ")
     for pattern, form in _SENTENCES:
-        if found := re.match(pattern, allowed):
-            return before + separator + form.format(*found.groups(), field=field, value=value) + allowed[found.end() :]
+        if match := re.match(pattern, allowed):
+            return before + separator + form.format(*match.groups(), field=field, value=value) + allowed[match.end() :]
     return f"{before}{separator}{field} must be {allowed}, got {value}"
 
 

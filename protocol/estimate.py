@@ -54,12 +54,12 @@ class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has
     @property
     def array(self) -> FloatArray:
         """The estimates: float64, shape (k,)."""
-        return np.array([each.value for each in self], dtype=np.float64)
+        return np.array([estimate.value for estimate in self], dtype=np.float64)
 
     @property
     def standard_errors(self) -> FloatArray:
         """Theirs: float64, shape (k,)."""
-        return np.array([each.standard_error for each in self], dtype=np.float64)
+        return np.array([estimate.standard_error for estimate in self], dtype=np.float64)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  numpy's own signature
         if copy is False:

@@ -31,9 +31,9 @@ def unexpected_message(
     """
     name = type(message).__name__
     of_step = f" of phase {message.step}" if isinstance(message, _OF_A_STEP[side]) else ""
-    where = f" of phase {phase!r}" if phase else ""
+    phase_text = f" of phase {phase!r}" if phase else ""
     return UnexpectedMessageError(
-        f"{sender} sent {which}{name}{of_step} in state {state.value!r}{where}",
+        f"{sender} sent {which}{name}{of_step} in state {state.value!r}{phase_text}",
         sender=sender,
         role=side.value,
         state=state.value,

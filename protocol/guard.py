@@ -43,7 +43,7 @@ from .mechanisms.realized import (
     rows_to_try,
 )
 from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, SelfComposed, TrustModel
-from .tally import NOT_THERE, Tally, earlier_held
+from .tally import NOT_THERE, Tally, describe_earlier
 
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""
@@ -116,14 +116,14 @@ class Guarded(abc.ABC):
 
     def fixed_release(self, tally: Tally, number: int) -> "FixedRelease":
         """Return what a server draws of a tally, and what it releases if each number drawn is this one, or nearest."""
-        drawn: list[tuple[RowMechanism, tuple[int, ...]]] = []
+        draws: list[tuple[RowMechanism, tuple[int, ...]]] = []
 
         def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
-            drawn.append((mechanism, tuple(values)))
+            draws.append((mechanism, tuple(values)))
             low, high = mechanism.report_range
             return [min(max(number, low), high)] * mechanism.num_reports_of(len(values))
 
-        return FixedRelease(drawn, self.randomize_tally(tally, draw))
+        return FixedRelease(draws, self.randomize_tally(tally, draw))
 
     def retained_reports(self, reports: IntArray) -> IntArray:
         """Return the columns of reports, int64, shape (n, numbers), that later phases get: none if disclosed."""
@@ -136,7 +136,7 @@ class Guarded(abc.ABC):
         A phase whose persons pay less than for any row, or that has mechanisms which cost more, overrides this by an
         event of its mechanisms'. It is held against `losses` when the phase is made, and replaces no later check.
         """
-        return self.of_all_parts(self.mechanism.event_of(self.num_values))
+        return self.compose_parts(self.mechanism.event_of(self.num_values))
 
     def values_of(self, public: Sequence[int]) -> Values:
         """Return for each value of the phase all that the person may hold: what its mechanism takes, unless overridden.
@@ -170,13 +170,13 @@ class Guarded(abc.ABC):
         """
         return [places for _, places in self.mechanism_groups(public)]
 
-    def _stated_to(self, public: IntArray) -> Iterator[tuple[list[int], IntArray, list[tuple[PrivacyLoss, ...]]]]:
+    def _stated_losses(self, public: IntArray) -> Iterator[tuple[list[int], IntArray, list[tuple[PrivacyLoss, ...]]]]:
         """Yield of each kind that there is the first public row, all rows, and the losses that are stated to it."""
         for places in self.kinds_of(public):
-            if len(alike := public[places]):
-                row: list[int] = alike[0].tolist()
-                groups = self.loss_groups(alike)
-                yield row, alike, [self.losses_of(row), self.losses, *(losses for _, _, losses in groups)]
+            if len(rows_alike := public[places]):
+                row: list[int] = rows_alike[0].tolist()
+                groups = self.loss_groups(rows_alike)
+                yield row, rows_alike, [self.losses_of(row), self.losses, *(losses for _, _, losses in groups)]
 
     def check_losses(self, public: Sequence[int]) -> None:
         """Run by a client before it reserves: refuse a phase that states less than it draws for this public row.
@@ -210,9 +210,9 @@ class Guarded(abc.ABC):
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
         """Run before many are charged: `check_losses` for all of their public rows."""
-        for row, alike, stated in self._stated_to(public):
+        for row, alike, stated in self._stated_losses(public):
             groups = self.mechanism_groups(alike)
-            self._refuse_less(stated, row, [mechanism for mechanism, own in groups if len(alike[own])])
+            self._refuse_less(stated, row, [mechanism for mechanism, places in groups if len(alike[places])])
 
     def check_largest(self) -> None:
         """Run when a phase is made: refuse it if `losses` are less than `event`, or than a law says that belies it.
@@ -229,7 +229,7 @@ class Guarded(abc.ABC):
             is_anybody = relation is NeighboringRelation.REPLACE_ONE and not self._narrows_rows
             known = _Realized(0.0, None)
             if math.isfinite(of_mechanism):
-                known = self._realized(self.mechanism, values, None, are_all_neighbors=is_anybody)
+                known = self._realize(self.mechanism, values, None, are_all_neighbors=is_anybody)
                 least = max(least, known.loss if is_anybody or _is_less(of_mechanism, known.loss) else 0.0)
             self.refuse_below(least, relation, [self.losses])
             if known.strangers is not None:
@@ -255,20 +255,20 @@ class Guarded(abc.ABC):
         for losses in stated:
             for loss in losses:
                 if loss.model is not self.model:
-                    allowed = f"{self.model.value!r} in phase {self.name!r}, whose server sees {self.model.seen}"
+                    allowed = f"{self.model.value!r} in phase {self.name!r}, whose server sees {self.model.server_view}"
                     raise ConfigurationError(field="losses", value=loss.model.value, allowed=allowed)
             if relation not in self._relations_of(losses):
                 continue
-            own = [loss.event for loss in losses if loss.relation is relation]
+            events = [loss.event for loss in losses if loss.relation is relation]
             # Of which `proven` is never below.
-            total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in own)
+            total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in events)
             if _is_less(total, least):
                 shown = ", ".join(map(str, public[:MOST_SHOWN])) + (", ..." if len(public) > MOST_SHOWN else "")
                 of_row = f" for the public row ({shown})" if len(public) else ""
                 allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g} ({_OR} {CURE})"
                 raise ConfigurationError(field="losses", value=total, allowed=allowed)
 
-    def of_all_parts(self, event: PrivacyEvent) -> PrivacyEvent:
+    def compose_parts(self, event: PrivacyEvent) -> PrivacyEvent:
         """Return what is done to a person of whose parts each suffers this event."""
         return event if self.num_parts == 1 else SelfComposed(event, self.num_parts)
 
@@ -288,24 +288,24 @@ class Guarded(abc.ABC):
         rows = self.rows_of(public) if rows is None else rows
         for mechanism in mechanisms:
             key = key_of(mechanism, values, rows), tuple([tuple(map(id, losses)) for losses in stated])
-            if key in self._held:
+            if key in self._passed_checks:
                 continue
             for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-                least = PureAccountant.epsilon_of(self.of_all_parts(mechanism.event_among(values)), relation)
+                least = PureAccountant.epsilon_of(self.compose_parts(mechanism.event_among(values)), relation)
                 is_whole = rows is not None
                 of_part = functools.partial(self._loss_of_part, mechanism, values, relation, is_whole=is_whole)
                 self._refuse_part(stated, relation, of_part)
                 is_one = relation is NeighboringRelation.REPLACE_ONE
-                known = self._realized(mechanism, values, rows, is_shown=is_shown) if is_one else _Realized(0.0, None)
+                known = self._realize(mechanism, values, rows, is_shown=is_shown) if is_one else _Realized(0.0, None)
                 self.refuse_below(max(least, known.loss), relation, stated, public)
                 if known.strangers is not None:
                     raise known.strangers
-            if len(self._held) >= _MOST_KEPT:
-                self._held.clear()
-            self._held[key] = mechanism, stated
+            if len(self._passed_checks) >= _MOST_KEPT:
+                self._passed_checks.clear()
+            self._passed_checks[key] = mechanism, stated
 
     @functools.cached_property
-    def _held(self) -> dict[object, object]:
+    def _passed_checks(self) -> dict[object, object]:
         """What was found to be high enough, for all rows that mean the same, and what keeps the identities in it."""
         return {}
 
@@ -350,7 +350,7 @@ class Guarded(abc.ABC):
         )
         parts = ([*ends[:at], columns[at], *ends[at + 1 :]] for at in places)
         known = PureAccountant.epsilon_of(mechanism.event_of_one_among(values), relation)
-        return max([known, *(self._realized(mechanism, part, None).loss for part in parts)])
+        return max([known, *(self._realize(mechanism, part, None).loss for part in parts)])
 
     def _refuse_part(
         self, stated: Iterable[Sequence[PrivacyLoss]], relation: NeighboringRelation, least: Callable[[], float]
@@ -358,8 +358,8 @@ class Guarded(abc.ABC):
         """Raise ConfigurationError where a part is stated to lose less than this."""
         for loss in (loss for losses in stated for loss in losses if loss.relation is relation):
             # A part of several losses loses as much in all, even if it loses all of one.
-            if loss.part is not None and _is_less(loss.part.proven, drawn := min(least(), loss.proven)):
-                allowed = f"at least what phase {self.name!r} draws of one: {drawn:g}"
+            if loss.part is not None and _is_less(loss.part.proven, realized_loss := min(least(), loss.proven)):
+                allowed = f"at least what phase {self.name!r} draws of one: {realized_loss:g}"
                 raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
 
     def _relations_of(self, losses: Sequence[PrivacyLoss]) -> set[NeighboringRelation]:
@@ -367,7 +367,7 @@ class Guarded(abc.ABC):
         stated = {loss.relation for loss in losses} or {loss.relation for loss in self.losses}
         return stated or {NeighboringRelation.REPLACE_ONE}
 
-    def _realized(
+    def _realize(
         self,
         mechanism: RowMechanism,
         values: Values,
@@ -396,9 +396,9 @@ class Guarded(abc.ABC):
         return {}
 
 
-def _is_less(stated: float, drawn: float) -> bool:
+def _is_less(stated: float, realized: float) -> bool:
     """Return whether a loss is less than another one by more than rounding."""
-    return not stated >= drawn * (1 - _ROUNDING) - _NOTHING
+    return not stated >= realized * (1 - _ROUNDING) - _NOTHING
 
 
 class GuardedRelease(Guarded):
@@ -412,7 +412,7 @@ class GuardedRelease(Guarded):
     @property
     def event(self) -> PrivacyEvent:
         """What whoever sees the release sees of one person's data."""
-        return self.of_all_parts(self.tally_mechanism.event_of(self.num_values))
+        return self.compose_parts(self.tally_mechanism.event_of(self.num_values))
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         """Return what whoever sees the release sees of one person's data, or of a part: as much as of anybody's.
@@ -448,21 +448,21 @@ class GuardedRelease(Guarded):
         """Yield each row with one of the same person that is the same where that is shown as it is."""
         values = self.protected_values_of(public)
         for row in rows.tolist():
-            other = [column[0] if own in column else own for own, column in zip(row, values, strict=True)]
-            yield np.array([row, other], dtype=np.int64)
+            other_row = [column[0] if value in column else value for value, column in zip(row, values, strict=True)]
+            yield np.array([row, other_row], dtype=np.int64)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         """Hold the losses against the release's event, and against its law.
 
         The law is that of the tallies of a single person's reports, each against each other, and against nobody's.
         """
-        for row, _, stated in self._stated_to(public):
-            known = self._realized_in_release(self.usual_of(row), earlier)
+        for row, _, stated in self._stated_losses(public):
+            known = self._realized_in_release(self.typical_row(row), earlier)
             self._refuse_release(row, stated, known)
             if known.strangers is not None:
                 raise known.strangers
 
-    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
+    def typical_row(self, public: Sequence[int]) -> Sequence[int]:
         """Return a public row of whose releases the law is the same: that of one for many is worked out once."""
         return public
 
@@ -488,7 +488,7 @@ class GuardedRelease(Guarded):
         stated: Sequence[Sequence[PrivacyLoss]],
         known: "_Releases",
     ) -> None:
-        event = self.of_all_parts(self.release_event_of(public))
+        event = self.compose_parts(self.release_event_of(public))
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
             least = max(PureAccountant.epsilon_of(event, relation), known.realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
@@ -518,18 +518,22 @@ class GuardedRelease(Guarded):
         is_hidden = NeighboringRelation.ADD_OR_REMOVE_ONE in relations
         if is_hidden:
             rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
-        own = np.array([public], dtype=np.int64)
-        before = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
+        public_rows = np.array([public], dtype=np.int64)
+        earlier_reports = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
         try:
             tallies = [
-                self.tally(row[None, :][some], earlier=[reports[some] for reports in before], public=own[some])
-                for row, some in zip(rows, counted, strict=True)
+                self.tally(
+                    row[None, :][counted_draws],
+                    earlier=[reports[counted_draws] for reports in earlier_reports],
+                    public=public_rows[counted_draws],
+                )
+                for row, counted_draws in zip(rows, counted, strict=True)
             ]
         except NOT_THERE as error:  # whose own text may quote a row
-            allowed = f"made of what there is: {earlier_held([phase.name for phase in earlier], before)}"
-            what = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
-            raise ConfigurationError(**what, allowed=allowed) from None
-        is_there = np.array([some.stop is None for some in counted])
+            allowed = f"made of what there is: {describe_earlier([phase.name for phase in earlier], earlier_reports)}"
+            error_fields = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
+            raise ConfigurationError(**error_fields, allowed=allowed) from None
+        is_there = np.array([counted_draws.stop is None for counted_draws in counted])
         pairs = {
             NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],
@@ -541,8 +545,8 @@ class GuardedRelease(Guarded):
         strangers = None
         for draws in zip(*(self.fixed_release(tally, 0).drawn for tally in tallies), strict=True):
             if self.num_parts == 1 and strangers is None:
-                drawn = np.array([values for _, values in draws], dtype=np.int64)
-                strangers = non_neighbors_error(self.name, draws[0][0], drawn, among=neighbors, is_shown=is_shown)
+                draw_values = np.array([values for _, values in draws], dtype=np.int64)
+                strangers = non_neighbors_error(self.name, draws[0][0], draw_values, among=neighbors, is_shown=is_shown)
         try:
             log_laws = self.log_laws(tallies)
         except NotImplementedError:
@@ -589,7 +593,7 @@ class FixedRelease(NamedTuple):
     def observable(self, *, is_hidden: bool) -> object:
         """Return all that does not have to be drawn: the release, and how it is drawn."""
         kinds = [(mechanism, len(values)) for mechanism, values in self.drawn]
-        return kinds, self.released.without_count() if is_hidden else self.released
+        return kinds, self.released.hide_count() if is_hidden else self.released
 
 
 class _Releases(NamedTuple):

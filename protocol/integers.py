@@ -120,11 +120,11 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
         return row
     size = width - 1
     upper, lower = _FORMATS[width]
-    encoded = [
+    integers = [
         upper + number.to_bytes(size, "big") if number >= 0 else lower + number.to_bytes(size, "big", signed=True)
         for number in numbers
     ]
-    return _header(len(numbers)) + b"".join(encoded)
+    return _header(len(numbers)) + b"".join(integers)
 
 
 def rewrite_row(row: bytes, numbers: Sequence[int]) -> bytes:

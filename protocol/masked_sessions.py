@@ -126,7 +126,7 @@ class ServerMasking:
         secret: bytes,
     ) -> None:
         primitives = _primitives(phase, mode)
-        if (signing := roster.signing) is None:
+        if (signing := roster.signing_roster) is None:
             allowed = f"one whose parties all have enrolled, with keys of signatures: phase {phase.name!r} is masked"
             raise ConfigurationError(field="roster", value="without keys of signatures", allowed=allowed)
         allowed = f"{roster.digest!r}, the digest of a roster with keys, as all parties of a masked phase agree to it"
@@ -142,7 +142,7 @@ class ServerMasking:
         self._num_named = self._num_known = 0  # of whom has been told, and was told before a restart
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
-        self.own: Mapping[int, msgspec.Raw] = {}
+        self.own_payloads: Mapping[int, msgspec.Raw] = {}
         try:
             encode(Request(0, self.payload))
         except ValueError as error:
@@ -150,11 +150,11 @@ class ServerMasking:
             allowed = f"fewer, or shorter ones: all of them, and their keys, are one message ({error})"
             raise ConfigurationError(field="roster", value=value, allowed=allowed) from None
 
-    def receive(self, place: int, said: PartyMessage) -> None:
+    def receive(self, place: int, message: PartyMessage) -> None:
         """Take an answer in the open step; see `MaskingServer.receive`."""
-        self._server.receive(place, said)
-        if isinstance(said, Keys):
-            self._keys[place] = said
+        self._server.receive(place, message)
+        if isinstance(message, Keys):
+            self._keys[place] = message
 
     @property
     def next_step(self) -> int:
@@ -162,14 +162,14 @@ class ServerMasking:
         return len(_NUMBERS) if self._server.step is None else _NUMBERS[self._server.step]
 
     @property
-    def asked(self) -> frozenset[int]:
+    def asked_places(self) -> frozenset[int]:
         """The places of those of whom that step asks something."""
         return self._server.asked
 
     def take_named(self) -> list[LiarNamed]:
         """Return who was found to have lied since this was asked last."""
         first, self._num_named = self._num_named, len(self._server.named)
-        rules = self._rules.described()
+        rules = self._rules.describe()
         return [
             LiarNamed(
                 self._rules.names[place],
@@ -190,18 +190,18 @@ class ServerMasking:
         Raises:
             QuorumError, RemoteProtocolError: as `MaskingServer.close`; nothing opens.
         """
-        told = self._server.close()
-        self.payload, self.own = NIL, {}
+        messages = self._server.close()
+        self.payload, self.own_payloads = NIL, {}
         step = self._server.step
         if step is None:
             survivors = np.array(self._server.survivors, dtype=np.int64)
             return survivors, np.array(self._server.total, dtype=np.int64)
         if _is_own(self._phase, step):
-            self.own = {place: _raw(theirs) for place, theirs in told.items()}
+            self.own_payloads = {place: _raw(theirs) for place, theirs in messages.items()}
         elif step is MaskingMove.SHARES:
-            self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in told)))
+            self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in messages)))
         else:
-            self.payload = _raw(next(iter(told.values())))  # all hear the same
+            self.payload = _raw(next(iter(messages.values())))  # all hear the same
         return None
 
 
@@ -242,29 +242,29 @@ class PartyMasking:
         Raises:
             RemoteProtocolError: what the server says cannot be right; the party says nothing any more.
         """
-        heard = _heard(step, request)
+        heard = _read_request(step, request)
         if isinstance(heard, SeededRoster):
             root = self._entropy()
             self._begin(heard, root)
             self.sealed = self._seal(root) if self._party.secret else b""
         return self._say(heard, draw)
 
-    def restore(self, answered: Sequence[tuple[Request, Report] | None], sealed: bytes) -> None:
+    def restore(self, exchanges: Sequence[tuple[Request, Report] | None], sealed: bytes) -> None:
         """Take the part up where records end; what it has said before it would say again.
 
         Raises:
             JournalError: it would not, or the secrets are sealed by another key.
         """
-        for request, report in filter(None, answered):
+        for request, report in filter(None, exchanges):
             step = self._phase.steps[request.step]
             try:
-                heard = _heard(step, request)
+                heard = _read_request(step, request)
                 if isinstance(heard, SeededRoster):
                     self._begin(heard, None, sealed)
-                said = self._say(heard, None)
+                answer = self._say(heard, None)
             except (RemoteProtocolError, ValueError) as error:
                 raise JournalError(f"has secrets of a masked phase that cannot be read: {error}") from None
-            if said is not None and bytes(step.codec.encode(said)) != bytes(report.payload):
+            if answer is not None and bytes(step.codec.encode(answer)) != bytes(report.payload):
                 raise JournalError(f"has another answer in step {step.name!r} than its secrets lead to")
         self.sealed = sealed
 
@@ -276,13 +276,13 @@ class PartyMasking:
             case SeededRoster():
                 return part.keys()
             case NeighborKeys(keys):
-                return part.shares(NeighborKeys(tuple(each for each in keys if each[0] != self._party.place)))
+                return part.shares(NeighborKeys(tuple(item for item in keys if item[0] != self._party.place)))
             case Boxes():
                 return part.check(heard)
             case Disputes():
                 return part.accuse(heard)
             case Excluded():
-                return part.has_masked(heard) if draw is None else part.masked(heard, draw)
+                return part.has_masked(heard) if draw is None else part.mask(heard, draw)
             case Survivors():
                 return part.confirm(heard)
             case Confirmations():
@@ -305,9 +305,9 @@ class PartyMasking:
             rules = masking_rules(self._protocol, self._phase, signing, self._mode, seed=signing.seed)
         except ConfigurationError as error:
             raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
-        self._about = rules.about("sealed root", place)
-        own = self._open(sealed) if root is None else root
-        self._part = MaskingParty(rules, place, root=own, sign=self._sign, primitives=self._primitives)
+        self._about = rules.domain("sealed root", place)
+        own_root = self._open(sealed) if root is None else root
+        self._part = MaskingParty(rules, place, root=own_root, sign=self._sign, primitives=self._primitives)
 
     def _seal(self, root: bytes) -> bytes:
         salt = self._primitives.derive(self._entropy(), self._about, KEY_BYTES)  # a key seals once
@@ -330,16 +330,16 @@ def _is_own(phase: Phase, move: MaskingMove) -> bool:
     return move in {MaskingMove.CHECK, *IN_DISPUTE} or (is_sparse and move in {MaskingMove.SHARES, MaskingMove.UNMASK})
 
 
-def _heard(step: Step, request: Request) -> Any:
+def _read_request(step: Step, request: Request) -> Any:
     """Return what a request of a masked phase's step says; MalformedMessageError if it is anything else."""
     assert step.move is not None  # noqa: S101  of a masked phase
     problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
-    told, empty = request.payload, request.own
+    payload, empty = request.payload, request.own
     if _is_own(step.phase, step.move):
-        told, empty = empty, told
+        payload, empty = empty, payload
     if empty != NIL:
         raise MalformedMessageError(problem, sender=SERVER, role="client", message_type="Request")
-    return decode_payload(told, msgspec.msgpack.Decoder(_HEARD[step.move]).decode, sender=SERVER, problem=problem)
+    return decode_payload(payload, msgspec.msgpack.Decoder(_HEARD[step.move]).decode, sender=SERVER, problem=problem)
 
 
 def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int] | None]:
@@ -350,14 +350,14 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
     number, key, signature = len(names), bytes(KEY_BYTES), bytes(SIGNATURE_BYTES)
     circle = phase.circle_of(number, seed := key if phase.is_sparse else b"")
     near = number - 1 if circle is None else circle.degree
-    others, keys = tuple(names), Keys(key, key, signature)
-    roster = SigningRoster("0" * 64, others, (key,) * number)
+    other_names, keys = tuple(names), Keys(key, key, signature)
+    roster = SigningRoster("0" * 64, other_names, (key,) * number)
     if circle is not None:
-        roster = SeededRoster(roster.others, others, roster.keys, seed)
+        roster = SeededRoster(roster.others, other_names, roster.keys, seed)
     box, leaves, mark = bytes(BOX_BYTES), bytes(3 * LEAF_BYTES), bytes(MARK_BYTES)
     pieces = (*(Piece(0, leaves, key, box),) * near, Piece(0, leaves, key, b""))
     # What is said and heard, each with how many lists of it a place is in.
-    said: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
+    messages: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
         MaskingMove.KEYS: (_raw(keys), 0),
         MaskingMove.SHARES: (_raw(Deal(key, key, pieces)), near + 1),
         MaskingMove.CHECK: (_raw(Check(key, key, (), signature, signature)), 0),
@@ -381,7 +381,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         if move in IN_DISPUTE:
             sizes.append(None)
             continue
-        (up, many_up), (down, many_down) = said[move], heard[move]
+        (up, many_up), (down, many_down) = messages[move], heard[move]
         request = Request(place, NIL, down) if _is_own(phase, move) else Request(place, down)
         of_all = number * len(encode(Report(place, up))) + many_up * longer
         sizes.append((of_all, number * len(encode(request)) + many_down * longer))

@@ -45,8 +45,8 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def with_law(self, name: str, value: str) -> "Scope":
         """Return the same scope, with something else that the law depends on, or another value of it."""
-        others = (each for each in self.law if each[0] != name)
-        return msgspec.structs.replace(self, law=(*others, (name, value)))
+        other_entries = (entry for entry in self.law if entry[0] != name)
+        return msgspec.structs.replace(self, law=(*other_entries, (name, value)))
 
     def check(self, other: "Scope") -> None:
         """Raise ConfigurationError, of what differs, for what was kept in another scope or drawn by another law.
@@ -63,8 +63,8 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         require(is_same, self.kind, self.name, f"{other}, whose reports are kept")
         ours, theirs = dict(self.law), dict(other.law)
         for field in dict.fromkeys((*theirs, *ours)):
-            known = theirs.get(field, "left out")
-            allowed = f"{known}, as in the earlier sessions of {self}; another needs another {self.kind}"
+            value = theirs.get(field, "left out")
+            allowed = f"{value}, as in the earlier sessions of {self}; another needs another {self.kind}"
             require(ours.get(field) == theirs.get(field), field, ours.get(field), allowed)
 
 
@@ -132,10 +132,10 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
     """
     if not secret:
         return ""
-    told = msgspec.msgpack.encode((scope.kind, scope.name, phase, tuple(values)))
+    content = msgspec.msgpack.encode((scope.kind, scope.name, phase, tuple(values)))
     key = hashlib.sha256(secret).digest()
-    which, seal = (hashlib.blake2b(text, key=key, digest_size=_SEAL_BYTES).hexdigest() for text in (b"", told))
-    return f"{which}.{seal}"
+    tag, seal = (hashlib.blake2b(text, key=key, digest_size=_SEAL_BYTES).hexdigest() for text in (b"", content))
+    return f"{tag}.{seal}"
 
 
 def has_changed(earlier: str, now: str) -> bool:

@@ -171,7 +171,7 @@ class Hello(WireStruct, frozen=True, tag=1, gc=False):
     shown: Acknowledgement | None = None
 
     @classmethod
-    def of(
+    def make(
         cls,
         protocol: Described,
         party: str,
@@ -197,7 +197,7 @@ class Welcome(WireStruct, frozen=True, tag=2, gc=False):
     descriptor: SessionDescriptor = NO_DESCRIPTOR
 
     @classmethod
-    def of(
+    def make(
         cls, protocol: Described, *, public: Iterable[int] = (), descriptor: SessionDescriptor = NO_DESCRIPTOR
     ) -> "Welcome":
         """Return what a party with this public row is told."""
@@ -248,7 +248,7 @@ class Abort(WireStruct, frozen=True, tag=6):
     `phase`, `received`, `required`, `missing` and `num_missing` are set where a phase closed without its quorum.
 
     Examples:
-        >>> Abort.because(QuorumError(phase="opinions", received=1, required=2, missing=["bob"])).missing
+        >>> Abort.from_error(QuorumError(phase="opinions", received=1, required=2, missing=["bob"])).missing
         ('bob',)
     """
 
@@ -260,7 +260,7 @@ class Abort(WireStruct, frozen=True, tag=6):
     num_missing: Count = 0
 
     @classmethod
-    def because(cls, error: Exception) -> "Abort":
+    def from_error(cls, error: Exception) -> "Abort":
         """Return the message that says why; it fits into a message whatever the error quotes."""
         match error:
             case StrangerError():
@@ -268,7 +268,7 @@ class Abort(WireStruct, frozen=True, tag=6):
             case SessionAborted():
                 reason = error.reason  # who it is that ends the session, its reader knows
             case PluginError():
-                reason = error.told
+                reason = error.public_message
             case _:
                 reason = str(error)
         reason = reason[:MAX_REASON_CHARACTERS]
@@ -352,12 +352,12 @@ def encode(message: Message) -> bytes:
         '93070aa3616e6e'
     """
     global _welcome  # noqa: PLW0603  it is the process's
-    told: object = message
+    content: object = message
     if type(message) is Welcome and (last := _welcome) is not None and message is last[0]:
         return last[1]
     if type(message) is Request and message.own == NIL:
-        told = (_REQUEST, message.step, message.payload)  # msgspec would write the absent element, too
-    payload = _encoder.encode(told)
+        content = (_REQUEST, message.step, message.payload)  # msgspec would write the absent element, too
+    payload = _encoder.encode(content)
     if len(payload) > MAX_MESSAGE_BYTES:
         raise ValueError(
             f"a message may have {MAX_MESSAGE_BYTES} bytes, this {type(message).__name__} has {len(payload)}"
@@ -408,13 +408,13 @@ def _decode_long(payload: bytes) -> Message:
     beginning, shared = _known.get(tag, (b"", NIL))
     if beginning and payload.startswith(beginning):
         with contextlib.suppress(*UNREADABLE):  # whole, below, it says where it cannot be read
-            rest = _decoder.decode(payload[:start] + bytes(NIL) + payload[len(beginning) :])
-            return msgspec.structs.replace(rest, **{field: shared})
+            short_message = _decoder.decode(payload[:start] + bytes(NIL) + payload[len(beginning) :])
+            return msgspec.structs.replace(short_message, **{field: shared})
     message = _decoder.decode(payload)
-    told = bytes(getattr(message, field))
-    end = start + len(told)
-    if payload[start:end] == told:  # or it is written in another way than ours
-        shared = msgspec.Raw(told)
+    field_bytes = bytes(getattr(message, field))
+    end = start + len(field_bytes)
+    if payload[start:end] == field_bytes:  # or it is written in another way than ours
+        shared = msgspec.Raw(field_bytes)
         _known[tag] = payload[:end], shared
         message = msgspec.structs.replace(message, **{field: shared})
     return message

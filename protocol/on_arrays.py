@@ -41,12 +41,12 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
         [0, 2, 0, 2]
     """
     key = _key_of(seed)
-    given = integers_of(values, "values")
-    is_flat = given.ndim == 1
+    rows_given = integers_of(values, "values")
+    is_flat = rows_given.ndim == 1
     is_single = is_flat and not isinstance(mechanism, Mechanism | FrequencyOracle)
-    refuse(is_single, "values", f"shape {given.shape}", "rows, of shape (n, w)")
-    require(given.ndim in {1, 2}, "values", f"shape {given.shape}", "of shape (n,) or (n, w)")
-    rows = given[:, None] if is_flat else given
+    refuse(is_single, "values", f"shape {rows_given.shape}", "rows, of shape (n, w)")
+    require(rows_given.ndim in {1, 2}, "values", f"shape {rows_given.shape}", "of shape (n,) or (n, w)")
+    rows = rows_given[:, None] if is_flat else rows_given
     _check_values(mechanism, rows)
     width = rows.shape[1]
     slots = mechanism.slots_of(width)
@@ -82,12 +82,12 @@ def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
         >>> counts.array.round().tolist()
         [298.0, 102.0]
     """
-    given = integers_of(reports, "reports")
-    rows = given[:, None] if given.ndim == 1 else given
-    require(given.ndim in {1, 2}, "reports", f"shape {given.shape}", "of shape (n,) or (n, w)")
+    rows_given = integers_of(reports, "reports")
+    rows = rows_given[:, None] if rows_given.ndim == 1 else rows_given
+    require(rows_given.ndim in {1, 2}, "reports", f"shape {rows_given.shape}", "of shape (n,) or (n, w)")
     _check_range("reports", rows, mechanism.report_range)
-    found = mechanism.estimate_rows(rows)
-    return found if isinstance(found, Estimates) else Estimates(found)
+    estimates = mechanism.estimate_rows(rows)
+    return estimates if isinstance(estimates, Estimates) else Estimates(estimates)
 
 
 def _counts(mechanism: Invertible, reports: IntArray) -> tuple[Estimate, ...]:

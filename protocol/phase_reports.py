@@ -135,11 +135,11 @@ class PhaseReports:
     def num_wanted(self) -> int:
         """From how many parties the open step waits for a report: from all; in a dispute from those who are asked."""
         if self._masking is not None and self._open.is_in_dispute:
-            return len(self._masking.asked)
+            return len(self._masking.asked_places)
         return len(self.names)
 
     @property
-    def present(self) -> set[int]:
+    def present_places(self) -> set[int]:
         """The places of those who have reported in the open step, or have joined before the first."""
         return self.clients.places_in(State.JOINED) if self.step < 0 else set(self.payloads[self.step])
 
@@ -155,7 +155,7 @@ class PhaseReports:
             return None
         names = names_of(self._protocol)
         counts = [self.clients.num_joined, *map(len, self.payloads), *([0] * len(names))]
-        present = self.present
+        present = self.present_places
         return Attendance(
             num_received=dict(zip(names, counts, strict=False)),
             present=tuple(client.party for client in self.clients if client.place in present),
@@ -164,12 +164,12 @@ class PhaseReports:
         )
 
     @property
-    def kept(self) -> ReceivedReports:
+    def memoized_reports(self) -> ReceivedReports:
         """The reports of phases that keep theirs, by phase and party."""
         return {
             step.phase.name: {self.names[place]: step.codec.decode(payload) for place, payload in payloads.items()}
             for step, payloads in zip(self._protocol.steps, self.payloads, strict=False)
-            if step.phase.kept is not None
+            if step.phase.memo_scope is not None
         }
 
     @property
@@ -183,20 +183,22 @@ class PhaseReports:
         return self.step + 1 if self._masking is None else self._masking.next_step
 
     @property
-    def to_be_asked(self) -> list[ClientState]:
+    def next_clients(self) -> list[ClientState]:
         """Of whom the next step asks something, in roster order."""
         able = self.clients.able_to(Move.REQUEST)
-        return able if self._masking is None else [client for client in able if client.place in self._masking.asked]
+        return (
+            able if self._masking is None else [client for client in able if client.place in self._masking.asked_places]
+        )
 
-    def open_step(self, asked: Collection[ClientState]) -> None:
+    def open_step(self, clients: Collection[ClientState]) -> None:
         """Open the next step, of these who are asked, with what the step before it published."""
         self.position.move(SessionMove.OPEN_PHASE)
         self.payloads += [{} for _ in range(self.step, self.next_step)]
         self.step = self.next_step
         self._open = self._protocol.steps[self.step]
-        self.clients.ask(asked)
+        self.clients.ask(clients)
         self.request = Request(self.step, self._payload)
-        self._own = {} if self._masking is None else self._masking.own
+        self._own = {} if self._masking is None else self._masking.own_payloads
         if not self._open.is_in_dispute:
             self.transcript.add(self.request)
 
@@ -226,19 +228,19 @@ class PhaseReports:
         try:
             values = self._open.codec.decode(payload)
         except UNREADABLE as error:
-            raise self._undeclared(client, str(error)) from None
+            raise self._undeclared_error(client, str(error)) from None
         if self._reads_rows[self.step]:
             try:
                 self._open.phase.check_report(values, tuple(self._public[client.place].tolist()))
             except ValueError as error:
-                raise self._undeclared(client, str(error)) from None
+                raise self._undeclared_error(client, str(error)) from None
             except Exception as error:
-                raise self._undeclared(client, reason_of(error, is_private=self._protocol.keeps_words)) from error
+                raise self._undeclared_error(client, reason_of(error, is_private=self._protocol.keeps_words)) from error
         if self._masking is not None:
             self._masking.receive(client.place, values)
         return values
 
-    def _undeclared(self, client: ClientState, reason: str) -> MalformedMessageError:
+    def _undeclared_error(self, client: ClientState, reason: str) -> MalformedMessageError:
         problem = f"{client.party}'s report in phase {self._open.name!r} is not what the phase declares"
         return MalformedMessageError(f"{problem}: {reason}", sender=client.party)
 
@@ -247,12 +249,12 @@ class PhaseReports:
         self.clients.take_report(client, self.step)
         self.payloads[self.step][client.place] = payload
 
-    def settle(self, places: Sequence[int], drawn: Tally | None = None) -> msgspec.Struct | None:
+    def settle(self, places: Sequence[int], drawn_tally: Tally | None = None) -> msgspec.Struct | None:
         """Tally the open step's phase, ask nobody in it any longer, and return what it publishes.
 
         Args:
             places: of the reports that count, in order.
-            drawn: its released tally where the server has drawn its noise before.
+            drawn_tally: its released tally where the server has drawn its noise before.
 
         Raises:
             PluginError: the protocol's own code fails (`plugin_checks`).
@@ -260,13 +262,13 @@ class PhaseReports:
         """
         phase = self._open.phase
         self.clients.close()
-        tally = self._tally(phase, places) if self._masking is None else self._unmasked(phase, self._masking)
+        tally = self._tally(phase, places) if self._masking is None else self._unmask_step(phase, self._masking)
         if tally is None:
             return None  # the phase goes on
-        if drawn is None:
+        if drawn_tally is None:
             with blaming(self._protocol, f"release of phase {phase.name!r}"):
-                drawn = released_tally(phase, tally, self._draws.get(phase.name))
-        self.tallies.append(drawn)
+                drawn_tally = released_tally(phase, tally, self._draws.get(phase.name))
+        self.tallies.append(drawn_tally)
         outcome = checked_phase_outcome(self._protocol, phase, self.tallies)
         self._payload = encode_payload(outcome)
         return outcome
@@ -283,7 +285,7 @@ class PhaseReports:
         self.position.move(SessionMove.ABORT)
         return self.clients.break_all()
 
-    def _unmasked(self, phase: Phase, masking: ServerMasking) -> Tally | None:
+    def _unmask_step(self, phase: Phase, masking: ServerMasking) -> Tally | None:
         """Close a step of a masked phase; return the tally after the last, of all whose rows were added up."""
         summed = masking.close()
         self._payload = masking.payload
@@ -299,6 +301,6 @@ class PhaseReports:
         order = np.array(places, dtype=np.int64)
         payloads = self.payloads[self.step]
         reports = phase.codec.decode_all([payloads[place] for place in places])
-        earlier = [theirs[np.searchsorted(known, order)] for known, theirs in self.closed]
+        earlier = [theirs[np.searchsorted(order_places, order)] for order_places, theirs in self.closed]
         self.closed.append((order, reports))
         return checked_tally(self._protocol, phase, reports, earlier, self._public[order])

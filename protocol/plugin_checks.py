@@ -17,7 +17,7 @@ from .columns import Column, Observed
 from .errors import ConfigurationError, PluginError, UnusablePluginError, quote, refuse
 from .phases import Inputs, Phase, PhasedProtocol, Truth
 from .plugin_faults import blaming, plugin_of
-from .tally import Tally, earlier_held
+from .tally import Tally, describe_earlier
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
@@ -38,10 +38,10 @@ def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
         field = f"the name of protocol class {kind.__qualname__}"
         raise ConfigurationError(field=field, value=name, allowed="a text, such as name = 'my-vote'")
     for declared in ("parameters_type", "outcome_type"):
-        own: object = getattr(kind, declared, None)
-        if not (isinstance(own, type) and issubclass(own, msgspec.Struct)):
+        attribute: object = getattr(kind, declared, None)
+        if not (isinstance(attribute, type) and issubclass(attribute, msgspec.Struct)):
             field = f"{declared} of {plugin_of(kind)}"
-            value = "nothing" if own is None else _named(own)
+            value = "nothing" if attribute is None else _kind_name(attribute)
             raise ConfigurationError(field=field, value=value, allowed="a subclass of msgspec.Struct")
 
 
@@ -51,11 +51,11 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
     Raises:
         ConfigurationError: they are; `UnusablePluginError` where its code raises is the caller's (`plugin_faults`).
     """
-    told = cast("object", protocol.columns())
+    columns_told = cast("object", protocol.columns())
     field = f"columns() of {plugin_of(protocol)}"
-    each = list(cast("Sequence[object]", told)) if isinstance(told, Sequence) else [None]
-    columns = [column for column in each if isinstance(column, Column)]
-    refuse(len(columns) < len(each), field, cast("object", told), "a tuple of Columns")
+    columns_made = list(cast("Sequence[object]", columns_told)) if isinstance(columns_told, Sequence) else [None]
+    columns = [column for column in columns_made if isinstance(column, Column)]
+    refuse(len(columns) < len(columns_made), field, cast("object", columns_told), "a tuple of Columns")
     names = [column.name for column in columns]
     refuse(len(set(names)) < len(names), field, names, "columns of distinct names")
 
@@ -88,16 +88,20 @@ def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_p
 def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
     """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say."""
     with blaming(protocol, "truth"):
-        told = cast("object", protocol.truth(inputs))
-    if told is None:
+        truths = cast("object", protocol.truth(inputs))
+    if truths is None:
         return None
-    if not isinstance(told, Mapping):
-        raise _wrong(protocol, "truth", f"it returned {_a(told)}, and not a mapping of names to numbers or texts")
+    if not isinstance(truths, Mapping):
+        raise _plugin_error(
+            protocol, "truth", f"it returned {_a(truths)}, and not a mapping of names to numbers or texts"
+        )
     plain: dict[str, float | str] = {}
-    for name, given in cast("Mapping[object, object]", told).items():
-        value: object = cast("Any", given).item() if isinstance(given, np.generic) else given
+    for name, truth_value in cast("Mapping[object, object]", truths).items():
+        value: object = cast("Any", truth_value).item() if isinstance(truth_value, np.generic) else truth_value
         if not isinstance(name, str) or not isinstance(value, (numbers.Real, str)):
-            raise _wrong(protocol, "truth", f"of {quote(name)} it told {_a(value)}, and not a number or a text by name")
+            raise _plugin_error(
+                protocol, "truth", f"of {quote(name)} it told {_a(value)}, and not a number or a text by name"
+            )
         plain[name] = cast("float | str", value)
     return plain
 
@@ -109,9 +113,11 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
-        found = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
-        reason = f"{type(phase.mechanism).__name__} reported {found}, and its reports are integers of shape {shape}"
-        raise _wrong(protocol, f"phase {phase.name!r}", reason)
+        array_text = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
+        reason = (
+            f"{type(phase.mechanism).__name__} reported {array_text}, and its reports are integers of shape {shape}"
+        )
+        raise _plugin_error(protocol, f"phase {phase.name!r}", reason)
     if not reports.size:
         return
     low, high = phase.mechanism.report_range
@@ -119,13 +125,13 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     if not low <= least <= greatest <= high:
         wrong = least if least < low else greatest
         reason = f"{type(phase.mechanism).__name__} reported {wrong}, and its reports are in [{low}, {high}]"
-        raise _wrong(protocol, f"phase {phase.name!r}", reason)
+        raise _plugin_error(protocol, f"phase {phase.name!r}", reason)
     if type(phase).check_report is Phase.check_report:
         return
     step = f"check_report of phase {phase.name!r}"
-    for report, own in zip(reports[:_MOST_HELD].tolist(), public[:_MOST_HELD].tolist(), strict=True):
+    for report, public_row in zip(reports[:_MOST_HELD].tolist(), public[:_MOST_HELD].tolist(), strict=True):
         with blaming(protocol, step):
-            phase.check_report(report, own)
+            phase.check_report(report, public_row)
 
 
 def checked_tally(
@@ -139,33 +145,39 @@ def checked_tally(
 ) -> Tally:
     """Return the tally of some clients; of the first ones see as well whether tallies of a few of them add up."""
     step, earlier = f"tally of phase {phase.name!r}", protocol.retained_reports(earlier)
-    given = earlier_held([own.name for own in protocol.phases], earlier)
+    earlier_text = describe_earlier([named_phase.name for named_phase in protocol.phases], earlier)
 
     def tally_of(rows: slice) -> Tally:
-        with blaming(protocol, step, given=given):
-            tally = phase.tally(reports[rows], earlier=[each[rows] for each in earlier], public=public[rows])
+        with blaming(protocol, step, inputs_text=earlier_text):
+            tally = phase.tally(
+                reports[rows], earlier=[earlier_rows[rows] for earlier_rows in earlier], public=public[rows]
+            )
         if not isinstance(tally, Tally):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
-            raise _wrong(protocol, step, f"it returned {_a(tally)}, and not a Tally")
+            raise _plugin_error(protocol, step, f"it returned {_a(tally)}, and not a Tally")
         if tally.num_reports != len(reports[rows]):
-            raise _wrong(protocol, step, "it is of another number of reports than it was given")
+            raise _plugin_error(protocol, step, "it is of another number of reports than it was given")
         return tally
 
-    some = min(len(reports), _MOST_SPLIT)
-    if is_first and some > 1:
-        whole, first, second = tally_of(slice(some)), tally_of(slice(some // 2)), tally_of(slice(some // 2, some))
+    num_first = min(len(reports), _MOST_SPLIT)
+    if is_first and num_first > 1:
+        whole, first, second = (
+            tally_of(slice(num_first)),
+            tally_of(slice(num_first // 2)),
+            tally_of(slice(num_first // 2, num_first)),
+        )
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole:
             # No numbers, since it may be private how many clients there are.
             reason = "the tallies of two halves of some clients do not add up to that of all of them"
-            raise _wrong(protocol, step, reason)
+            raise _plugin_error(protocol, step, reason)
     return tally_of(slice(None))
 
 
 def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[Tally]) -> OutcomeT:
     """Return what a session releases: of the declared type, finite, the same as it arrives, and when asked twice."""
     step = "outcome"
-    outcome = _called(protocol, step, lambda: protocol.outcome(tallies))
+    outcome = _call(protocol, step, lambda: protocol.outcome(tallies))
     return cast("OutcomeT", _check(protocol, step, outcome, protocol.outcome_type))
 
 
@@ -176,7 +188,7 @@ def checked_phase_outcome(
     if type(phase).outcome is Phase.outcome:
         return None
     step = f"outcome of phase {phase.name!r}"
-    outcome = _called(protocol, step, lambda: phase.outcome(tallies))
+    outcome = _call(protocol, step, lambda: phase.outcome(tallies))
     if outcome is None:
         return None
     kind = type(outcome) if isinstance(outcome, msgspec.Struct) else msgspec.Struct
@@ -187,26 +199,28 @@ def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[T
     """Return what single clients are told, by their places: of `own_outcome_type`, and finite."""
     step = "own_outcomes"
     with blaming(protocol, step):
-        own = protocol.own_outcomes(tallies)
-        told = tuple(own.values())
-    if not told:
-        return own
+        own_outcomes = protocol.own_outcomes(tallies)
+        outcomes = tuple(own_outcomes.values())
+    if not outcomes:
+        return own_outcomes
     if protocol.own_outcome_type is None:
-        raise _wrong(protocol, step, f"it returned {_a(told[0])}, and own_outcome_type is None")
-    for outcome in told:
+        raise _plugin_error(protocol, step, f"it returned {_a(outcomes[0])}, and own_outcome_type is None")
+    for outcome in outcomes:
         if type(outcome) is not protocol.own_outcome_type:
-            raise _wrong(protocol, step, f"it returned {_a(outcome)}, and not a {_named(protocol.own_outcome_type)}")
-    _check_travels(protocol, step, told, tuple[protocol.own_outcome_type, ...])
-    return own
+            raise _plugin_error(
+                protocol, step, f"it returned {_a(outcome)}, and not a {_kind_name(protocol.own_outcome_type)}"
+            )
+    _check_travels(protocol, step, outcomes, tuple[protocol.own_outcome_type, ...])
+    return own_outcomes
 
 
-def _called(protocol: PhasedProtocol[Any, Any], step: str, call: Callable[[], object]) -> object:
+def _call(protocol: PhasedProtocol[Any, Any], step: str, call: Callable[[], object]) -> object:
     """Return what the protocol's code returns; where it may be asked twice, the same both times."""
     with blaming(protocol, step):
         outcome = call()
         again = call() if protocol.computes_twice else outcome
-    if again is not outcome and _encoded(protocol, step, again) != _encoded(protocol, step, outcome):
-        raise _wrong(protocol, step, "asked twice for the same tallies, it returned two different outcomes")
+    if again is not outcome and _encode_value(protocol, step, again) != _encode_value(protocol, step, outcome):
+        raise _plugin_error(protocol, step, "asked twice for the same tallies, it returned two different outcomes")
     return outcome
 
 
@@ -214,32 +228,32 @@ def _check(
     protocol: PhasedProtocol[Any, Any], step: str, outcome: object, kind: type[msgspec.Struct]
 ) -> msgspec.Struct:
     if not isinstance(outcome, kind):
-        raise _wrong(protocol, step, f"it returned {_a(outcome)}, and not a {_named(kind)}")
+        raise _plugin_error(protocol, step, f"it returned {_a(outcome)}, and not a {_kind_name(kind)}")
     _check_travels(protocol, step, outcome, kind)
     return outcome
 
 
 def _check_travels(protocol: PhasedProtocol[Any, Any], step: str, value: object, kind: Any) -> None:
     """Refuse what is not finite, or another value once it was encoded and decoded."""
-    encoded = _encoded(protocol, step, value)
+    encoded = _encode_value(protocol, step, value)
     try:
         decoded: object = msgspec.msgpack.decode(encoded, type=kind)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _wrong(protocol, step, f"what it returned is no {_named(kind)}: {error}") from error
-    if not _survives_json(value, kind) and (where := _not_finite(msgspec.to_builtins(value))):
-        raise _wrong(protocol, step, f"numbers must be finite, or None where there is none, got {where}")
+        raise _plugin_error(protocol, step, f"what it returned is no {_kind_name(kind)}: {error}") from error
+    if not _survives_json(value, kind) and (place := _find_infinite(msgspec.to_builtins(value))):
+        raise _plugin_error(protocol, step, f"numbers must be finite, or None where there is none, got {place}")
     if decoded != value:
         fields = getattr(type(value), "__struct_fields__", ())
         wrong = [f"$.{name}" for name in fields if getattr(decoded, name) != getattr(value, name)]
-        where = f" at {wrong[0]}" if wrong else ""
-        raise _wrong(protocol, step, f"what it returned is not equal to what arrives of it{where}")
+        place = f" at {wrong[0]}" if wrong else ""
+        raise _plugin_error(protocol, step, f"what it returned is not equal to what arrives of it{place}")
 
 
-def _encoded(protocol: PhasedProtocol[Any, Any], step: str, value: object) -> bytes:
+def _encode_value(protocol: PhasedProtocol[Any, Any], step: str, value: object) -> bytes:
     try:
         return msgspec.msgpack.encode(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _wrong(protocol, step, f"what it returned does not fit into a message: {error}") from error
+        raise _plugin_error(protocol, step, f"what it returned does not fit into a message: {error}") from error
 
 
 def _survives_json(value: object, kind: Any) -> bool:
@@ -250,19 +264,19 @@ def _survives_json(value: object, kind: Any) -> bool:
         return False
 
 
-def _not_finite(value: object, path: str = "") -> str:
+def _find_infinite(value: object, path: str = "") -> str:
     """Return the first number that is not finite, and where it is; empty where all are."""
     if isinstance(value, float):
         return "" if math.isfinite(value) else f"{path.lstrip('.')} = {value}"
     named: list[tuple[str, object]] = []
     if isinstance(value, Mapping):
-        named = [(f"{path}.{key}", each) for key, each in cast("Mapping[object, object]", value).items()]
+        named = [(f"{path}.{key}", item) for key, item in cast("Mapping[object, object]", value).items()]
     elif isinstance(value, (list, tuple)):
-        named = [(f"{path}[{place}]", each) for place, each in enumerate(cast("Sequence[object]", value))]
-    return next((found for name, each in named if (found := _not_finite(each, name))), "")
+        named = [(f"{path}[{place}]", item) for place, item in enumerate(cast("Sequence[object]", value))]
+    return next((problem for name, item in named if (problem := _find_infinite(item, name))), "")
 
 
-def _wrong(protocol: PhasedProtocol[Any, Any], step: str, reason: str) -> PluginError:
+def _plugin_error(protocol: PhasedProtocol[Any, Any], step: str, reason: str) -> PluginError:
     return PluginError(plugin=plugin_of(protocol), step=step, reason=reason)
 
 
@@ -271,5 +285,5 @@ def _a(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _named(kind: Any) -> str:
+def _kind_name(kind: Any) -> str:
     return getattr(kind, "__name__", str(kind))

@@ -57,8 +57,8 @@ def place_of(error: BaseException, packages: frozenset[str]) -> str:
     """Return file and line of the code of these packages that an exception passed last; empty where there is none."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
-    own = [frame for frame in frames_of(error) if frame.module.partition(".")[0] in packages]
-    return f"{own[-1].code.co_filename}, line {own[-1].line}" if own else ""
+    own_frames = [frame for frame in frames_of(error) if frame.module.partition(".")[0] in packages]
+    return f"{own_frames[-1].code.co_filename}, line {own_frames[-1].line}" if own_frames else ""
 
 
 def reason_of(error: BaseException, *, is_private: bool = False) -> str:
@@ -70,8 +70,8 @@ def reason_of(error: BaseException, *, is_private: bool = False) -> str:
         >>> reason_of(ZeroDivisionError("3 / 0"), is_private=True)[:50]
         'ZeroDivisionError: what it says is left out, since'
     """
-    said = _WITHHELD if is_private else " ".join(str(error).split())
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    text = _WITHHELD if is_private else " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 @contextlib.contextmanager
@@ -95,7 +95,7 @@ def blaming_function(plugin: str, function: object, *, is_private: bool = False)
 
 
 @contextlib.contextmanager
-def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, given: str = "") -> Generator[None]:
+def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, inputs_text: str = "") -> Generator[None]:
     """Turn what a protocol's own code raises in a step into a sentence.
 
     Args:
@@ -111,8 +111,8 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, given: str = "")
         raise
     except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
         reason = reason_of(error, is_private=protocol.keeps_words)
-        if given and isinstance(error, NOT_THERE):
-            reason = f"{reason}; {given}"
+        if inputs_text and isinstance(error, NOT_THERE):
+            reason = f"{reason}; {inputs_text}"
         kinds = [*type(protocol).__mro__, *(kind for phase in protocol.phases for kind in type(phase).__mro__)]
         place = place_of(error, packages_of(kinds))
         raise PluginError(plugin=plugin_of(protocol), step=step, reason=reason, place=place) from error

@@ -35,7 +35,7 @@ KEPT_BYTES = 1 << 24
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
     """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place.
 
-    `kept` has the reports of phases that keep theirs, in roster order, by the phase's name.
+    `memoized_reports` has the reports of phases that keep theirs, in roster order, by the phase's name.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -48,7 +48,7 @@ class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
     outcome: OutcomeT
     tallies: tuple[Tally, ...]
     own_outcomes: Mapping[int, msgspec.Struct]
-    kept: Mapping[str, IntArray] = {}
+    memoized_reports: Mapping[str, IntArray] = {}
 
 
 def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protocol: str, start: int) -> IntArray:
@@ -58,7 +58,7 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
         uniforms: FloatArray = np.broadcast_to(np.float64(0.0), (len(inputs), slots))
     else:
         uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=stop, slots=slots)
-    return randomized(phase, inputs, uniforms)
+    return randomize_inputs(phase, inputs, uniforms)
 
 
 def discloses(phase: Phase, public: IntArray) -> bool:
@@ -66,19 +66,21 @@ def discloses(phase: Phase, public: IntArray) -> bool:
     return all(type(mechanism) is Disclosure for mechanism, _ in phase.mechanism_groups(public))
 
 
-def randomized(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
+def randomize_inputs(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
     """Return the reports of some persons by these uniforms, a row for each: int64, shape (n, num_reported)."""
     groups, values = phase.mechanism_groups(inputs.public), inputs.private[:, phase.columns]
     if len(groups) == 1:
         return groups[0][0].randomize_rows(values, uniforms)
-    forgetful = [(own, at) for own, at in groups if isinstance(own, PostProcessed) and own.forgets_noise]
+    forgetful = [
+        (mechanism, at) for mechanism, at in groups if isinstance(mechanism, PostProcessed) and mechanism.forgets_noise
+    ]
     if groups and len(forgetful) == len(groups):
-        noises = [(own.noise, at) for own, at in forgetful]
-        return forgetful[0][0].finish_rows(_randomized_by(noises, values, uniforms, values.shape[1]))
-    return _randomized_by(groups, values, uniforms, phase.num_reported)
+        noises = [(mechanism.noise, at) for mechanism, at in forgetful]
+        return forgetful[0][0].finish_rows(_randomize_groups(noises, values, uniforms, values.shape[1]))
+    return _randomize_groups(groups, values, uniforms, phase.num_reported)
 
 
-def _randomized_by(groups: MechanismGroups, values: IntArray, uniforms: FloatArray, width: int) -> IntArray:
+def _randomize_groups(groups: MechanismGroups, values: IntArray, uniforms: FloatArray, width: int) -> IntArray:
     reports = np.empty((len(values), width), dtype=np.int64)
     for mechanism, places in groups:
         reports[places] = mechanism.randomize_rows(values[places], uniforms[places])
@@ -107,7 +109,7 @@ def run_population(
     *,
     noise: SimulatedNoise,
     on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
-    kept: Mapping[str, Mapping[int, Sequence[int]]] | None = None,
+    memoized_reports: Mapping[str, Mapping[int, Sequence[int]]] | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> PopulationResult[OutcomeT]:
     """Run all phases over all parties.
@@ -137,46 +139,52 @@ def run_population(
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
     if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
-    check_kept_names(kept or {}, protocol.kept_scopes)
+    check_kept_names(memoized_reports or {}, protocol.kept_scopes)
     protocol.check_inputs(inputs)
     protocol.check_loss_groups(inputs.public)
     protocol.check_rows(inputs)
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases, start=1):
-        is_asked_for = phase.kept is not None or number < len(protocol.phases)
-        drawn = np.empty((len(inputs) if is_asked_for else 0, phase.num_reported), dtype=np.int64)
-        places, earlier = _kept_arrays(phase, (kept or {}).get(phase.name, {}))
+        is_asked_for = phase.memo_scope is not None or number < len(protocol.phases)
+        drawn_reports = np.empty((len(inputs) if is_asked_for else 0, phase.num_reported), dtype=np.int64)
+        places, earlier = _kept_arrays(phase, (memoized_reports or {}).get(phase.name, {}))
         tally = Merged()
         for start in range(0, max(len(inputs), 1), batch_rows):
             batch = slice(start, min(start + batch_rows, len(inputs)))
-            rows = inputs.of_range(batch.start, batch.stop)
-            own = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
+            rows = inputs.slice_rows(batch.start, batch.stop)
+            phase_reports = draw_reports(phase, rows, noise=noise, protocol=protocol.name, start=start)
             drawn_before = (places >= batch.start) & (places < batch.stop)
-            own[places[drawn_before] - start] = earlier[drawn_before]
-            check_reports(protocol, phase, own, rows.public)
+            phase_reports[places[drawn_before] - start] = earlier[drawn_before]
+            check_reports(protocol, phase, phase_reports, rows.public)
             if is_asked_for:
-                drawn[batch] = own
-            before = [each[batch] for each in reports]
-            tally.add(checked_tally(protocol, phase, own, before, rows.public, is_first=not start))
-        reports.append(drawn)
+                drawn_reports[batch] = phase_reports
+            earlier_reports = [phase_rows[batch] for phase_rows in reports]
+            tally.add(checked_tally(protocol, phase, phase_reports, earlier_reports, rows.public, is_first=not start))
+        reports.append(drawn_reports)
         draw = draw_for_release(noise, protocol=protocol.name, phase=phase)
         with blaming(protocol, f"release of phase {phase.name!r}"):
-            tallies.append(released_tally(phase, tally.all(), draw))
+            tallies.append(released_tally(phase, tally.total(), draw))
         if on_phase is not None:
             on_phase(phase, tallies[-1], checked_phase_outcome(protocol, phase, tallies))
     return PopulationResult(
         checked_outcome(protocol, tallies),
         tuple(tallies),
         checked_own_outcomes(protocol, tallies),
-        {phase.name: drawn for phase, drawn in zip(protocol.phases, reports, strict=True) if phase.kept is not None},
+        {
+            phase.name: drawn_reports
+            for phase, drawn_reports in zip(protocol.phases, reports, strict=True)
+            if phase.memo_scope is not None
+        },
     )
 
 
-def _kept_arrays(phase: Phase, kept: Mapping[int, Sequence[int]]) -> tuple[IntArray, IntArray]:
+def _kept_arrays(phase: Phase, reports_by_place: Mapping[int, Sequence[int]]) -> tuple[IntArray, IntArray]:
     """Return the places of the parties whose reports are kept, and these reports."""
-    places = np.fromiter(kept, dtype=np.int64, count=len(kept))
-    return places, np.array(list(kept.values()), dtype=np.int64).reshape(len(kept), phase.num_reported)
+    places = np.fromiter(reports_by_place, dtype=np.int64, count=len(reports_by_place))
+    return places, np.array(list(reports_by_place.values()), dtype=np.int64).reshape(
+        len(reports_by_place), phase.num_reported
+    )
 
 
 def run_batches(
@@ -203,7 +211,8 @@ def run_batches(
         >>> vote, noise = DPWeVote(Parameters(candidates=("tea",))), SimulatedNoise(1, session="council")
         >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
         >>> together = run_population(vote, inputs, noise=noise)
-        >>> run_batches(vote, [inputs.of_range(0, 2), inputs.of_range(2, 3)], noise=noise).outcome == together.outcome
+        >>> batches = [inputs.slice_rows(0, 2), inputs.slice_rows(2, 3)]
+        >>> run_batches(vote, batches, noise=noise).outcome == together.outcome
         True
     """
     return release_tallies(protocol, tally_batches(protocol, batches, noise=noise), noise=noise)
@@ -233,14 +242,14 @@ def tally_batches(
     for inputs in batches:
         if not len(inputs):
             continue
-        for own, tally in zip(merged, tally_places(protocol, inputs, noise=noise, start=num_parties), strict=True):
-            own.add(tally)
+        for total, tally in zip(merged, tally_places(protocol, inputs, noise=noise, start=num_parties), strict=True):
+            total.add(tally)
         num_parties += len(inputs)
         if on_batch is not None:
             on_batch(num_parties)
     if num_parties == first:
         raise ValueError("a session needs at least one party")
-    return [tally.all() for tally in merged]
+    return [tally.total() for tally in merged]
 
 
 def tally_places(
@@ -264,8 +273,8 @@ def tally_places(
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
         >>> vote, noise = DPWeVote(Parameters(candidates=("tea",))), SimulatedNoise(1, session="council")
         >>> inputs = vote.encode({"weight": [1, 2, 3], "tea": ["yes", "no", "yes"]})
-        >>> first = tally_places(vote, inputs.of_range(0, 2), noise=noise, start=0)
-        >>> last = tally_places(vote, inputs.of_range(2, 3), noise=noise, start=2)
+        >>> first = tally_places(vote, inputs.slice_rows(0, 2), noise=noise, start=0)
+        >>> last = tally_places(vote, inputs.slice_rows(2, 3), noise=noise, start=2)
         >>> [one.merge(other).num_reports for one, other in zip(first, last)]
         [3, 3]
     """
@@ -278,10 +287,10 @@ def tally_places(
     reports: list[IntArray] = []
     tallies: list[Tally] = []
     for phase in protocol.phases:
-        drawn = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=start)
-        check_reports(protocol, phase, drawn, inputs.public)
-        tallies.append(checked_tally(protocol, phase, drawn, reports, inputs.public, is_first=not start))
-        reports.append(drawn)
+        drawn_reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=start)
+        check_reports(protocol, phase, drawn_reports, inputs.public)
+        tallies.append(checked_tally(protocol, phase, drawn_reports, reports, inputs.public, is_first=not start))
+        reports.append(drawn_reports)
     return tuple(tallies)
 
 
@@ -321,16 +330,16 @@ def release_tallies(
 def _check_nothing_kept(protocol: PhasedProtocol[Any, Any]) -> None:
     """Raise ConfigurationError if a phase keeps its reports."""
     for phase in protocol.phases:
-        if phase.kept is not None:
-            allowed = f"one that keeps no reports (this one does, in {phase.kept}): of batches nothing is kept"
+        if phase.memo_scope is not None:
+            allowed = f"one that keeps no reports (this one does, in {phase.memo_scope}): of batches nothing is kept"
             raise ConfigurationError(field="phase", value=phase.name, allowed=allowed)
 
 
 def tally_batch(
-    phase: Phase, drawn: IntArray, earlier: Sequence[IntArray], public: IntArray, rows: slice | IntArray
+    phase: Phase, drawn_reports: IntArray, earlier: Sequence[IntArray], public: IntArray, rows: slice | IntArray
 ) -> Tally:
     """Return the tally of some of the clients: those at these rows of every array."""
-    return phase.tally(drawn[rows], earlier=[reports[rows] for reports in earlier], public=public[rows])
+    return phase.tally(drawn_reports[rows], earlier=[reports[rows] for reports in earlier], public=public[rows])
 
 
 def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
@@ -349,4 +358,4 @@ def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
         if len(released.rows) or released.num_reports != tally.num_reports:
             raise ValueError("a trusted server releases totals, no rows, and as many reports as it was given")
         tally = released
-    return tally.without_count() if phase.hides_participation else tally
+    return tally.hide_count() if phase.hides_participation else tally

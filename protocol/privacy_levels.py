@@ -61,19 +61,19 @@ class PrivacyLevels:
         """The public column of each party's ε, if there are levels: the last of the public ones."""
         if not self.epsilons:
             return ()
-        own = f"the {self.party}'s ε, one of {self.shown}"
-        return (Column(_COLUMN, private=False, description=own, chosen=self.is_chosen),)
+        description = f"the {self.party}'s ε, one of {self.level_text}"
+        return (Column(_COLUMN, private=False, description=description, chosen=self.is_chosen),)
 
     @property
-    def shown(self) -> str:
+    def level_text(self) -> str:
         """The levels, as they are told to people."""
         return ", ".join(f"{level:g}" for level in self.epsilons[:_MOST_SHOWN])
 
     def places_of(self, entries: Entries) -> list[int]:
         """Return the place of each entry among the levels; ConfigurationError for what is none of them."""
-        known = {level: place for place, level in enumerate(self.epsilons)}
+        place_of_level = {level: place for place, level in enumerate(self.epsilons)}
         return [
-            place_in(known, number_of(entry, row), f"epsilon in row {row}", self.shown, value=entry)
+            place_in(place_of_level, number_of(entry, row), f"epsilon in row {row}", self.level_text, value=entry)
             for row, entry in enumerate(entries, start=1)
         ]
 
@@ -96,7 +96,7 @@ class PrivacyLevels:
         """Return the place of the ε that a party chooses; nothing where it has none to choose."""
         if not self.is_chosen:
             return ()
-        refuse(_COLUMN not in entries, _COLUMN, "left out", f"one of {self.shown}")
+        refuse(_COLUMN not in entries, _COLUMN, "left out", f"one of {self.level_text}")
         return tuple(self.places_of([entries[_COLUMN]]))
 
     def check_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> None:
@@ -114,19 +114,19 @@ class PrivacyLevels:
         return {_COLUMN: [repr(self.epsilons[place]) for place in places]}
 
 
-def check_alone(given: Mapping[str, Any], party: str) -> None:
+def check_alone(fields: Mapping[str, Any], party: str) -> None:
     """Refuse an ε beside levels in parameters as they were given: once they are made, none looks like the default."""
-    levels = given.get("epsilons")
+    levels = fields.get("epsilons")
     if not isinstance(levels, (list, tuple)) or not levels:
         return
     greatest = cast("Sequence[Any]", levels)[-1]
-    if "epsilon" in given and given["epsilon"] != greatest:
-        raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=_BESIDE.format(party))
+    if "epsilon" in fields and fields["epsilon"] != greatest:
+        raise ConfigurationError(field="parameters.epsilon", value=fields["epsilon"], allowed=_BESIDE.format(party))
 
 
-def place_in(places: Mapping[Any, int], entry: Any, field: str, shown: str, *, value: Any = None) -> int:
+def place_in(places: Mapping[Any, int], entry: Any, field: str, choices: str, *, value: Any = None) -> int:
     """Return the place of an entry among those that are allowed."""
-    require(entry in places, field, entry if value is None else value, f"one of {shown}")
+    require(entry in places, field, entry if value is None else value, f"one of {choices}")
     return places[entry]
 
 

@@ -135,8 +135,8 @@ def _tables_of(keys: bytes, *, start: int, stop: int, slots: int) -> FloatArray:
     philox = np.random.Philox(key=0)
     generator, state = np.random.Generator(philox), cast("Any", philox.state)
     state["state"]["counter"] = np.array([counter >> shift & _WORD for shift in range(0, 256, 64)], dtype=np.uint64)
-    for own, row in zip(words, uniforms, strict=True):
-        state["state"]["key"] = own
+    for key_words, row in zip(words, uniforms, strict=True):
+        state["state"]["key"] = key_words
         philox.state = state
         generator.random(out=row)
     return uniforms[:, skip:].reshape(len(words), stop - start, slots)
@@ -181,7 +181,7 @@ class SimulatedNoise:
         """The session's id: a digest of seed, session and round; whoever guesses the seed can tell by it that it is."""
         return f"{self._stream_key(protocol='', phase='', purpose='session-id'):032x}"
 
-    def of_rounds(self, rounds: range) -> "SimulatedRounds":
+    def make_rounds(self, rounds: range) -> "SimulatedRounds":
         """Return the noise of the same session in many rounds, side by side.
 
         Raises:
@@ -244,8 +244,8 @@ class SimulatedNoise:
         return key
 
     def _stream_key(self, *, protocol: str, phase: str, purpose: str) -> int:
-        own = {"session": self.session, "protocol": protocol, "phase": phase, "purpose": purpose}
-        return stream_key(seed=self._seed, round_number=self._round_number, **own)
+        address = {"session": self.session, "protocol": protocol, "phase": phase, "purpose": purpose}
+        return stream_key(seed=self._seed, round_number=self._round_number, **address)
 
     def _draw_ahead(self, earlier: "_Block | None", slots: int, *, protocol: str, phase: str, place: int) -> "_Block":
         """Return a party's uniforms, and with them, where others have asked before, those of its neighbors."""
@@ -265,7 +265,7 @@ class SimulatedRounds:
         rounds: their numbers, in the order of the sessions.
 
     Examples:
-        >>> rounds = SimulatedNoise(1, session="council").of_rounds(range(3))
+        >>> rounds = SimulatedNoise(1, session="council").make_rounds(range(3))
         >>> len(rounds), rounds.uniforms(protocol="mean", phase="values", start=0, stop=2, slots=1).shape
         (3, (3, 2, 1))
     """

@@ -133,7 +133,7 @@ class KeptTally(WireStruct, frozen=True):
     """A tally as plain data. See `Tally`.
 
     Examples:
-        >>> KeptTally.of(Tally(2, np.array([1, 1]))).restore() == Tally(2, np.array([1, 1]))
+        >>> KeptTally.from_tally(Tally(2, np.array([1, 1]))).restore() == Tally(2, np.array([1, 1]))
         True
     """
 
@@ -144,12 +144,12 @@ class KeptTally(WireStruct, frozen=True):
     num_columns: int
 
     @classmethod
-    def of(cls, tally: Tally) -> "KeptTally":
+    def from_tally(cls, tally: Tally) -> "KeptTally":
         """Return what keeps a tally."""
         rows: list[list[int]] = tally.rows.tolist()
         totals: list[int] = tally.totals.reshape(-1).tolist()
-        kept = tuple(tuple(row) for row in rows)
-        return cls(tally.num_reports, tuple(totals), tally.totals.shape, kept, tally.rows.shape[1])
+        rows_kept = tuple(tuple(row) for row in rows)
+        return cls(tally.num_reports, tuple(totals), tally.totals.shape, rows_kept, tally.rows.shape[1])
 
     def restore(self) -> Tally:
         """Return the tally.
@@ -198,8 +198,8 @@ def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> byte
     """
     if not secret:
         return b""
-    told = msgspec.msgpack.encode((session_id, party, step))
-    return hashlib.blake2b(told, key=hashlib.sha256(secret).digest(), digest_size=MAX_RECEIPT_BYTES).digest()
+    content = msgspec.msgpack.encode((session_id, party, step))
+    return hashlib.blake2b(content, key=hashlib.sha256(secret).digest(), digest_size=MAX_RECEIPT_BYTES).digest()
 
 
 ClientRecord: TypeAlias = Reserved | Drawn | Acknowledged | SessionEnded

@@ -45,7 +45,7 @@ class ClientPast(msgspec.Struct, frozen=True):
     answered: tuple[tuple[Request, Report] | None, ...] = ()
     acknowledged: Mapping[int, bytes] = {}
     has_reserved: bool = False
-    heard: SessionEnded | None = None
+    release_record: SessionEnded | None = None
     sealed: bytes = b""
 
 
@@ -67,7 +67,7 @@ def replay_client(
     answered: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
     has_reserved = False
-    heard: SessionEnded | None = None
+    release_record: SessionEnded | None = None
     sealed = b""
     for record in records:
         match record:
@@ -96,10 +96,10 @@ def replay_client(
                 raise JournalError(f"refuses this session for good: {reason}")
             case SessionEnded():
                 has_reserved = False  # whoever left may come back, and say again what it has said
-                heard = record if record.release else heard
+                release_record = record if record.release else release_record
     if len(answered) > len(protocol.steps):
         raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
-    return ClientPast(tuple(answered), acknowledged, has_reserved, heard, sealed)
+    return ClientPast(tuple(answered), acknowledged, has_reserved, release_record, sealed)
 
 
 def replay_server(
@@ -124,8 +124,8 @@ def replay_server(
                 case Accepted():
                     _recount(record, phase_reports)
                 case PhaseClosed():
-                    drawn = None if record.tally is None else record.tally.restore()
-                    outcome = phase_reports.settle(record.places, drawn)
+                    drawn_tally = None if record.tally is None else record.tally.restore()
+                    outcome = phase_reports.settle(record.places, drawn_tally)
                 case SessionFailed():
                     return QuorumError(**msgspec.structs.asdict(record))
     except (LookupError, ValueError, TypeError, OverflowError, RemoteProtocolError) as error:
@@ -137,21 +137,21 @@ def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
     if record.step != phase_reports.next_step:
         raise ValueError(f"phase {record.step} opens after phase {phase_reports.step}")
     phase_reports.note_named()
-    asked = [phase_reports.clients.at(place) for place in record.places]
+    clients = [phase_reports.clients.client_at(place) for place in record.places]
     for client in phase_reports.clients:
         client.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open
-    for client in asked:
+    for client in clients:
         if client.state is State.NEW:
             client.move(Move.HELLO)
             client.move(Move.WELCOME)
-    for client in phase_reports.to_be_asked:  # in a dispute some alone, and all others stay
+    for client in phase_reports.next_clients:  # in a dispute some alone, and all others stay
         if client.place not in record.places:  # it had left since it reported, and no later step is its own
             phase_reports.clients.leave(client)
-    phase_reports.open_step(asked)
+    phase_reports.open_step(clients)
 
 
 def _recount(record: Accepted, phase_reports: PhaseReports) -> None:
-    client = phase_reports.clients.at(record.place)
+    client = phase_reports.clients.client_at(record.place)
     if not phase_reports.step and client.state is State.NEW:  # let in while the first step was open
         phase_reports.clients.welcome(client)
     if record.step != phase_reports.step or client.state is not State.ASKED:

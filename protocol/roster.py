@@ -92,12 +92,12 @@ class Roster:
     def digest(self) -> str:
         """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys: two sides have one roster, or not.
 
-        Where there are keys it is that of `signing`, by which a party checks what it is told of others.
+        Where there are keys it is that of `signing_roster`, by which a party checks what it is told of others.
         """
-        return self._digest_without_keys if (signing := self.signing) is None else signing.digest
+        return self._digest_without_keys if (signing := self.signing_roster) is None else signing.digest
 
     @functools.cached_property
-    def signing(self) -> SigningRoster | None:
+    def signing_roster(self) -> SigningRoster | None:
         """What every party of a masked session is told; None without keys."""
         return None if self.keys is None else SigningRoster(self._digest_without_keys, self.names, self.keys)
 
@@ -125,8 +125,8 @@ class Roster:
         if place is None:
             raise StrangerError(f"{quote(party)} is not on the roster", sender=party, role="server")
         if self.fingerprints is not None and fingerprint != self.fingerprints[place]:
-            given = "a certificate that is not its own" if fingerprint else "no certificate"
-            raise StrangerError(f"{quote(party)} came with {given}", sender=party, role="server")
+            certificate_text = "a certificate that is not its own" if fingerprint else "no certificate"
+            raise StrangerError(f"{quote(party)} came with {certificate_text}", sender=party, role="server")
         return place
 
     def num_seats(self, fingerprint: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .errors import one_of, refuse, require
+from .errors import describe_choices, refuse, require
 from .phases import PhasedProtocol
 
 JOIN: Final = "join"
@@ -30,7 +30,7 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         ConfigurationError: a value is out of range.
 
     Examples:
-        >>> PhaseRules(deadline_seconds=60, quorum=0.5).required(5)
+        >>> PhaseRules(deadline_seconds=60, quorum=0.5).num_required(5)
         3
     """
 
@@ -46,7 +46,7 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         allowed = "a number of parties (an integer >= 1) or a share (a float in (0, 1])"
         require(is_count or is_share, "quorum", self.quorum, allowed)
 
-    def required(self, num_parties: int, *, hides_participation: bool = False) -> int:
+    def num_required(self, num_parties: int, *, hides_participation: bool = False) -> int:
         """Return the quorum among `num_parties`, rounded up.
 
         Args:
@@ -57,8 +57,8 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 at all, or no end to the waiting.
 
         Examples:
-            >>> PhaseRules(quorum=0.6).required(5), PhaseRules(quorum=2).required(5), PhaseRules().required(5)
-            (3, 2, 5)
+            >>> [PhaseRules(quorum=quorum).num_required(5) for quorum in (0.6, 2, None)]
+            [3, 2, 5]
         """
         if hides_participation:
             allowed = "left out: participation is private here, and a quorum would reveal how many took part"
@@ -113,13 +113,13 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
 
     Examples:
         >>> rules = SessionRules(quorum=0.5, phases={"weights": PhaseRules(deadline_seconds=10)})
-        >>> rules.of("weights").deadline_seconds, rules.of("opinions").deadline_seconds
+        >>> rules.phase_rules("weights").deadline_seconds, rules.phase_rules("opinions").deadline_seconds
         (10, 300.0)
     """
 
     phases: Mapping[str, PhaseRules] = {}
 
-    def of(self, name: str) -> PhaseRules:
+    def phase_rules(self, name: str) -> PhaseRules:
         """Return the rules of a step, by its name."""
         return self.phases.get(name, self)
 
@@ -134,12 +134,12 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
         in_dispute = {step.name for step in protocol.steps if step.is_in_dispute}
         refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
-            require(name in names, "rules", name, one_of(names, name))
+            require(name in names, "rules", name, describe_choices(names, name))
         waits: list[Wait] = []
         for name, is_hidden in names.items():
-            rules, quorum = self.of(name), 0
+            rules, quorum = self.phase_rules(name), 0
             if name not in in_dispute and (rules.quorum is not None or not least[name]):
-                quorum = rules.required(num_parties, hides_participation=is_hidden)
+                quorum = rules.num_required(num_parties, hides_participation=is_hidden)
             waits.append(Wait(name, rules.deadline_seconds, max(quorum, least[name]), is_hidden))
         return tuple(waits)
 

@@ -104,10 +104,10 @@ class ServerMachine:
         rules: SessionRules = DEFAULT_RULES,
         view: View | None = None,
         records: Sequence[ServerRecord] | None = None,
-        kept: ReceivedReports | None = None,
+        memoized_reports: ReceivedReports | None = None,
         secret: bytes = b"",
     ) -> None:
-        check_kept_names(kept or {}, protocol.kept_scopes)
+        check_kept_names(memoized_reports or {}, protocol.kept_scopes)
         draws = draws_for_releases(protocol, mode.noise)
         check_view(view, mode.kind)
         self._protocol = protocol
@@ -118,7 +118,7 @@ class ServerMachine:
         self._is_durable = records is not None
         self._records = records or ()
         self._receipt_of = functools.partial(receipt_of, secret, session_id=mode.descriptor.id)
-        self._kept = {name: dict(reports) for name, reports in (kept or {}).items()}
+        self._kept = {name: dict(reports) for name, reports in (memoized_reports or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
             session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=protocol.num_public_steps
@@ -174,9 +174,9 @@ class ServerMachine:
         return self._flow.wait.name if not self._clients.num_awaited and self._phase_reports.is_under_way else None
 
     @property
-    def kept(self) -> ReceivedReports:
+    def memoized_reports(self) -> ReceivedReports:
         """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
-        return self._phase_reports.kept
+        return self._phase_reports.memoized_reports
 
     @property
     def transcript(self) -> str | None:
@@ -256,8 +256,10 @@ class ServerMachine:
         client, session = self._clients.by_party[hello.party], self._phase_reports.position.state
         reason = ""
         if self._is_durable and hello.num_reports < client.num_reports:
-            known = f"{client.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
-            reason = f"{hello.party!r} came with an older copy of its journal, or with none: {known}. Nothing was drawn"
+            problem = f"{client.num_reports} of its reports are here, and its own journal has {hello.num_reports}"
+            reason = (
+                f"{hello.party!r} came with an older copy of its journal, or with none: {problem}. Nothing was drawn"
+            )
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
         # Who has answered nothing, and comes after that, would take a release for a lie.
         is_late = client.state in {State.LATE, State.FINISHED} and not hello.num_reports
@@ -281,11 +283,11 @@ class ServerMachine:
         may_return = self._is_durable and client.state in _TO_BE_TAKEN_UP and (client.is_lost or has_certificate)
         return may_return and self.state is not SessionState.ABORTED
 
-    def _shows_older_copy(self, client: ClientState, shown: Acknowledgement) -> bool:
+    def _shows_older_copy(self, client: ClientState, acknowledgement: Acknowledgement) -> bool:
         """Return whether this side has acknowledged a report that its records do not have."""
-        receipt = self._receipt_of(party=client.party, step=shown.step)
-        is_missing = client.num_reports <= shown.step < len(self._protocol.steps)
-        return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == shown.receipt
+        receipt = self._receipt_of(party=client.party, step=acknowledgement.step)
+        is_missing = client.num_reports <= acknowledgement.step < len(self._protocol.steps)
+        return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == acknowledgement.receipt
 
     def _end_as_outdated(self, client: ClientState, phase: str) -> list[Effect]:
         """End the session since its records are an older copy, and tell all parties, also those that come later."""
@@ -294,12 +296,12 @@ class ServerMachine:
             f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
             "there is none in it. Noise would be drawn a second time: put the newest copy back"
         )
-        told = SessionAborted(reason=_OUTDATED, by="server")
+        told_error = SessionAborted(reason=_OUTDATED, by="server")
         client.is_lost = False
         if client.state is State.NEW:
             client.move(Move.HELLO)
-        effects = self._flow.end(JournalError(reason), told=told)
-        self._untold = {each.party for each in self._clients if each.state is State.NEW or each.is_lost}
+        effects = self._flow.end(JournalError(reason), told_error=told_error)
+        self._untold = {member.party for member in self._clients if member.state is State.NEW or member.is_lost}
         return effects
 
     def _admits(self, hello: Hello) -> bool:
@@ -334,10 +336,10 @@ class ServerMachine:
         match message:
             case Report():
                 if Move.REPORT not in moves:
-                    return self._drop(client, self._unexpected(client, message))
+                    return self._drop(client, self._unexpected_error(client, message))
                 return self._on_report(client, message)
             case Hello() if comes_back:
-                effects = self._attended(client, Presence.RETURNED)
+                effects = self._note_attendance(client, Presence.RETURNED)
                 if self._takes_back(client):
                     return effects + self._take_up(client)
                 return effects + self._on_hello(self._clients.clear(client), message)
@@ -347,12 +349,12 @@ class ServerMachine:
                 except RemoteProtocolError as error:
                     return self._drop(client, error)
                 if message.party != sender:
-                    return self._drop(client, self._unexpected(client, message))
-                return self._attended(client, Presence.JOINED) + self._on_hello(client, message)
+                    return self._drop(client, self._unexpected_error(client, message))
+                return self._note_attendance(client, Presence.JOINED) + self._on_hello(client, message)
             case Abort():
                 return self._on_abort(client, message)
             case Welcome() | Request() | Release() | Inquiry() | Terms() | Acknowledgement():
-                return self._drop(client, self._unexpected(client, message))
+                return self._drop(client, self._unexpected_error(client, message))
 
     def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
         """Take the last messages of clients that leave together: what follows from that follows once all have gone."""
@@ -374,7 +376,7 @@ class ServerMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         client.is_lost = True
-        effects = self._attended(client, Presence.LOST)
+        effects = self._note_attendance(client, Presence.LOST)
         if self._is_durable and self._phase_reports.step >= 0:
             return effects  # it may come back
         return effects + self._on_departure(client)
@@ -428,7 +430,7 @@ class ServerMachine:
         if client.state is State.ASKED:
             effects += self._flow.ask([client])
         elif client.state is State.FINISHED and (releases := self._flow.releases) is not None:
-            effects.append(self._send(client, releases.to(client.party)))
+            effects.append(self._send(client, releases.release_to(client.party)))
         return effects
 
     def _tell_of_kept(self, client: ClientState) -> list[Effect]:
@@ -457,7 +459,7 @@ class ServerMachine:
             name = self._protocol.steps[message.step].name
             return self._drop(client, conflicting_report(sender=client.party, phase=name, state=client.state))
         if client.state is not State.ASKED or message.step != phase_reports.step:
-            return self._drop(client, self._unexpected(client, message))
+            return self._drop(client, self._unexpected_error(client, message))
         try:
             values = phase_reports.read(client, message.payload)
         except RemoteProtocolError as error:
@@ -465,7 +467,7 @@ class ServerMachine:
             return self._drop(client, error)
         phase = self._protocol.steps[message.step].phase
         if self._kept and self._kept.get(phase.name, {}).get(client.party, values) != values:
-            sender, scope = client.party, phase.kept
+            sender, scope = client.party, phase.memo_scope
             return self._drop(
                 client, conflicting_report(sender=sender, phase=phase.name, state=client.state, scope=scope)
             )
@@ -479,9 +481,9 @@ class ServerMachine:
         error = message.error_from(client.party)
         self._flow.note_drop(error)
         client.reason = (error.reason if isinstance(error, SessionAborted) else str(error)) or "it gives no reason"
-        return [*self._attended(client, Presence.LEFT), *self._on_departure(client)]
+        return [*self._note_attendance(client, Presence.LEFT), *self._on_departure(client)]
 
-    def _attended(self, client: ClientState, presence: Presence) -> list[Effect]:
+    def _note_attendance(self, client: ClientState, presence: Presence) -> list[Effect]:
         return [] if self._hides_participation else [Attended(client.party, presence, client.reason)]
 
     def _on_departure(self, client: ClientState) -> list[Effect]:
@@ -491,12 +493,12 @@ class ServerMachine:
     def _drop(self, client: ClientState, error: RemoteProtocolError) -> list[Effect]:
         """End one client's row for its own fault."""
         self._flow.note_drop(error)
-        effects: list[Effect] = [self._send(client, Abort.because(error)), Drop(client.party, error)]
+        effects: list[Effect] = [self._send(client, Abort.from_error(error)), Drop(client.party, error)]
         return effects + self._on_departure(client)
 
     def _send(self, client: ClientState, message: Message) -> Send:
         return send((client.party,), message, view=self._view)
 
-    def _unexpected(self, client: ClientState, message: Message) -> UnexpectedMessageError:
+    def _unexpected_error(self, client: ClientState, message: Message) -> UnexpectedMessageError:
         phase = self._flow.wait.name
         return unexpected_message(message, sender=client.party, side=Side.SERVER, state=client.state, phase=phase)

@@ -55,7 +55,7 @@ class Releases(msgspec.Struct, frozen=True):
     to_some: Mapping[str, Release]
 
     @classmethod
-    def of(
+    def make(
         cls, outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct], hearing: Iterable[ClientState]
     ) -> "Releases":
         """Return what is said.
@@ -67,7 +67,7 @@ class Releases(msgspec.Struct, frozen=True):
             LocalProtocolError: it does not fit into a message.
         """
         to_some: dict[str, Release] = {}
-        told = outcome
+        told_outcome = outcome
         try:
             to_all = Release(encode_payload(outcome))
             encode(to_all)
@@ -75,17 +75,19 @@ class Releases(msgspec.Struct, frozen=True):
                 if client.state is State.LATE:
                     to_some[client.party] = msgspec.structs.replace(to_all, is_late=True)
                 if client.place in own_outcomes:
-                    told = own = own_outcomes[client.place]
-                    more = to_some.get(client.party, to_all)
-                    to_some[client.party] = msgspec.structs.replace(more, own=encode_payload(own))
+                    told_outcome = own_outcome = own_outcomes[client.place]
+                    release = to_some.get(client.party, to_all)
+                    to_some[client.party] = msgspec.structs.replace(release, own=encode_payload(own_outcome))
             if to_some:
-                encode(max(to_some.values(), key=lambda each: len(bytes(each.own))))  # if the longest fits, all do
+                encode(
+                    max(to_some.values(), key=lambda client_release: len(bytes(client_release.own)))
+                )  # if the longest fits, all do
         except (TypeError, ValueError) as error:
-            reason = f"the outcome, of type {type(told).__name__}, does not fit into a message: {error}"
+            reason = f"the outcome, of type {type(told_outcome).__name__}, does not fit into a message: {error}"
             raise LocalProtocolError(reason, role="server", message_type="Release") from error
         return cls(to_all, to_some)
 
-    def to(self, party: str) -> Release:
+    def release_to(self, party: str) -> Release:
         """Return what one party is told."""
         return self.to_some.get(party, self.to_all)
 
@@ -152,11 +154,11 @@ class SessionFlow:
         if phase_reports.num_received + clients.num_awaited >= self.wait.quorum:
             return []
         still_asked = set[int]() if phase_reports.step < 0 else clients.places_in(State.ASKED)
-        return self._abort(phase_reports.num_received, phase_reports.present | still_asked)
+        return self._abort(phase_reports.num_received, phase_reports.present_places | still_asked)
 
     def close(self) -> list[Effect]:
         """Close the open step with whoever has reported."""
-        phase_reports, wait, present = self._phase_reports, self.wait, self._phase_reports.present
+        phase_reports, wait, present = self._phase_reports, self.wait, self._phase_reports.present_places
         if len(present) < wait.quorum:
             return self._abort(len(present), present)
         counts = (None, None) if wait.is_hidden else (len(present), phase_reports.num_wanted - len(present))
@@ -169,8 +171,8 @@ class SessionFlow:
             return [*self._leave_out_named(), *self.end(error)]
         effects: list[Effect] = [Closed(wait.name, *counts, outcome)]
         if self._is_durable:
-            drawn = KeptTally.of(phase_reports.tallies[-1]) if phase_reports.draws_noise else None
-            effects.insert(0, Keep(PhaseClosed(step, tuple(places), drawn)))
+            drawn_tally = KeptTally.from_tally(phase_reports.tallies[-1]) if phase_reports.draws_noise else None
+            effects.insert(0, Keep(PhaseClosed(step, tuple(places), drawn_tally)))
         return [*effects, *self.follow()]
 
     def follow(self) -> list[Effect]:
@@ -188,34 +190,34 @@ class SessionFlow:
             if client.moves:
                 error = RemoteProtocolError(f"{named.party!r} has {named.deed}", sender=named.party, role="server")
                 self.note_drop(error)
-                effects += [self._send([named.party], Abort.because(error)), Drop(named.party, error)]
+                effects += [self._send([named.party], Abort.from_error(error)), Drop(named.party, error)]
                 self._phase_reports.clients.leave(client)
         return effects
 
-    def end(self, error: PsephosError, *, told: PsephosError | None = None) -> list[Effect]:
+    def end(self, error: PsephosError, *, told_error: PsephosError | None = None) -> list[Effect]:
         """End the session with an error, on every side; clients may be told another one."""
-        return [self._send(self._phase_reports.abort(), Abort.because(told or error)), Fail(error)]
+        return [self._send(self._phase_reports.abort(), Abort.from_error(told_error or error)), Fail(error)]
 
     def _open_next(self) -> list[Effect]:
         phase_reports, before = self._phase_reports, self.wait
-        asked = phase_reports.to_be_asked
-        phase_reports.open_step(asked)
-        wait, places = self.wait, tuple([client.place for client in asked])
-        if len(asked) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
+        clients = phase_reports.next_clients
+        phase_reports.open_step(clients)
+        wait, places = self.wait, tuple([client.place for client in clients])
+        if len(clients) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
             return self._abort(0, set(places))
         # Whoever is asked has reported in the step before.
-        num_asked = None if wait.is_hidden or before.is_hidden else len(asked)
+        num_asked = None if wait.is_hidden or before.is_hidden else len(clients)
         return [
             *([Keep(PhaseOpened(phase_reports.step, places))] if self._is_durable else []),
             Opened(wait.name, num_asked),
             self.deadline,
-            *self.ask(asked),
+            *self.ask(clients),
         ]
 
     def ask(self, clients: Collection[ClientState]) -> list[Effect]:
         """Ask these parties what the open step asks."""
-        asked = self._phase_reports.requests_to(clients)
-        return [self._send([client.party for client in some], request) for request, some in asked]
+        requests = self._phase_reports.requests_to(clients)
+        return [self._send([client.party for client in recipients], request) for request, recipients in requests]
 
     def _release(self) -> list[Effect]:
         phase_reports = self._phase_reports
@@ -223,7 +225,7 @@ class SessionFlow:
         try:
             outcome: msgspec.Struct = checked_outcome(self._protocol, phase_reports.tallies)
             own_outcomes = checked_own_outcomes(self._protocol, phase_reports.tallies)
-            releases = self.releases = Releases.of(outcome, own_outcomes, hearing)
+            releases = self.releases = Releases.make(outcome, own_outcomes, hearing)
         except PsephosError as error:
             return self.end(error)
         phase_reports.release(releases.to_all, hearing)
@@ -239,8 +241,8 @@ class SessionFlow:
             None if self._protocol.hides_participation else phase_reports.num_told,
         )
         to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
-        others = [client.party for client in hearing if client.party not in releases.to_some]
-        return [self._send(others, releases.to_all), *to_some, Finish(result)]
+        other_names = [client.party for client in hearing if client.party not in releases.to_some]
+        return [self._send(other_names, releases.to_all), *to_some, Finish(result)]
 
     def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:
         """End the session without the open step's quorum, on every side.
@@ -249,13 +251,13 @@ class SessionFlow:
         had gone by then; before the first step also those who had not come.
         """
         missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
-        given: dict[str, Any] = {"phase": self.wait.name, "received": num_received, "required": self.wait.quorum}
-        error = QuorumError(**given, missing=missing, first_drop=self._first_drop)
+        fields: dict[str, Any] = {"phase": self.wait.name, "received": num_received, "required": self.wait.quorum}
+        error = QuorumError(**fields, missing=missing, first_drop=self._first_drop)
         # Why a party was dropped may quote its report, which is for nobody but the server.
-        effects = self.end(error, told=QuorumError(**given, missing=missing))
+        effects = self.end(error, told_error=QuorumError(**fields, missing=missing))
         if self._is_durable:
-            kept = SessionFailed(**given, missing=tuple(missing), first_drop=self._first_drop)
-            effects.insert(0, Keep(kept))
+            record = SessionFailed(**fields, missing=tuple(missing), first_drop=self._first_drop)
+            effects.insert(0, Keep(record))
         return effects
 
     def _send(self, recipients: Sequence[str], message: Message) -> Send:

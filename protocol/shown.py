@@ -23,10 +23,10 @@ class Tabled:
 
     def to_frame(self) -> "pd.DataFrame":
         """Return it as a pandas frame."""
-        return _way("frame")(self)
+        return _find_presenter("frame")(self)
 
     def _repr_html_(self) -> str:
-        return _way("html")(self)
+        return _find_presenter("html")(self)
 
 
 class Shown(Tabled):
@@ -39,14 +39,14 @@ class Shown(Tabled):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return _way("text")(self)
+        return _find_presenter("text")(self)
 
     def __repr__(self) -> str:
         return exact_line(self)
 
 
 @functools.cache
-def _way(name: str) -> Callable[[object], Any]:
+def _find_presenter(name: str) -> Callable[[object], Any]:
     """Return what shows an object in a way; reading entry points takes as long as a small session, and is done once."""
     import importlib.metadata  # noqa: PLC0415  only who looks needs it
 
@@ -82,6 +82,6 @@ def brief(value: object) -> str:
         return f"<{len(cast('Mapping[object, object]', value))} entries>"
     if isinstance(value, Collection):
         elements = cast("Collection[object]", value)
-        kinds = {type(each).__name__ for each in elements}
+        kinds = {type(element).__name__ for element in elements}
         return f"<{len(elements)} {kinds.pop() if len(kinds) == 1 else 'elements'}>"
     return f"<{type(value).__name__}>"

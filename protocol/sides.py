@@ -77,7 +77,7 @@ class Party:
         ((1, 0), (3,), 0.0)
     """
 
-    __slots__ = ("kept", "ledger", "name", "place", "public", "row", "secret", "sign")
+    __slots__ = ("ledger", "memoized_reports", "name", "place", "public", "row", "secret", "sign")
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Party:
         *,
         public: Sequence[int] | None = None,
         ledger: Ledger | None = None,
-        kept: Mapping[str, KeptReport] | None = None,
+        memoized_reports: Mapping[str, KeptReport] | None = None,
         secret: bytes = b"",
         sign: Callable[[bytes], bytes] | None = None,
     ) -> None:
@@ -97,6 +97,6 @@ class Party:
         self.row: Final = tuple(map(operator.index, row))
         self.public: Final = None if public is None else tuple(map(operator.index, public))
         self.ledger: Final = Ledger(name) if ledger is None else ledger
-        self.kept: Final = kept or _NOTHING_KEPT
+        self.memoized_reports: Final = memoized_reports or _NOTHING_KEPT
         self.secret: Final = secret
         self.sign: Final = sign

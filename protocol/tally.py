@@ -24,7 +24,7 @@ class Tally:
     aggregator, the workers of a cluster and the batches of a simulation give one tally in any order.
 
     Args:
-        num_reports: how many clients it covers; 0 once that was taken out (`without_count`).
+        num_reports: how many clients it covers; 0 once that was taken out (`hide_count`).
         totals: int64, any shape that the phase chooses; summed over the clients.
         rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Equal
             rows stand side by side; where it matters whose a row is, a column holds the client's place.
@@ -67,16 +67,16 @@ class Tally:
         if self.totals.shape != other.totals.shape or self.rows.shape[1:] != other.rows.shape[1:]:
             shapes = [(tally.totals.shape, tally.rows.shape) for tally in (self, other)]
             raise ValueError(f"tallies of shapes {shapes[0]} and {shapes[1]} do not merge")
-        both = np.stack([self.totals.reshape(-1), other.totals.reshape(-1)])
-        totals = exact_column_sums(both).reshape(self.totals.shape)
+        tables = np.stack([self.totals.reshape(-1), other.totals.reshape(-1)])
+        totals = exact_column_sums(tables).reshape(self.totals.shape)
         return Tally(self.num_reports + other.num_reports, totals, _union([self.rows, other.rows]))
 
-    def without_count(self) -> "Tally":
+    def hide_count(self) -> "Tally":
         """Return the tally as it is left where it is private how many reported.
 
         Examples:
             >>> import numpy as np
-            >>> Tally(7, np.array([3])).without_count().num_reports
+            >>> Tally(7, np.array([3])).hide_count().num_reports
             0
         """
         return dataclasses.replace(self, num_reports=0)
@@ -105,7 +105,7 @@ class TallyBlock:
 
     Examples:
         >>> import numpy as np
-        >>> block = TallyBlock.of([Tally(2, np.array([1, 1])), Tally(2, np.array([2, 0]))])
+        >>> block = TallyBlock.from_tallies([Tally(2, np.array([1, 1])), Tally(2, np.array([2, 0]))])
         >>> len(block), block.tally(1).totals.tolist()
         (2, [2, 0])
     """
@@ -115,7 +115,7 @@ class TallyBlock:
     rows: IntArray = dataclasses.field(default_factory=lambda: np.empty((0, 0, 0), dtype=np.int64))
 
     @classmethod
-    def of(cls, tallies: Sequence[Tally]) -> "TallyBlock":
+    def from_tallies(cls, tallies: Sequence[Tally]) -> "TallyBlock":
         """Return tallies of sessions of equal size, at least one, side by side; ValueError where numbers differ."""
         if len({(tally.num_reports, tally.rows.shape) for tally in tallies}) > 1:
             raise ValueError("tallies of different numbers of reports, or of rows, do not stand side by side")
@@ -127,8 +127,8 @@ class TallyBlock:
 
     def tally(self, number: int) -> Tally:
         """Return one session's tally."""
-        kept = {"rows": self.rows[number]} if len(self.rows) else {}
-        return Tally(self.num_reports, self.totals[number], **kept)
+        row_fields = {"rows": self.rows[number]} if len(self.rows) else {}
+        return Tally(self.num_reports, self.totals[number], **row_fields)
 
     def broadcast(self, num_sessions: int) -> "TallyBlock":
         """Return the tallies of so many sessions, of one that stands for all or of each."""
@@ -156,7 +156,7 @@ class Merged:
         >>> merged = Merged()
         >>> for total in (1, 2, 3):
         ...     merged.add(Tally(1, np.array([total])))
-        >>> merged.all().totals.tolist()
+        >>> merged.total().totals.tolist()
         [6]
     """
 
@@ -174,7 +174,7 @@ class Merged:
         self._without_rows = bare if self._without_rows is None else self._without_rows.merge(bare)
         self._rows.append(tally.rows)
 
-    def all(self) -> Tally:
+    def total(self) -> Tally:
         """Return the tally of all so far.
 
         Raises:
@@ -196,18 +196,18 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
     return rows[np.lexsort(rows.T[::-1])]
 
 
-def earlier_held(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
+def describe_earlier(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
     """Return what a tally gets of the phases before it, which have these names.
 
     Examples:
         >>> import numpy as np
-        >>> earlier_held(["weights"], [np.empty((5, 1), dtype=int)])
+        >>> describe_earlier(["weights"], [np.empty((5, 1), dtype=int)])
         "`earlier` has an array of each phase before (phase 'weights': shape (n, 1))"
     """
     if not earlier:
         return "`earlier` is empty, since no phase is before this one"
-    held = (
-        f"phase {name!r}: shape (n, {own.shape[1]}){'' if own.shape[1] else ', since its values were disclosed'}"
-        for name, own in zip(names, earlier, strict=False)
+    texts = (
+        f"phase {name!r}: shape (n, {tally.shape[1]}){'' if tally.shape[1] else ', since its values were disclosed'}"
+        for name, tally in zip(names, earlier, strict=False)
     )
-    return f"`earlier` has an array of each phase before ({'; '.join(held)})"
+    return f"`earlier` has an array of each phase before ({'; '.join(texts)})"

@@ -100,7 +100,7 @@ class TrafficMeter:
     @property
     def phases(self) -> tuple[PhaseTraffic, ...]:
         """What was counted so far."""
-        return tuple(_made(name, counts) for name, counts in zip(self._names, self._counts, strict=True))
+        return tuple(_make_traffic(name, counts) for name, counts in zip(self._names, self._counts, strict=True))
 
 
 class ExpectedTraffic:
@@ -125,12 +125,12 @@ class ExpectedTraffic:
     ) -> None:
         self._protocol = protocol
         self._number = len(names)
-        hello = len(encode(Hello.of(protocol, "", session=session, kind=kind, descriptor=descriptor)))
+        hello = len(encode(Hello.make(protocol, "", session=session, kind=kind, descriptor=descriptor)))
         lengths = np.array([len(name.encode()) for name in names], dtype=np.int64)
         of_names = int(lengths.sum()) + int(np.searchsorted(_LONGER_TEXTS, lengths, side="right").sum())
-        welcome = len(encode(Welcome.of(protocol, descriptor=descriptor)))
+        welcome = len(encode(Welcome.make(protocol, descriptor=descriptor)))
         width = public.shape[1]
-        header = sum(more for least, more in _LONGER_ARRAYS if width >= least)
+        header = sum(num_bytes for least, num_bytes in _LONGER_ARRAYS if width >= least)
         self._join = [
             self._number,
             self._number * hello + of_names,
@@ -144,7 +144,7 @@ class ExpectedTraffic:
             for number, step in enumerate(protocol.steps)
         ]
 
-    def of(
+    def phase_traffic(
         self, tallies: Sequence[Tally], outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct]
     ) -> tuple[PhaseTraffic, ...]:
         """Return what is said where a session leaves this; ValueError for a release larger than a message may be."""
@@ -160,14 +160,16 @@ class ExpectedTraffic:
                 published = checked_phase_outcome(protocol, step.phase, tallies[: place + 1])
                 payload = encode_payload(published)
         release = len(encode(Release(encode_payload(outcome))))
-        own = sum(len(bytes(encode_payload(each))) - len(bytes(NIL)) for each in own_outcomes.values())
-        counts.append([0, 0, number, number * release + own])
-        return tuple(_made(name, of_phase) for name, of_phase in zip(_rows_of(protocol), counts, strict=True))
+        num_own_bytes = sum(
+            len(bytes(encode_payload(own_outcome))) - len(bytes(NIL)) for own_outcome in own_outcomes.values()
+        )
+        counts.append([0, 0, number, number * release + num_own_bytes])
+        return tuple(_make_traffic(name, of_phase) for name, of_phase in zip(_rows_of(protocol), counts, strict=True))
 
 
 def _rows_of(protocol: PhasedProtocol[Any, Any]) -> tuple[str, ...]:
     return (*names_of(protocol), RELEASE)
 
 
-def _made(phase: str, counts: Sequence[int]) -> PhaseTraffic:
+def _make_traffic(phase: str, counts: Sequence[int]) -> PhaseTraffic:
     return PhaseTraffic(phase=phase, **dict(zip(PhaseTraffic.__struct_fields__[1:], counts, strict=True)))

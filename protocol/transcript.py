@@ -62,7 +62,7 @@ class Transcript:
             encoded = word.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
         for message in self._told:
-            digest.update(encode(_for_all(message)))
+            digest.update(encode(_public_part(message)))
         return digest.hexdigest()
 
 
@@ -72,7 +72,7 @@ def _words_of(*words: str) -> tuple[str, ...]:
     return words
 
 
-def _for_all(message: Welcome | Request | Release) -> Welcome | Request | Release:
+def _public_part(message: Welcome | Request | Release) -> Welcome | Request | Release:
     """Return what of a message everybody is told."""
     match message:
         case Welcome(parameters=parameters, descriptor=descriptor):

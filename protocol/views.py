@@ -94,7 +94,7 @@ def describe(message: Message) -> dict[str, object]:
         if field == "own" and isinstance(message, Request) and value == NIL:
             continue  # nor does it travel
         if isinstance(value, msgspec.Raw):
-            value = _plain(value)
+            value = _decode_plain(value)
         elif isinstance(value, SessionDescriptor):
             value = msgspec.structs.asdict(value)
         elif isinstance(value, Acknowledgement):
@@ -103,7 +103,7 @@ def describe(message: Message) -> dict[str, object]:
     return plain
 
 
-def _plain(payload: msgspec.Raw) -> object:
+def _decode_plain(payload: msgspec.Raw) -> object:
     """Return a payload decoded; what a misbehaving party made up, as its bytes in hexadecimal."""
     try:
         value: object = msgspec.msgpack.decode(payload)

@@ -150,9 +150,9 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
 
 
 def _one_of(known: Sequence[str], name: str) -> str:
-    from ..protocol.errors import one_of
+    from ..protocol.errors import describe_choices
 
-    return one_of(known, name)
+    return describe_choices(known, name)
 
 
 def _refusal(field: str, name: str, allowed: str) -> Exception:

@@ -73,7 +73,7 @@ def receive_at_server(server: ServerMachine, sender: str, message: Message, *, f
         if isinstance(message, Hello) and begins:
             server.admit(message, fingerprint=fingerprint)
     except RemoteProtocolError as error:
-        return [Send((sender,), Abort.because(error)), Drop(sender, error)]
+        return [Send((sender,), Abort.from_error(error)), Drop(sender, error)]
     return server.receive(sender, message)
 
 

@@ -31,7 +31,7 @@ def table(rows: Sequence[tuple[int, ...]]) -> Answers:
 
 def laid_out(answers: Answers) -> VoteTable:
     """Return one crowd's answers as models take them."""
-    return VoteTable(AnswerBlock.of(answers))
+    return VoteTable(AnswerBlock.from_answers(answers))
 
 
 def claims_of(answers: Answers) -> Claims:

@@ -24,7 +24,7 @@ def entry(epsilon: float, phase: int, session: str, party: str) -> LedgerEntry:
     loss = loss_of(
         mechanism="randomized response", event=RandomizedResponse(epsilon, 2), unit="opinion", claimed=epsilon
     )
-    return LedgerEntry.of(loss, person=party, session=session, phase=PHASES[phase])
+    return LedgerEntry.from_loss(loss, person=party, session=session, phase=PHASES[phase])
 
 
 def session_of(

@@ -120,7 +120,7 @@ class LyingDealer(MaskingParty):
             or PRIMITIVES.seal(
                 key_of_box(rules, (own, holder), secret, alpha=alpha, primitives=PRIMITIVES),
                 _content(draft.in_boxes[holder]),
-                rules.about("box", own, holder),
+                rules.domain("box", own, holder),
             )
             for holder, secret in self._box_secrets.items()
         }
@@ -300,7 +300,7 @@ class _WrongClaim(FalseAccuser):
 
     def _signed(self, claim: Any, dispute: Any) -> Any:
         claim = msgspec.structs.replace(claim, **self._changes())
-        about = self._rules.about_claim(
+        about = self._rules.claim_statement(
             self._place, self._own, claim, deal=dispute.check.deal, entry=entry_digest(self._own, dispute.entry)
         )
         return msgspec.structs.replace(claim, signature=self._sign(about))
@@ -346,7 +346,7 @@ class _WrongShares(MaskingParty):
         said = super().unmask(heard)
         shares = tuple((dealer, is_of, self._other(dealer, share, is_of=is_of)) for dealer, is_of, share in said.shares)
         said = msgspec.structs.replace(said, shares=shares)
-        about = self._rules.about_shares(self._place, self._own, said, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._own, said, held=self._held_digest)
         return msgspec.structs.replace(said, signature=self._sign(about))
 
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
@@ -393,7 +393,7 @@ class KeysOutsideTheGroup(MaskingParty):
 
     def _sign_keys(self, **changed: bytes) -> Keys:
         keys = msgspec.structs.replace(super()._own_keys(), **changed)
-        return msgspec.structs.replace(keys, signature=self._sign(self._rules.about_keys(self._place, keys)))
+        return msgspec.structs.replace(keys, signature=self._sign(self._rules.keys_statement(self._place, keys)))
 
 
 class KeyOfMasksOutsideTheGroup(KeysOutsideTheGroup):
@@ -447,7 +447,7 @@ class Conspirator(MaskingParty):
                 secret = self._box_secrets[told.place]
                 key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
                 with contextlib.suppress(ValueError):  # of another α, where the server lies, too
-                    self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.about("box", *pair))
+                    self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
                     entry = Entry(piece.leaves, piece.combined, piece.box)
                     self._entries[told.place] = entry_digest(self._own, entry), told.alpha
 
@@ -462,7 +462,7 @@ class TrustingConspirator(MaskingParty):
         pair, secret = (told.place, self._place), self._box_secrets[told.place]
         key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
         try:
-            content = PRIMITIVES.open(key, told.box, self._rules.about("box", *pair))
+            content = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
         except ValueError:
             return
         key_value, seed_value, blinding = (int.from_bytes(content[at : at + 32], "little") for at in (0, 32, 64))

@@ -21,10 +21,13 @@ def lie_to(place: int) -> None:
 
     def close(server: ServerMasking) -> Any:
         closed = _close(server)
-        if place in server.own and server.next_step == STEPS.index(MaskingMove.CHECK):
-            first, *rest = msgspec.msgpack.decode(server.own[place], type=Boxes).boxes
+        if place in server.own_payloads and server.next_step == STEPS.index(MaskingMove.CHECK):
+            first, *rest = msgspec.msgpack.decode(server.own_payloads[place], type=Boxes).boxes
             other = msgspec.structs.replace(first, box=bytes([first.box[0] ^ 1]) + first.box[1:])
-            server.own = {**server.own, place: msgspec.Raw(msgspec.msgpack.encode(Boxes((other, *rest))))}
+            server.own_payloads = {
+                **server.own_payloads,
+                place: msgspec.Raw(msgspec.msgpack.encode(Boxes((other, *rest)))),
+            }
         return closed
 
     with mock.patch.object(ServerMasking, "close", close):

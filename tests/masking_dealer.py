@@ -18,7 +18,7 @@ from psephos.protocol.masking import (
     PartyMessage,
     ServerMessage,
 )
-from psephos.protocol.mechanisms.polya import wrapped
+from psephos.protocol.mechanisms.polya import wrap
 
 __all__ = [
     "LOW_ORDER",
@@ -64,7 +64,7 @@ def key_of(place: int) -> bytes:
 
 
 def total_of_rows(rows: Sequence[Sequence[int]], places: Sequence[int]) -> tuple[int, ...]:
-    return tuple(wrapped(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
+    return tuple(wrap(sum(rows[place][column] for place in places)) for column in range(len(rows[0])))
 
 
 def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int]) -> PartyMessage:
@@ -73,7 +73,7 @@ def answer(party: MaskingParty, move: MaskingMove, heard: Any, row: Sequence[int
         case MaskingMove.KEYS:
             return party.keys()
         case MaskingMove.MASKED:
-            return party.masked(heard, row)
+            return party.mask(heard, row)
         case _:
             said: PartyMessage = getattr(party, move.value)(heard)
             return said

@@ -165,7 +165,7 @@ async def open_session(
     roster = Roster(NAMES, INPUTS.public, fingerprints=tuple(OWN.values()) if has_certificates else None)
     places = UnlimitedPlaces() if isinstance(transport, InOneProcess) else None
     told = Observers(listener=listener, log=log)
-    server = CloudServer(protocol, roster, mode, rules=rules, places=places, told=told)
+    server = CloudServer(protocol, roster, mode, rules=rules, places=places, observers=told)
     with trio.fail_after(10_000 if isinstance(trio.lowlevel.current_clock(), trio.testing.MockClock) else 240):
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             session = Session(server, listening, transport, nursery)

@@ -48,7 +48,8 @@ def run_dpwevote(vote: DPWeVote, inputs: Inputs, *, noise: SimulatedNoise) -> Vo
         elif parameters.reports_signed_weights:
             levels = inputs.public[:, -1].tolist() if parameters.own_levels.epsilons else [0] * len(inputs)
             by_level = np.zeros(
-                (len(parameters.by_level), phase.num_values, phase.mechanism.report_range[1] + 1), dtype=np.int64
+                (len(parameters.level_parameters), phase.num_values, phase.mechanism.report_range[1] + 1),
+                dtype=np.int64,
             )
             for level, report in zip(levels, reports, strict=True):
                 for candidate, vote_reported in enumerate(report):

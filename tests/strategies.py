@@ -271,7 +271,7 @@ def crowd_sessions(draw: st.DrawFn, *, largest: int = 9, rules: SessionRules | N
     """Return truth discovery sessions; their clients know their public rows, or ask."""
     protocol = draw(truth_discoveries(with_levels=True))
     inputs = draw(crowds(protocol, draw(sizes(largest))))
-    assert bool((inputs.public[:, protocol.parameters.asked] != NO_TASK).any())
+    assert bool((inputs.public[:, protocol.parameters.asked_columns] != NO_TASK).any())
     knows = draw(st.booleans())
     return Session(protocol, inputs, seed=draw(seeds()), rules=rules, clients_know=knows)
 

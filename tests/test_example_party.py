@@ -111,7 +111,7 @@ async def open_session(folder: Path, *, vote: DPWeVote, quorum: float) -> AsyncG
     drawn = draw_session(vote, Roster(NAMES, inputs.public), session="council", kind=SessionKind.DEPLOYMENT)
     write_session(folder, drawn)
     mode = Deployment("council", SecureNoise(), drawn.opening.descriptor)
-    identities = [Identity.of(invitation.key) for invitation in drawn.invitations]
+    identities = [Identity.from_text(invitation.key) for invitation in drawn.invitations]
     transport = TLSTransport(drawn.server, peers=[identity.certificate for identity in identities])
     with SessionJournal.open(folder / "journal.sqlite", configuration={}) as journal:
         rules = SessionRules(quorum=quorum)

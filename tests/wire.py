@@ -142,7 +142,7 @@ class Wire:
         except RemoteProtocolError as error:
             self.refusals[party] = error
             self.up[party].clear()
-            self.down[party].append(encode(Abort.because(error)))
+            self.down[party].append(encode(Abort.from_error(error)))
             self._hung_up_by_server.add(party)
             return []
         effects = self._step_of_server(party, lambda: self.server.receive(party, message))

@@ -241,14 +241,14 @@ class Carrier(Listener):
         *,
         most: int = 0,
         before_writing: Callable[[], Awaitable[None]] | None = None,
-        heard: Sequence[bytes] = (),
+        early_payloads: Sequence[bytes] = (),
     ) -> None:
         self.connection = connection
         self.failure: Exception | None = None
         self.heard_at = -math.inf
         self._most = most
         self._before_writing = before_writing
-        self._heard = heard
+        self._heard = early_payloads
         self._channels: dict[int, CarriedChannel] = {}  # which either end may still speak of
         self._last = 0
         self._num_open = 0

@@ -221,22 +221,22 @@ class FaultyChannel(Channel):
 
     async def _hear(self) -> None:
         """Wait for the inner end, and decide what becomes of what it has."""
-        arrived: list[bytes | Exception]
+        arrivals: list[bytes | Exception]
         try:
-            arrived = list(await self._inner.receive())
+            arrivals = list(await self._inner.receive())
         except trio.EndOfChannel as error:
-            arrived = [error]
+            arrivals = [error]
         now = trio.current_time()
         due = now
-        for what in arrived:
+        for arrival in arrivals:
             fate = self._weather(self.connection, self._is_upstream, self._num_heard)
             self._num_heard += 1
             due = max(due, now + fate.delay_seconds)
             if fate.is_lost:
                 self._arriving.append(_Arriving(due, trio.BrokenResourceError("the connection was lost")))
                 return
-            copies = 1 if isinstance(what, Exception) else fate.num_copies
-            self._arriving += [_Arriving(due, what)] * copies
+            copies = 1 if isinstance(arrival, Exception) else fate.num_copies
+            self._arriving += [_Arriving(due, arrival)] * copies
 
     async def _wait_until(self, due: float) -> None:
         if not self._is_closed:

@@ -40,7 +40,7 @@ class Identity:
 
     Examples:
         >>> identity = make_identity()
-        >>> Identity.of(identity.text) == identity
+        >>> Identity.from_text(identity.text) == identity
         True
     """
 
@@ -58,7 +58,7 @@ class Identity:
         return ssl.DER_cert_to_PEM_cert(self.certificate)
 
     @classmethod
-    def of(cls, text: str) -> "Identity":
+    def from_text(cls, text: str) -> "Identity":
         """Return the identity that a text holds, as `text` writes it.
 
         Raises:
@@ -133,8 +133,8 @@ def make_signature_key() -> tuple[bytes, bytes]:
         (32, 64)
     """
     key = ed25519.Ed25519PrivateKey.generate()
-    own = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return own, key.public_key().public_bytes_raw()
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return pem, key.public_key().public_bytes_raw()
 
 
 def read_signature_key(pem: bytes) -> Callable[[bytes], bytes]:

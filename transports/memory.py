@@ -41,7 +41,7 @@ class _MemoryChannel(Channel):
         "_limit",
         "_number",
         "_watcher",
-        "arrived",
+        "arrivals",
         "is_closed",
         "longest",
         "other",
@@ -52,7 +52,7 @@ class _MemoryChannel(Channel):
     def __init__(self, address: str, number: int = 0, *, other: "_MemoryChannel | None" = None) -> None:
         self._address = address
         self._number = number
-        self.arrived: list[bytes] | None = None
+        self.arrivals: list[bytes] | None = None
         self.longest = 0
         self.is_closed = False
         self._is_sending = False
@@ -81,11 +81,11 @@ class _MemoryChannel(Channel):
             if size > MAX_FRAME_BYTES:
                 check_size(payload)
             other.longest = size
-        queued = other.arrived
+        queued = other.arrivals
         if self._is_sending or (queued is not None and len(queued) >= MAX_QUEUED_PAYLOADS):
             raise trio.WouldBlock
         if queued is None:
-            other.arrived = [payload]
+            other.arrivals = [payload]
             other.wake_receiver()
         else:
             queued.append(payload)
@@ -109,7 +109,7 @@ class _MemoryChannel(Channel):
         self._is_receiving = True
         self._watcher = None
         try:
-            if self.arrived or self.is_closed or self.other.is_closed:
+            if self.arrivals or self.is_closed or self.other.is_closed:
                 await trio.lowlevel.checkpoint()
             while (payloads := self._take()) is None:
                 self.receiver = trio.lowlevel.current_task()
@@ -125,14 +125,14 @@ class _MemoryChannel(Channel):
 
     def watch(self, note: Callable[[Channel], None]) -> bool:
         self._watcher = note
-        if self.arrived or self.is_closed or self.other.is_closed:
+        if self.arrivals or self.is_closed or self.other.is_closed:
             note(self)
         return True
 
     def close(self) -> None:
         if not self.is_closed:
             self.is_closed = True
-            self.arrived = None
+            self.arrivals = None
             for end in (self, self.other):
                 end.wake_receiver()
                 if end.sender is not None:
@@ -144,10 +144,10 @@ class _MemoryChannel(Channel):
         """Return what has arrived; None where that is nothing."""
         if self.is_closed:
             raise trio.ClosedResourceError("this end of the channel is closed")
-        if payloads := self.arrived:
-            if self._limit < self.longest and (below := self._below_limit(payloads)):
-                return below
-            self.arrived = None
+        if payloads := self.arrivals:
+            if self._limit < self.longest and (payloads_below := self._take_below_limit(payloads)):
+                return payloads_below
+            self.arrivals = None
             if self.sender is not None:
                 self.wake_sender()
             return payloads
@@ -155,7 +155,7 @@ class _MemoryChannel(Channel):
             raise trio.EndOfChannel
         return None
 
-    def _below_limit(self, queued: list[bytes]) -> list[bytes]:
+    def _take_below_limit(self, queued: list[bytes]) -> list[bytes]:
         """Return what has arrived before a payload above the limit, if there is one; nothing that follows is received.
 
         Raises:
@@ -165,7 +165,7 @@ class _MemoryChannel(Channel):
             if len(payload) > self._limit:
                 if not place:
                     raise refused_size(len(payload), limit=self._limit)
-                self.arrived = queued[place:]
+                self.arrivals = queued[place:]
                 self.wake_receiver()  # whoever watches: there is something left
                 return queued[:place]
         return []
@@ -174,12 +174,12 @@ class _MemoryChannel(Channel):
         other = self.other
         waited = False
         for payload in payloads:
-            while len(other.arrived or ()) >= MAX_QUEUED_PAYLOADS:
+            while len(other.arrivals or ()) >= MAX_QUEUED_PAYLOADS:
                 await other.wait_for_room()
                 waited = True
                 self._check_sending()
-            other.arrived = other.arrived or []
-            other.arrived.append(payload)
+            other.arrivals = other.arrivals or []
+            other.arrivals.append(payload)
             other.longest = max(other.longest, len(payload))
             other.wake_receiver()
         if not waited:
@@ -308,9 +308,9 @@ class MemoryTransport(Transport):
         if address not in self._listeners:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"nobody listens at {address!r}")
         listener = self._listeners[address]
-        near = _MemoryChannel(listener.address)
-        listener.offer(_MemoryChannel(listener.address, next(self._numbers), other=near))
-        return near
+        channel = _MemoryChannel(listener.address)
+        listener.offer(_MemoryChannel(listener.address, next(self._numbers), other=channel))
+        return channel
 
     def forget(self, address: str) -> None:
         """Take a closed listener's name off the network; called by the listener."""

@@ -49,9 +49,9 @@ def is_own(folder: Path) -> bool:
     Raises:
         OSError: it cannot be looked into.
     """
-    found = folder.stat()
-    shared = stat.S_IWOTH | (0 if found.st_gid == found.st_uid else stat.S_IWGRP)
-    is_ours = found.st_uid == folder.lstat().st_uid == os.geteuid() and not found.st_mode & shared
+    status = folder.stat()
+    shared = stat.S_IWOTH | (0 if status.st_gid == status.st_uid else stat.S_IWGRP)
+    is_ours = status.st_uid == folder.lstat().st_uid == os.geteuid() and not status.st_mode & shared
     ways = (folder.absolute(), folder.resolve())
     return is_ours and all(
         _stays(*pair) for way in ways for pair in zip((way, *way.parents), way.parents, strict=False)

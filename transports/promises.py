@@ -18,11 +18,11 @@ def sentence_of(check: Callable[..., object]) -> str:
 
 
 @contextlib.contextmanager
-def keeping(promise: str) -> Generator[None]:
+def check_promise(promise: str) -> Generator[None]:
     """Turn whatever fails into an AssertionError that begins with the promise.
 
     Examples:
-        >>> with keeping("A payload arrives."):
+        >>> with check_promise("A payload arrives."):
         ...     require(False, "nothing came")
         Traceback (most recent call last):
             ...

@@ -219,8 +219,8 @@ class TCPTransport(Transport):
 async def open_socket(address: str | None) -> trio.SocketListener:
     """Listen at an address; without one on the loopback interface, at a port that the system chooses."""
     host, port = parse_address("127.0.0.1:0" if address is None else address)
-    first, *others = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
-    for listener in others:  # a name with several addresses; clients try all of them, so one will do
+    first, *other_listeners = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
+    for listener in other_listeners:  # a name with several addresses; clients try all of them, so one will do
         listener.socket.close()  # without waiting, so that a cancelled call leaves none of them open
     return first
 

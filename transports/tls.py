@@ -229,8 +229,8 @@ class _TLSChannel(SocketChannel):
             with contextlib.suppress(ssl.SSLWantReadError):
                 self._tls.do_handshake()
                 is_agreed = True
-            if said := self._said.read():
-                await self._stream.send_all(said)
+            if tls_bytes := self._said.read():
+                await self._stream.send_all(tls_bytes)
             if not is_agreed:
                 if not (data := await self._read()):
                     raise trio.EndOfChannel
@@ -246,15 +246,15 @@ class _TLSChannel(SocketChannel):
             OSError: the connection is gone, or this end has closed it.
         """
         raw, most = self._stream.socket, _RECORD_HEADER.size + _MAX_RECORD_BYTES
-        heard = await raw.recv(most, socket.MSG_PEEK)
-        while 0 < len(heard) < (size := _first_record(heard)):
+        data = await raw.recv(most, socket.MSG_PEEK)
+        while 0 < len(data) < (size := _first_record(data)):
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
             await trio.lowlevel.wait_readable(raw)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            heard = await raw.recv(most, socket.MSG_PEEK)
-            if len(heard) < size:
+            data = await raw.recv(most, socket.MSG_PEEK)
+            if len(data) < size:
                 return False
-        return bool(heard)
+        return bool(data)
 
     def _know_peer(self) -> HandshakeError | None:
         """Note whose certificate came, if it is one of those that were agreed; else return what is wrong."""
@@ -274,9 +274,9 @@ class _TLSChannel(SocketChannel):
             if alert:
                 await self._stream.send_all(alert)
                 await self._stream.send_eof()
-                left = _MOST_READ  # closing with bytes unread would cut off what was sent
-                while left > 0 and (data := await self._stream.receive_some(left)):
-                    left -= len(data)
+                num_remaining = _MOST_READ  # closing with bytes unread would cut off what was sent
+                while num_remaining > 0 and (data := await self._stream.receive_some(num_remaining)):
+                    num_remaining -= len(data)
         self._stream.socket.close()
 
 
@@ -330,8 +330,11 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
         if isinstance(identity, Path):
             context.load_cert_chain(identity, password=_NO_PASSWORD)
         else:
-            with _as_file(identity.certificate_pem.encode()) as own, _as_file(identity.private_key) as key:
-                context.load_cert_chain(own, key, password=_NO_PASSWORD)
+            with (
+                _temporary_file(identity.certificate_pem.encode()) as certificate_path,
+                _temporary_file(identity.private_key) as key_path,
+            ):
+                context.load_cert_chain(certificate_path, key_path, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
     except (OSError, ValueError) as error:
         if isinstance(identity, Path) and not isinstance(error, (ssl.SSLError, ValueError)):
@@ -343,7 +346,7 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
 
 
 @contextlib.contextmanager
-def _as_file(data: bytes) -> Generator[str]:
+def _temporary_file(data: bytes) -> Generator[str]:
     """Yield a name under which data can be read that are on no disk: OpenSSL takes keys from files alone.
 
     A key that went through one would stay there if its process is killed meanwhile. It is memory with a name where the

@@ -107,7 +107,7 @@ class DeviatingChannel(Channel):
         outward: list[Message] = []
         hangs_up = False
         for payload in payloads:
-            passage = self._checked("outgoing", self._deviation.outgoing(self._peer or "", decode(payload)))
+            passage = self._check_passage("outgoing", self._deviation.outgoing(self._peer or "", decode(payload)))
             outward += passage.outward
             self._show(passage.inward)
             if hangs_up := passage.hangs_up:
@@ -122,9 +122,9 @@ class DeviatingChannel(Channel):
                 await self._wait()
             while self._arrived:
                 await self._take(self._arrived.popleft())
-        shown = list(self._shown)
+        payloads = list(self._shown)
         self._shown.clear()
-        return shown
+        return payloads
 
     async def _wait(self) -> None:
         """Return when something has arrived, or is to be shown."""
@@ -143,14 +143,14 @@ class DeviatingChannel(Channel):
             return
         if self._peer is None and isinstance(message, (Hello, Inquiry)):
             self._peer = message.party
-        passage = self._checked("incoming", self._deviation.incoming(self._peer or "", message))
+        passage = self._check_passage("incoming", self._deviation.incoming(self._peer or "", message))
         self._show(passage.inward)
         if passage.hangs_up:
             self._arrived.clear()
         if passage.outward or passage.hangs_up:
             await self._pass_on(passage.outward, hangs_up=passage.hangs_up)
 
-    def _checked(self, step: str, passage: object) -> Passage:
+    def _check_passage(self, step: str, passage: object) -> Passage:
         """Return what a deviation made of a message, where it is a passage."""
         if not isinstance(passage, Passage):
             kind = type(self._deviation).__name__

@@ -166,8 +166,8 @@ class Liar(Deviation):
     def _named(self, true: msgspec.Raw) -> msgspec.Raw:
         if isinstance(self.parameters, bytes):
             return msgspec.Raw(self.parameters)
-        named = self.parameters(msgspec.msgpack.decode(true, type=dict[str, Any]))
-        return msgspec.Raw(msgspec.msgpack.encode(named))
+        parameters = self.parameters(msgspec.msgpack.decode(true, type=dict[str, Any]))
+        return msgspec.Raw(msgspec.msgpack.encode(parameters))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -189,21 +189,21 @@ class Unmasker(Deviation):
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Request) and message.step == self.step and peer in self.misled:
-            message = self._asked(msgspec.msgpack.decode(message.payload, type=Survivors).places)
+            message = self._make_request(msgspec.msgpack.decode(message.payload, type=Survivors).places)
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
         step = message.step if isinstance(message, Report) else None
         if not self.misled and peer in self.dropped and step == self.step - 1:
-            return Passage(outward=(self._asked(sorted(self.places.values())),), hangs_up=True)
+            return Passage(outward=(self._make_request(sorted(self.places.values())),), hangs_up=True)
         outward: list[Message] = []
         if peer in self.misled and isinstance(message, Report) and step == self.step:
             self._signed[self.places[peer]] = msgspec.msgpack.decode(message.payload, type=Confirmation).signature
-            shown = Confirmations(tuple(sorted(self._signed.items())))
-            outward.append(Request(self.step + 1, msgspec.Raw(msgspec.msgpack.encode(shown))))
+            confirmations = Confirmations(tuple(sorted(self._signed.items())))
+            outward.append(Request(self.step + 1, msgspec.Raw(msgspec.msgpack.encode(confirmations))))
         return Passage(inward=(message,), outward=outward)
 
-    def _asked(self, places: Sequence[int]) -> Request:
+    def _make_request(self, places: Sequence[int]) -> Request:
         lost = {self.places[name] for name in self.dropped}
-        told = Survivors(tuple(place for place in places if place not in lost))
-        return Request(self.step, msgspec.Raw(msgspec.msgpack.encode(told)))
+        survivors = Survivors(tuple(place for place in places if place not in lost))
+        return Request(self.step, msgspec.Raw(msgspec.msgpack.encode(survivors)))

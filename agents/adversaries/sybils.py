@@ -61,6 +61,6 @@ async def _ask(transport: Transport, address: str, hello: Hello) -> Message | No
             await channel.send([encode(hello)])
             return decode((await channel.receive())[0])
         except HandshakeError as error:  # its key is not one of the roster's
-            return Abort.because(error)
+            return Abort.from_error(error)
         except (trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
             return None

@@ -71,23 +71,25 @@ class CentralSums:
         share = parameters.exact_fraction
         weights = [Fraction(str(weight)) for weight in parameters.weights]
         # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
-        beside, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
-        exact = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
-        self.step = unit_of(number for pair in exact for number in pair)
+        total_share, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
+        exact_margins = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
+        self.step = unit_of(number for pair in exact_margins for number in pair)
         most = min(_MOST_STEPS, math.floor(most_scale * min(parameters.epsilon, 1.0)))
         allowed = f"at least {_LEAST_STEPS / most_scale:g} in variant {parameters.variant!r}"
         require(most >= _LEAST_STEPS, "epsilon", parameters.epsilon, allowed)
         if weights[-1] / self.step > most:
             self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
-        steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact]
+        steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact_margins]
         self.margins: IntArray = np.array(steps, dtype=np.int64)
         self.deviation = max(
-            abs(number - own * self.step)
-            for pair, of_pair in zip(exact, steps, strict=True)
-            for number, own in zip(pair, of_pair, strict=True)
+            abs(number - num_steps * self.step)
+            for pair, of_pair in zip(exact_margins, steps, strict=True)
+            for number, num_steps in zip(pair, of_pair, strict=True)
         )
-        self.total_share = self._num_candidates * beside
-        parts = [self._num_candidates * math.floor(weight * beside / self.step + Fraction(1, 2)) for weight in weights]
+        self.total_share = self._num_candidates * total_share
+        parts = [
+            self._num_candidates * math.floor(weight * total_share / self.step + Fraction(1, 2)) for weight in weights
+        ]
         self.totals: IntArray = np.array(parts if self.total_share else [], dtype=np.int64)
         self.mechanism = VectorLaplace(
             scale=quotient_up(self.sensitivity, self._num_candidates * parameters.epsilon),
@@ -101,8 +103,8 @@ class CentralSums:
         if self._public:
             return self.sensitivity_of(int(np.ptp(self.margins, axis=1).argmax()))
         ends = self.margins.T
-        apart = np.max([np.abs(one[:, None] - other) for one in ends for other in ends], axis=0)
-        distances = self._num_candidates * apart
+        gaps = np.max([np.abs(first[:, None] - second) for first in ends for second in ends], axis=0)
+        distances = self._num_candidates * gaps
         if len(self.totals):
             distances += np.abs(self.totals[:, None] - self.totals)
         return int(distances.max())
@@ -115,8 +117,8 @@ class CentralSums:
     def rows_of(self, places: IntArray, opinions: IntArray) -> IntArray:
         """Return what partners of these weights and opinions add: to the margins, then to the number beside them."""
         votes = self.margins[places[:, None], opinions]
-        beside = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
-        return np.hstack([votes, beside])
+        totals = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
+        return np.hstack([votes, totals])
 
 
 class CentralVotes(CentralPhase):
@@ -219,7 +221,7 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     def _loss_of_weight(self) -> list[PrivacyLoss]:
         scale = self.sums.mechanism.scale
         sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
-        return [self._loss_for(PureMechanism(epsilon=quotient_up(moved, scale))) for moved in sensitivities]
+        return [self._loss_for(PureMechanism(epsilon=quotient_up(distance, scale))) for distance in sensitivities]
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         sums = exact_column_sums(self.sums.rows_of(public[:, 1], reports))
@@ -299,8 +301,8 @@ class CentralVariant(Variant):
         if not self._tells_total:
             return None
         (tally,) = tallies
-        block = TallyBlock.of([tally])
-        total, quota = (float(sums.rounded(block.totals)[0]) for sums in self._exact_sums[:2])
+        block = TallyBlock.from_tallies([tally])
+        total, quota = (float(sums.to_floats(block.totals)[0]) for sums in self._exact_sums[:2])
         error = self._error_of_total(tally)
         return WeightsOutcome(
             quota=Estimate(quota, self._parameters.fraction * error),
@@ -322,37 +324,38 @@ class CentralVariant(Variant):
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, list[ExactSums], list[ExactSums]]:
         """Of a tally: the total weight, 0 if unknown, the quota, and each candidate's support and margin."""
         numbers, is_public = range(len(self._parameters.candidates)), self._parameters.public_weights
-        beside: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
+        weight_units: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
         if is_public:
-            beside = [Fraction(str(weight)) for weight in self._parameters.weights]
+            weight_units = [Fraction(str(weight)) for weight in self._parameters.weights]
         is_share = self._parameters.quota is None
-        quota = [self._share * own if is_share else Fraction(0) for own in beside]
+        quota = [self._share * factor if is_share else Fraction(0) for factor in weight_units]
         fixed = Fraction(0) if is_share else self._fixed_quota
         # A share of private weights is taken off already.
-        held = quota if is_public and is_share else [Fraction(0) for _ in beside]
+        margin_quota = quota if is_public and is_share else [Fraction(0) for _ in weight_units]
 
         def steps(number: int) -> list[Fraction]:
             return [self.central_sums.step if place == number else Fraction(0) for place in numbers]
 
-        margins = [[*steps(number), *(-own for own in held)] for number in numbers]
+        margins = [[*steps(number), *(-factor for factor in margin_quota)] for number in numbers]
         supports = [
-            [*steps(number), *(own - less for own, less in zip(quota, held, strict=True))] for number in numbers
+            [*steps(number), *(factor - part for factor, part in zip(quota, margin_quota, strict=True))]
+            for number in numbers
         ]
-        nothing = [Fraction(0)] * len(numbers)
+        zeros = [Fraction(0)] * len(numbers)
         return (
-            ExactSums([*nothing, *beside]),
-            ExactSums([*nothing, *quota], fixed),
-            [ExactSums(own, fixed - self._fixed_quota) for own in supports],
-            [ExactSums(own, -self._fixed_quota) for own in margins],
+            ExactSums([*zeros, *weight_units]),
+            ExactSums([*zeros, *quota], fixed),
+            [ExactSums(row, fixed - self._fixed_quota) for row in supports],
+            [ExactSums(row, -self._fixed_quota) for row in margins],
         )
 
     def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
         (tally,) = tallies
         _, quotas, supports, margins = self._exact_sums
-        margin = margins[number].rounded(tally.totals)
+        margin = margins[number].to_floats(tally.totals)
         if not self.tells_support:
             return Sums(None, None, margin, margin)
-        return Sums(supports[number].rounded(tally.totals), quotas.rounded(tally.totals), margin, margin)
+        return Sums(supports[number].to_floats(tally.totals), quotas.to_floats(tally.totals), margin, margin)
 
     def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
         (tally,) = tallies
@@ -404,15 +407,15 @@ class CentralVariant(Variant):
         size = len(self._parameters.candidates)
         of_margin, spent = self._levels
         reach = self.reach_in_steps(tally.num_reports, of_margin)
-        beside: list[tuple[int, ...]] = [()] * len(tally)
+        total_rows: list[tuple[int, ...]] = [()] * len(tally)
         if spent or self._parameters.public_weights:
-            beside = [(*row,) for row in tally.totals[:, size:].tolist()]
-        known = dict[tuple[int, ...], tuple[int, int]]()
+            total_rows = [(*row,) for row in tally.totals[:, size:].tolist()]
+        thresholds = dict[tuple[int, ...], tuple[int, int]]()
         verdicts: list[Verdict] = []
-        for steps, key, row in zip(tally.totals[:, number].tolist(), beside, tally.totals, strict=True):
-            if key not in known:
-                known[key] = self._thresholds(Tally(tally.num_reports, row), spent)
-            most_failing, least_passing = known[key]
+        for steps, key, row in zip(tally.totals[:, number].tolist(), total_rows, tally.totals, strict=True):
+            if key not in thresholds:
+                thresholds[key] = self._thresholds(Tally(tally.num_reports, row), spent)
+            most_failing, least_passing = thresholds[key]
             fails = Verdict.FAILS if steps <= least_passing - reach else Verdict.TOO_CLOSE
             verdicts.append(Verdict.PASSES if steps >= most_failing + reach else fails)
         return verdicts
@@ -422,13 +425,13 @@ class CentralVariant(Variant):
         step, num_partners = self.central_sums.step, tally.num_reports
         off = num_partners * self.central_sums.deviation
         if spent:
-            (total,) = self._exact_sums[0].rounded(tally.totals[None]).tolist()
+            (total,) = self._exact_sums[0].to_floats(tally.totals[None]).tolist()
             most = min(total + self._total_within(num_partners, spent), self.total_range([tally])[1])
             off += Fraction(self.share_rounded) * Fraction(max(most, 0.0))
-        held = self._fixed_quota
+        quota = self._fixed_quota
         if self._parameters.public_weights and self._parameters.quota is None:
-            held = self._share * self._public_total(tally)
-        failing, passing = (held + off) / step, (held - off) / step
+            quota = self._share * self._public_total(tally)
+        failing, passing = (quota + off) / step, (quota - off) / step
         if self._parameters.passes == "at_least":
             return math.ceil(failing) - 1, math.ceil(passing)
         return math.floor(failing), math.floor(passing) + 1
@@ -447,11 +450,11 @@ class CentralVariant(Variant):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         holdings = self.decode(Inputs(reports[0], public))
         votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
-        added: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
+        parts: FloatArray = votes.astype(np.float64) * float(self.central_sums.step)
         if self._parameters.public_weights:
-            added -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
-        return added
+            parts -= self._parameters.fraction * np.array(self._parameters.weights)[holdings.places][:, None]
+        return parts
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
-        drawn = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)
-        return drawn.astype(np.float64) * float(self.central_sums.step)
+        noise = self.central_sums.mechanism.randomize(np.zeros(len(uniforms), dtype=np.int64), uniforms)
+        return noise.astype(np.float64) * float(self.central_sums.step)

@@ -54,10 +54,10 @@ def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
     if law is None:
         return None
     variant = parameters.kind(parameters)
-    holdings = variant.decode(inputs.flat(number))
-    held = 2 * variant.groups_of(holdings.places)[:, None] + holdings.opinions
-    held = held.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)
-    counts = counts_of_rows(held, 2 * len(parameters.group_means))
+    holdings = variant.decode(inputs.flatten(number))
+    codes = 2 * variant.groups_of(holdings.places)[:, None] + holdings.opinions
+    codes = codes.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)
+    counts = counts_of_rows(codes, 2 * len(parameters.group_means))
     distinct, places = np.unique(counts, axis=0, return_inverse=True)
     return law.chances(distinct)[places.reshape(-1)].reshape(number, size)
 
@@ -86,7 +86,7 @@ class PassingLaw:
     """
 
     def __init__(self, sums: ReportSums, num_partners: int, *, quota: Fraction, tie_passes: bool) -> None:
-        self._columns = _in_few(sums.columns)
+        self._columns = _merge_columns(sums.columns)
         self._tied, self._tie_passes = quota - num_partners * sums.constant, tie_passes
         numbers = np.stack([times for _, times in self._columns], axis=1)
         self._means: FloatArray = sums.channel @ numbers
@@ -111,27 +111,29 @@ class PassingLaw:
         """
         size = self._sizes[1]
         waves = [
-            np.exp(2j * np.pi / size * (np.outer(np.arange(number), own) % size))
-            for size, number, own in zip(
+            np.exp(2j * np.pi / size * (np.outer(np.arange(number), wave) % size))
+            for size, number, wave in zip(
                 self._sizes, (self._sizes[0], size // 2 + 1), list[IntArray](numbers.T), strict=True
             )
         ]
         greatest: FloatArray = np.zeros((len(waves[0]), len(waves[1])))
-        for own in list[FloatArray](channel):
-            functions = np.matmul(waves[0] * own, waves[1].T, dtype=np.complex128)
+        for wave in list[FloatArray](channel):
+            functions = np.matmul(waves[0] * wave, waves[1].T, dtype=np.complex128)
             greatest = np.maximum(greatest, np.abs(functions))
         self._kept = np.nonzero(num_partners * np.log(np.maximum(greatest, _TINY)) >= _LEAST_LOG)
-        kept = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
-        self._logs = np.log(np.where(np.abs(kept) > _TINY, kept, _TINY)).view(np.float64)
+        outcomes = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
+        self._logs = np.log(np.where(np.abs(outcomes) > _TINY, outcomes, _TINY)).view(np.float64)
         self._times = np.where(np.isin(self._kept[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
 
     def _transform(self, lows: tuple[int, int]) -> NDArray[np.complex128]:
         """Return what a candidate passes by, at the frequencies kept, on the lattice from these places on."""
         (per_x, _), (per_y, _) = self._columns
         ends = [low + np.arange(size) for low, size in zip(lows, self._sizes, strict=True)]
-        needed = [least_whole((self._tied - per_y * y) / per_x, tie_passes=self._tie_passes) for y in ends[1].tolist()]
-        least = np.clip(np.array(needed, dtype=object), ends[0][0], ends[0][-1] + 1).astype(np.int64)
-        passes = np.roll(ends[0][:, None] >= least, [own[0] % len(own) for own in ends], axis=(0, 1))
+        least_needed = [
+            least_whole((self._tied - per_y * y) / per_x, tie_passes=self._tie_passes) for y in ends[1].tolist()
+        ]
+        least = np.clip(np.array(least_needed, dtype=object), ends[0][0], ends[0][-1] + 1).astype(np.int64)
+        passes = np.roll(ends[0][:, None] >= least, [values[0] % len(values) for values in ends], axis=(0, 1))
         return np.fft.rfft2(passes)[self._kept] * self._times
 
     def chances(self, numbers: IntArray) -> FloatArray:
@@ -139,15 +141,15 @@ class PassingLaw:
         means: FloatArray = (numbers[:, :, None] * self._means).sum(axis=1)
         middles = np.round(means / self._step) * self._step
         lows: list[list[float]] = np.where(self._is_whole, self._least, middles - self._half).tolist()
-        found: list[float] = []
+        chances: list[float] = []
         for row, (low_x, low_y) in zip(list[FloatArray](numbers.astype(np.float64)), lows, strict=True):
             sums: FloatArray = row @ self._logs  # of each row by itself: its bits do not depend on who else is asked
             chance = float((self._transforms((int(low_x), int(low_y))) * np.exp(sums.view(np.complex128))).real.sum())
-            found.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
-        return np.array(found)
+            chances.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
+        return np.array(chances)
 
 
-def _in_few(columns: Sequence[tuple[Fraction, IntArray]]) -> list[tuple[Fraction, IntArray]]:
+def _merge_columns(columns: Sequence[tuple[Fraction, IntArray]]) -> list[tuple[Fraction, IntArray]]:
     """Return two columns with the same sum, the first with a number above 0; ValueError where two are not enough."""
     few: list[tuple[Fraction, IntArray]] = []
     for number, times in columns:

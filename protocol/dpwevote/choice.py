@@ -45,7 +45,7 @@ def make_central_offer(parameters: Parameters) -> Offer:
         >>> round(offer.error(num_partners=30), 2)
         4.24
     """
-    return CentralVariant(parameters.as_variant("central")).offer
+    return CentralVariant(parameters.with_variant("central")).offer
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:

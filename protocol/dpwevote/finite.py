@@ -150,10 +150,10 @@ class JointVariant(TwoReports):
         units = [int(mean / unit) for mean in self._means]
         if units[-1] > MOST_UNITS or (not is_public and isinstance(self._weight, FiniteChannel)):
             return None
-        rows = self._rows(self._deciding, fraction=self._fraction)
+        rows = self._rows(self._decision_weights, fraction=self._fraction)
         (no, yes), span = rows[0], units[-1] - units[0] or 1
         of_both, of_weight = (rows[-1][1] - rows[-1][0] - yes + no) / span, (rows[-1][0] - no) / span
-        x, o = (np.array(own, dtype=np.int64) for own in zip(*itertools.product(units, _OPINIONS), strict=True))
+        x, o = (np.array(values, dtype=np.int64) for values in zip(*itertools.product(units, _OPINIONS), strict=True))
         columns = [(of_both, x * o), (of_weight, x), (yes - no - of_both * units[0], o)]
         weights = np.eye(len(units)) if is_public else self._matrices_of_weight[0]
         channel: FloatArray = np.kron(weights, _matrices_of(self._opinion)[0]).astype(np.float64)
@@ -178,7 +178,7 @@ class JointVariant(TwoReports):
 
     def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
         pooled = functools.reduce(operator.add, (tally.totals for tally in tallies))
-        return self._exact_total.rounded(pooled) / len(tallies)
+        return self._exact_total.to_floats(pooled) / len(tallies)
 
     def error_of_total(self, tallies: Sequence[Tally]) -> float:
         pooled = self._total_weight.total_variance(functools.reduce(Tally.merge, tallies).totals.tolist())
@@ -192,16 +192,16 @@ class JointVariant(TwoReports):
         rounds = tallies[::2] if self._is_per_candidate else tallies[:1]
         pooled = functools.reduce(operator.add, (tally.totals for tally in rounds))
         if isinstance(self._weight, FiniteChannel):
-            return np.stack([own.rounded(pooled) for own in self._exact_counts], axis=1) / len(rounds)
+            return np.stack([sums.to_floats(pooled) for sums in self._exact_counts], axis=1) / len(rounds)
         # Of k-RR all others count alike, so that equal numbers have equal estimates.
         numbers, places = np.unique(pooled, return_inverse=True)
-        both = np.stack([numbers, sum(tally.num_reports for tally in rounds) - numbers], axis=1)
-        estimates = ExactSums(inverse_matrix(self._weight)[0][:2]).rounded(both) / len(rounds)
+        count_pairs = np.stack([numbers, sum(tally.num_reports for tally in rounds) - numbers], axis=1)
+        estimates = ExactSums(inverse_matrix(self._weight)[0][:2]).to_floats(count_pairs) / len(rounds)
         return estimates[places].reshape(pooled.shape)
 
     @functools.cached_property
     def _exact_total(self) -> ExactSums:
-        return ExactSums(self._debiased)
+        return ExactSums(self._debiased_weights)
 
     @functools.cached_property
     def _exact_counts(self) -> list[ExactSums]:
@@ -227,7 +227,7 @@ class JointVariant(TwoReports):
         if weights is not None:
             return self._judge_sums(margins, totals.sum(axis=(1, 2)).tolist(), weights.num_reports)
         voters: list[list[int]] = self.voters_by_weight(opinions).tolist()
-        numbers = [tuple(own) for own in voters]
+        numbers = [tuple(count_row) for count_row in voters]
         counts = totals[:, :, self._yes_report].tolist()
         yes = [sum(map(operator.mul, self.lattice[1], row)) for row in counts]
         keys = zip((margins > 0).tolist(), yes, numbers, strict=True)
@@ -235,7 +235,7 @@ class JointVariant(TwoReports):
         if None not in verdicts:
             return [verdict for verdict in verdicts if verdict is not None]
         by_sums = self._judge_sums(margins, numbers, opinions.num_reports)
-        return [on_lattice or other for on_lattice, other in zip(verdicts, by_sums, strict=True)]
+        return [on_lattice or verdict_by_sums for on_lattice, verdict_by_sums in zip(verdicts, by_sums, strict=True)]
 
     def _judge_sums(self, margins: FloatArray, keys: Iterable[Hashable], num_partners: int) -> list[Verdict]:
         """Return verdicts by the sum of reports: keys are how many voted, or as many of each public weight."""
@@ -269,14 +269,14 @@ class JointVariant(TwoReports):
         parameters = self._parameters
         if sum(numbers) > MOST_PARTNERS:
             return None
-        units, quota = self._in_units(numbers)
+        units, quota = self._to_units(numbers)
         total = sum(units)
         failing = math.ceil(quota) - 1 if parameters.passes == "at_least" else math.floor(quota)
         if is_ahead:
-            decided, budget, needed, meant = Verdict.PASSES, failing, yes, 1
+            decided, budget, num_needed, meant = Verdict.PASSES, failing, yes, 1
         else:
-            decided, budget, needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
-        chance = greatest_chance(units, budget, needed, **self._report_chances(meant)) if budget >= 0 else 0.0
+            decided, budget, num_needed, meant = Verdict.FAILS, total - failing - 1, total - yes, 0
+        chance = greatest_chance(units, budget, num_needed, **self._report_chances(meant)) if budget >= 0 else 0.0
         if chance is None:
             return None
         return decided if chance <= parameters.level else Verdict.TOO_CLOSE
@@ -288,22 +288,22 @@ class JointVariant(TwoReports):
         """
         if not 0 < sum(numbers) <= MOST_PARTNERS:
             return None
-        units, quota = self._in_units(numbers)
+        units, quota = self._to_units(numbers)
         total, report = sum(units), self._yes_report
         no, yes = self._opinions[1 - report], self._opinions[report]
         tie = (quota - total * no) / (yes - no)
         reach = Fraction(0)
         # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".
-        for meant, needed, within in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
-            most = math.floor(within)
-            budget = greatest_budget(units, most, needed, self._parameters.level, **self._report_chances(meant))
+        for meant, num_needed, limit in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
+            most = math.floor(limit)
+            budget = greatest_budget(units, most, num_needed, self._parameters.level, **self._report_chances(meant))
             if budget is None:
                 return None
             if budget < most:
-                reach = max(reach, within - budget)
+                reach = max(reach, limit - budget)
         return float(reach * self.lattice[0])
 
-    def _in_units(self, numbers: Sequence[int]) -> tuple[tuple[int, ...], Fraction]:
+    def _to_units(self, numbers: Sequence[int]) -> tuple[tuple[int, ...], Fraction]:
         """Return the weights of so many partners by weight, and the quota, in units of the lattice."""
         unit, weights = self.lattice
         units = tuple(itertools.chain.from_iterable([weight] * n for weight, n in zip(weights, numbers, strict=True)))
@@ -328,8 +328,8 @@ class JointVariant(TwoReports):
             # Whoever reported a weight and then no opinion counts in the quota alone.
             counts = np.concatenate([counts, weights.totals - totals.sum(axis=2)], axis=1)
         support, unbiased, printed = self._exact_sums
-        margin = unbiased.rounded(counts)
-        return support.rounded(counts), printed.rounded(counts) if self.is_biased else margin, margin
+        margin = unbiased.to_floats(counts)
+        return support.to_floats(counts), printed.to_floats(counts) if self.is_biased else margin, margin
 
     def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
         absent: list[int] = [] if weights is None else (weights.totals - totals.sum(axis=1)).tolist()
@@ -341,32 +341,36 @@ class JointVariant(TwoReports):
     @functools.cached_property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
         """Support, unbiased and printed margin, of reports by group and opinion, then of the absent by group."""
-        means, absent = self._means, [-self._fraction * debiased for debiased in self._debiased]
+        means, absent = self._means, [-self._fraction * debiased for debiased in self._debiased_weights]
         if self._parameters.public_weights:
             absent = []
         unbiased, printed = (
-            ExactSums([*self._flat_rows(own, self._fraction), *absent], -self._fixed_quota)
-            for own in (self._debiased, means)
+            ExactSums([*self._flat_rows(weights, self._fraction), *absent], -self._fixed_quota)
+            for weights in (self._debiased_weights, means)
         )
-        return ExactSums([*self._flat_rows(self._deciding, Fraction(0)), *(0 for _ in absent)]), unbiased, printed
+        return (
+            ExactSums([*self._flat_rows(self._decision_weights, Fraction(0)), *(0 for _ in absent)]),
+            unbiased,
+            printed,
+        )
 
     def _flat_rows(self, weights: Sequence[Fraction], fraction: Fraction) -> list[Fraction]:
         return list(itertools.chain.from_iterable(self._rows(weights, fraction=fraction)))
 
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        rows = self._rows(self._deciding, fraction=self._fraction)
+        rows = self._rows(self._decision_weights, fraction=self._fraction)
         groups = public[:, :1] if weights is None else weights
         return np.array([[float(number) for number in row] for row in rows])[groups, opinions]
 
     @functools.cached_property
-    def _debiased(self) -> tuple[Fraction, ...]:
+    def _debiased_weights(self) -> tuple[Fraction, ...]:
         """ŵ(g): the numbers whose expectation, over the report of a partner of weight w, is w."""
         return self._means if self._parameters.public_weights else debiased_values(self._weight, self._means)
 
     @property
-    def _deciding(self) -> tuple[Fraction, ...]:
+    def _decision_weights(self) -> tuple[Fraction, ...]:
         """What a reported weight counts for in the support that decides."""
-        return self._means if self.is_biased else self._debiased
+        return self._means if self.is_biased else self._debiased_weights
 
     @functools.cached_property
     def _weight(self) -> Invertible:
@@ -374,21 +378,21 @@ class JointVariant(TwoReports):
 
     @functools.cached_property
     def _total_weight(self) -> LinearEstimator:
-        return LinearEstimator(self._debiased, *self._matrices_of_weight)
+        return LinearEstimator(self._debiased_weights, *self._matrices_of_weight)
 
     @functools.cached_property
     def _share_of_quota(self) -> LinearEstimator:
         """What a partner adds to a margin that reports a weight and no opinion."""
-        contributions = [-self._fraction * debiased for debiased in self._debiased]
+        contributions = [-self._fraction * debiased for debiased in self._debiased_weights]
         return LinearEstimator(contributions, *self._matrices_of_weight)
 
     @functools.cached_property
     def _support(self) -> "_Sums":
-        return self._estimator(self._deciding, fraction=Fraction(0))
+        return self._estimator(self._decision_weights, fraction=Fraction(0))
 
     @functools.cached_property
     def _margin(self) -> "_Sums":
-        return self._estimator(self._debiased, fraction=self._fraction)
+        return self._estimator(self._debiased_weights, fraction=self._fraction)
 
     @functools.cached_property
     def _printed_margin(self) -> "_Sums":
@@ -396,7 +400,7 @@ class JointVariant(TwoReports):
 
     def _rows(self, weights: Sequence[Fraction], *, fraction: Fraction) -> list[list[Fraction]]:
         """Return weights[g]·φ̂(o) − fraction·ŵ(g), a row for each group g and a column for each opinion o."""
-        pairs = zip(weights, (fraction * debiased for debiased in self._debiased), strict=True)
+        pairs = zip(weights, (fraction * debiased for debiased in self._debiased_weights), strict=True)
         return [[weight * opinion - share for opinion in self._opinions] for weight, share in pairs]
 
     def _estimator(self, weights: Sequence[Fraction], *, fraction: Fraction) -> "_Sums":
@@ -405,16 +409,16 @@ class JointVariant(TwoReports):
         Where weights are public, every weight is a stratum of its own; otherwise there is one, over both.
         """
         if self._parameters.public_weights:
-            each = [opinion - fraction for opinion in self._opinions]
-            return _SumsByWeight(self._parameters.weights, each, *_matrices_of(self._opinion))
+            values = [opinion - fraction for opinion in self._opinions]
+            return _SumsByWeight(self._parameters.weights, values, *_matrices_of(self._opinion))
         return LinearEstimator(self._flat_rows(weights, fraction), *self._matrices)
 
     @functools.cached_property
     def _matrices(self) -> list[FloatArray]:
         """The channel of weight and opinion together, and its inverse."""
         return [
-            np.multiply.outer(*both).swapaxes(1, 2).reshape(2 * len(self._means), -1)
-            for both in zip(self._matrices_of_weight, _matrices_of(self._opinion), strict=True)
+            np.multiply.outer(*pair).swapaxes(1, 2).reshape(2 * len(self._means), -1)
+            for pair in zip(self._matrices_of_weight, _matrices_of(self._opinion), strict=True)
         ]
 
     @functools.cached_property
@@ -494,12 +498,12 @@ class _SumsByWeight:
     """
 
     def __init__(
-        self, weights: Sequence[float], each: Sequence[Fraction], channel: FloatArray, inverse: FloatArray
+        self, weights: Sequence[float], values: Sequence[Fraction], channel: FloatArray, inverse: FloatArray
     ) -> None:
         self._channel = channel
         ratios = [weight.as_integer_ratio() for weight in weights]
         products = [
-            [above * number.numerator, below * number.denominator] for above, below in ratios for number in each
+            [above * number.numerator, below * number.denominator] for above, below in ratios for number in values
         ]
         self._numbers = np.array([above / below for above, below in products]).reshape(len(weights), -1)  # rounded once
         terms = self._numbers[:, None, :]

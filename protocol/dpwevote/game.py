@@ -98,13 +98,13 @@ class WeightedGame:
         require(1 <= self.quota <= self.total, "quota", self.quota, allowed)
 
     @classmethod
-    def of_vote(cls, parameters: Parameters, weights: Sequence[float]) -> Self:
+    def from_vote(cls, parameters: Parameters, weights: Sequence[float]) -> Self:
         """Return the game of a vote: a coalition wins whose "yes" passes a candidate where all others say "no".
 
         Raises:
             ConfigurationError: not even all together pass a candidate.
         """
-        units, quota = _in_units(parameters, weights)
+        units, quota = _to_units(parameters, weights)
         return cls(units, least_whole(quota, tie_passes=parameters.passes == "at_least"))
 
     @property
@@ -133,22 +133,22 @@ class WeightedGame:
 
         Each is counted at its lightest member: those before it in the order weigh q − w to q − 1 together.
         """
-        order = self._heaviest_first()
+        order = self._sorted_members()
 
         def count(modulus: int) -> list[int]:
             table = np.zeros(self.quota, dtype=np.uint64)
             table[0] = 1
-            found, reach = 0, 0
+            total, reach = 0, 0
             for place in order:
                 weight = self.weights[place]
-                found += _sum(table[max(0, self.quota - weight) : reach + 1]) if weight else 0
+                total += _sum(table[max(0, self.quota - weight) : reach + 1]) if weight else 0
                 if 0 < weight < self.quota:
                     reach = min(reach + weight, self.quota - 1)
                     table[weight : reach + 1] = _add(table[weight : reach + 1], table[: reach + 1 - weight], modulus)
-            return [found % modulus]
+            return [total % modulus]
 
         self._check_work(self.quota, self.quota)
-        return self._exactly(count)[0]
+        return self._count_exactly(count)[0]
 
     @functools.cached_property
     def num_winning(self) -> int:
@@ -163,13 +163,13 @@ class WeightedGame:
             table = self._table(self.quota, 1, modulus)
             return [_sum(table) % modulus]
 
-        return self._exactly(count)[0]
+        return self._count_exactly(count)[0]
 
     @property
     def smallest_winning(self) -> int:
         """The least number of members that win together."""
         weight, number = 0, 0
-        for place in self._heaviest_first():
+        for place in self._sorted_members():
             if weight >= self.quota:
                 break
             weight, number = weight + self.weights[place], number + 1
@@ -184,15 +184,15 @@ class WeightedGame:
         width = number if by_size else 1
         self._check_work(quota, quota)
         weights = sorted({weight for weight in self.weights if weight})
-        counts = self._exactly(lambda modulus: self._swings(weights, quota, width, modulus))
+        counts = self._count_exactly(lambda modulus: self._swings(weights, quota, width, modulus))
         of_weight = {0: [0] * width} | {
             weight: counts[place * width : (place + 1) * width] for place, weight in enumerate(weights)
         }
         swings = [sum(of_weight[weight]) for weight in self.weights]
-        shares = {weight: _share_of_orders(own) for weight, own in of_weight.items() if by_size}
+        shares = {weight: _share_of_orders(value) for weight, value in of_weight.items() if by_size}
         return tuple(
-            MemberPower(own, Fraction(own, 1 << (number - 1)), Fraction(own, sum(swings)), shares.get(weight))
-            for weight, own in zip(self.weights, swings, strict=True)
+            MemberPower(value, Fraction(value, 1 << (number - 1)), Fraction(value, sum(swings)), shares.get(weight))
+            for weight, value in zip(self.weights, swings, strict=True)
         )
 
     def _swings(self, weights: Sequence[int], quota: int, width: int, modulus: int) -> list[int]:
@@ -202,11 +202,11 @@ class WeightedGame:
         halves = [np.zeros((quota + 1, width), dtype=np.int64) for _ in range(2)]
         for half, numbers in zip(halves, (table & _LOW, table >> _HALF), strict=True):
             np.cumsum(numbers.astype(np.int64), axis=0, out=half[1:])
-        found: list[int] = []
+        swings: list[int] = []
         for weight in weights:
-            low, high = (_taken_out(half, quota, weight) for half in halves)
-            found += [(below + (above << 32)) % modulus for below, above in zip(low, high, strict=True)]
-        return found
+            low, high = (_member_swings(half, quota, weight) for half in halves)
+            swings += [(below + (above << 32)) % modulus for below, above in zip(low, high, strict=True)]
+        return swings
 
     def _table(self, quota: int, width: int, modulus: int) -> NDArray[np.uint64]:
         """Return how many coalitions have a weight below the quota, and a size: shape (quota, width)."""
@@ -217,26 +217,28 @@ class WeightedGame:
             reach = min(reach + weight, quota - 1)
             most = min(number + 2, width)
             if width == 1:
-                into, added = table[weight : reach + 1], table[: reach + 1 - weight]
+                target, addend = table[weight : reach + 1], table[: reach + 1 - weight]
             else:
-                into, added = table[weight : reach + 1, 1:most], table[: reach + 1 - weight, : most - 1]
-            into[...] = _add(into, added, modulus)
+                target, addend = table[weight : reach + 1, 1:most], table[: reach + 1 - weight, : most - 1]
+            target[...] = _add(target, addend, modulus)
         return table
 
-    def _exactly(self, count: Callable[[int], list[int]]) -> list[int]:
+    def _count_exactly(self, count: Callable[[int], list[int]]) -> list[int]:
         """Return numbers below 2^n that are counted modulo several numbers (Chinese remainder theorem)."""
-        known: list[int] = []
+        numbers: list[int] = []
         product = 1
         while product.bit_length() <= len(self.weights) + 1:
             modulus = _WORD if product == 1 else _next_coprime(product)
-            found = count(modulus)
-            if not known:
-                known, product = found, modulus
+            residues = count(modulus)
+            if not numbers:
+                numbers, product = residues, modulus
                 continue
             inverse = pow(product, -1, modulus)
-            known = [old + product * ((new - old) * inverse % modulus) for old, new in zip(known, found, strict=True)]
+            numbers = [
+                old + product * ((new - old) * inverse % modulus) for old, new in zip(numbers, residues, strict=True)
+            ]
             product *= modulus
-        return known
+        return numbers
 
     def _is_quick(self, num_cells: int) -> bool:
         steps = num_cells * len(self.weights) * (len(self.weights) // 63 + 1)
@@ -247,7 +249,7 @@ class WeightedGame:
         value = f"{len(self.weights):,} with a quota of {quota:,} units"
         require(self._is_quick(num_cells), "weights", value, allowed)
 
-    def _heaviest_first(self) -> list[int]:
+    def _sorted_members(self) -> list[int]:
         return sorted(range(len(self.weights)), key=lambda place: -self.weights[place])
 
 
@@ -281,28 +283,28 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
     # Of a matrix, "yes" may be what is reported less often by those who mean it.
     counted = 1 if debiased[1] > debiased[0] else 0
-    units, quota = _in_units(parameters, weights)
+    units, quota = _to_units(parameters, weights)
     total = sum(units)
     reported = (quota - debiased[1 - counted] * total) / (debiased[counted] - debiased[1 - counted])
-    needed = least_whole(reported, tie_passes=parameters.passes == "at_least")
-    if not 1 <= needed <= total:
+    num_needed = least_whole(reported, tie_passes=parameters.passes == "at_least")
+    if not 1 <= num_needed <= total:
         return (0.0,) * len(units)
     chance = (channel[0][counted] + channel[1][counted]) / 2
     if chance > 1 / 2:  # counted by those who do not report it: the sums below then alternate with falling terms
-        chance, needed = 1 - chance, total - needed + 1
-    require(needed * len(units) <= _MOST_STEPS, "weights", f"a quota of {needed:,} units", "of a greater unit")
-    law = np.zeros(needed)
+        chance, num_needed = 1 - chance, total - num_needed + 1
+    require(num_needed * len(units) <= _MOST_STEPS, "weights", f"a quota of {num_needed:,} units", "of a greater unit")
+    law = np.zeros(num_needed)
     law[0] = 1.0
     for unit in units:
-        moved = law * (1 - chance)
-        moved[unit:] += law[: max(needed - unit, 0)] * chance
-        law = moved
+        transfers = law * (1 - chance)
+        transfers[unit:] += law[: max(num_needed - unit, 0)] * chance
+        law = transfers
     below = np.concatenate([[0.0], np.cumsum(law)])
     odds = chance / (1 - chance)
     own_effect = channel[1][counted] - channel[0][counted]
     of_unit: dict[int, float] = {}
     for unit in set(units):
-        tops = range(needed, 0, -unit)
+        tops = range(num_needed, 0, -unit)
         parts = [float(below[top] - below[max(0, top - unit)]) for top in tops]
         signed = math.fsum(part * (-odds) ** number for number, part in enumerate(parts))
         of_unit[unit] = own_effect * max(0.0, signed / (1 - chance))
@@ -313,14 +315,17 @@ def _share_of_orders(swings: Sequence[int]) -> Fraction:
     """Return the share of all orders of members in which one swings those before it, from its swings by their size."""
     number = len(swings)
     orders = [math.factorial(size) * math.factorial(number - 1 - size) for size in range(number)]
-    return Fraction(sum(own * each for own, each in zip(swings, orders, strict=True)), math.factorial(number))
+    return Fraction(
+        sum(num_swings * num_orders for num_swings, num_orders in zip(swings, orders, strict=True)),
+        math.factorial(number),
+    )
 
 
-def _in_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[int, ...], Fraction]:
+def _to_units(parameters: Parameters, weights: Sequence[float]) -> tuple[tuple[int, ...], Fraction]:
     """Return weights and quota in the greatest unit of which all weights are multiples."""
-    exact = [Fraction(str(float(weight))) for weight in weights]
-    unit = unit_of(exact)
-    units = tuple(int(weight / unit) for weight in exact)
+    fractions = [Fraction(str(float(weight))) for weight in weights]
+    unit = unit_of(fractions)
+    units = tuple(int(weight / unit) for weight in fractions)
     if parameters.quota is not None:
         return units, Fraction(str(parameters.quota)) / unit
     return units, parameters.exact_fraction * sum(units)
@@ -331,9 +336,9 @@ def least_whole(quota: Fraction, *, tie_passes: bool) -> int:
     return math.ceil(quota) if tie_passes else math.floor(quota) + 1
 
 
-def _add(numbers: NDArray[np.uint64], others: NDArray[np.uint64], modulus: int) -> NDArray[np.uint64]:
+def _add(numbers: NDArray[np.uint64], addends: NDArray[np.uint64], modulus: int) -> NDArray[np.uint64]:
     """Return sums modulo 2**64, or a number below 2**63."""
-    total = numbers + others
+    total = numbers + addends
     return total if modulus == _WORD else np.minimum(total, total - np.uint64(modulus))  # the lesser one did not wrap
 
 
@@ -342,7 +347,7 @@ def _sum(numbers: NDArray[np.uint64]) -> int:
     return int((numbers & _LOW).sum()) + (int((numbers >> _HALF).sum()) << 32)
 
 
-def _taken_out(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]:
+def _member_swings(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]:
     """Return how many coalitions a member swings that is in the product, by their size.
 
     `lighter` counts all coalitions of less weight than s, shape (quota + 1, sizes). Who wins alone is in no such one.
@@ -355,10 +360,10 @@ def _taken_out(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]
     width = parts.shape[1]
     if width == 1:
         return [int(parts.sum())]
-    own = np.zeros(width, dtype=np.int64)
+    counts = np.zeros(width, dtype=np.int64)
     for number, part in enumerate(parts[:width]):
-        own[number:] += part[: width - number]
-    return own.tolist()
+        counts[number:] += part[: width - number]
+    return counts.tolist()
 
 
 def _next_coprime(product: int) -> int:

@@ -97,8 +97,10 @@ class LaplaceWeightsPhase(PublishedWeights):
         return Tally(len(reports), exact_column_sums(np.hstack([reports, reports**2])))
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
-        own = reports[:, :, 0]
-        return TallyBlock(reports.shape[1], np.stack([own.sum(axis=1), np.einsum("tn,tn->t", own, own)], axis=1))
+        weights = reports[:, :, 0]
+        return TallyBlock(
+            reports.shape[1], np.stack([weights.sum(axis=1), np.einsum("tn,tn->t", weights, weights)], axis=1)
+        )
 
 
 class LaplaceOpinionsPhase(Phase):
@@ -131,9 +133,11 @@ class LaplaceOpinionsPhase(Phase):
             return super().tally_block(reports, earlier=earlier, public=public)
         weights = earlier[-1][:, :, 0]
         opinions, products = reports.sum(axis=1), np.einsum("tn,tnc->tc", weights, reports)
-        both = np.stack([weights.sum(axis=1), np.einsum("tn,tn->t", weights, weights)], axis=1)
-        alike = np.broadcast_to(both[:, None], (*opinions.shape, 2))
-        return TallyBlock(reports.shape[1], np.concatenate([opinions[..., None], alike, products[..., None]], axis=2))
+        weight_sums = np.stack([weights.sum(axis=1), np.einsum("tn,tn->t", weights, weights)], axis=1)
+        repeated_sums = np.broadcast_to(weight_sums[:, None], (*opinions.shape, 2))
+        return TallyBlock(
+            reports.shape[1], np.concatenate([opinions[..., None], repeated_sums, products[..., None]], axis=2)
+        )
 
     def _tally_by_weight(self, reports: IntArray, groups: IntArray) -> Tally:
         totals = np.zeros((self.num_values, self._num_weights, 2), dtype=np.int64)
@@ -204,7 +208,7 @@ class LaplaceVariant(TwoReports):
             (rounds_of.totals[:, :1], np.full((len(rounds_of), 1), rounds_of.num_reports)) for rounds_of in tallies
         ]
         sums = ExactSums([self._weight_step / rounds, self._least / rounds] * rounds)
-        return sums.rounded(np.concatenate([own for pair in counts for own in pair], axis=1))
+        return sums.to_floats(np.concatenate([column for pair in counts for column in pair], axis=1))
 
     def error_of_total(self, tallies: Sequence[Tally]) -> float:
         num_reports = sum(tally.num_reports for tally in tallies)
@@ -218,7 +222,7 @@ class LaplaceVariant(TwoReports):
         else:
             steps, reported = totals[:, [_OPINION, _PRODUCT]], np.full((len(weights), 1), weights.num_reports)
             counts = np.concatenate([steps, weights.totals[:, :1], reported], axis=1)
-        support, margin = (own.rounded(counts) for own in self._exact_sums)
+        support, margin = (sums.to_floats(counts) for sums in self._exact_sums)
         return support, margin, margin
 
     @functools.cached_property
@@ -226,18 +230,18 @@ class LaplaceVariant(TwoReports):
         """Support and margin: of Σ u and numbers by public weight, or of Σ u, Σ v·u, Σ v of all weights, and n."""
         if self._parameters.public_weights:
             weights = list(map(Fraction, self._parameters.weights))
-            support, held = [weight * self._opinion_step for weight in weights], weights
+            support, quota_factors = [weight * self._opinion_step for weight in weights], weights
         else:
             support = [self._least * self._opinion_step, self._weight_step * self._opinion_step]
-            held = [self._weight_step, self._least]
-        quota = [-self._fraction * own for own in held]
-        return ExactSums([*support, *(0 for _ in held)]), ExactSums([*support, *quota], -self._fixed_quota)
+            quota_factors = [self._weight_step, self._least]
+        quota = [-self._fraction * factor for factor in quota_factors]
+        return ExactSums([*support, *(0 for _ in quota_factors)]), ExactSums([*support, *quota], -self._fixed_quota)
 
     def errors_of(self, totals: IntArray, weights: Tally | None, opinions: Tally) -> tuple[float, float]:
         if weights is None:
             numbers: list[int] = totals[:, 0].tolist()
             pairs = zip(self._parameters.weights, numbers, strict=True)
-            error = math.sqrt(self._opinion_noise * math.fsum(square(weight) * own for weight, own in pairs))
+            error = math.sqrt(self._opinion_noise * math.fsum(square(weight) * count for weight, count in pairs))
             return error, error
         num_reports, steps = opinions.num_reports, totals.tolist()
         yes = self._opinion_step * steps[_OPINION]
@@ -249,8 +253,10 @@ class LaplaceVariant(TwoReports):
         num_absent = weights.num_reports - num_reports
         of_absent = square(self._parameters.fraction) * num_absent * self._weight_noise
         fractions = (0.0, self._parameters.fraction)
-        own, held = (self._variance(num_reports, float(yes), float(squares), fraction=own) for own in fractions)
-        return math.sqrt(own), math.sqrt(held + of_absent)
+        support_variance, margin_variance = (
+            self._variance(num_reports, float(yes), float(squares), fraction=fraction) for fraction in fractions
+        )
+        return math.sqrt(support_variance), math.sqrt(margin_variance + of_absent)
 
     def reach(self, numbers: Sequence[int]) -> float:
         return self._noise_reach(numbers) + self.bias_bound(sum(numbers))
@@ -280,7 +286,7 @@ class LaplaceVariant(TwoReports):
         step, scale = self._grids.opinion_step, self._grids.opinion.scale
         pairs = zip(self._parameters.weights, numbers, strict=True)
         return reach_of_noise(
-            [NoisePart(own * (scale * step), number, own * step) for own, number in pairs if number], level
+            [NoisePart(factor * (scale * step), number, factor * step) for factor, number in pairs if number], level
         )
 
     def voters_by_weight(self, opinions: TallyBlock) -> IntArray:
@@ -317,10 +323,10 @@ class LaplaceVariant(TwoReports):
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
         yes = opinions.astype(np.float64) * self._grids.opinion_step
         if weights is None:
-            held = np.array(self._parameters.weights)[public[:, :1]]
+            weights_told = np.array(self._parameters.weights)[public[:, :1]]
         else:
-            held = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
-        return held * (yes - self._parameters.fraction)
+            weights_told = self._parameters.weights[0] + weights.astype(np.float64) * self._grids.weight_step
+        return weights_told * (yes - self._parameters.fraction)
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
         """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).
@@ -342,4 +348,4 @@ def _noise_moments(noise: DiscreteLaplace, step: float) -> list[float]:
     series = [1.0]
     for j in range(1, _MOMENTS):
         series.append(math.fsum(half[k] * series[j - k] for k in range(1, j + 1)))
-    return [math.factorial(j) * own for j, own in enumerate(series)]
+    return [math.factorial(j) * coefficient for j, coefficient in enumerate(series)]

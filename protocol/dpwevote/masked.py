@@ -49,7 +49,7 @@ class MaskedVotes(MaskedSums):
         threshold, colluders = sizes_of(parameters)
         super().__init__(
             _PHASE,
-            ranges=[(int(each.min()), int(each.max())) for each in numbers],
+            ranges=[(int(column.min()), int(column.max())) for column in numbers],
             first=self._num_candidates + (not parameters.public_weights),
             sensitivity=sums.sensitivity,
             epsilon=self._num_candidates * parameters.epsilon,
@@ -84,8 +84,8 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
     def _loss_of_weight(self) -> list[PrivacyLoss]:
         (loss,), scale = self.losses, self.share.scale
         return [
-            msgspec.structs.replace(loss, event=self.event_within(moved), claimed=moved / scale, proven=math.nan)
-            for moved in map(self._sums.sensitivity_of, range(len(self._parameters.weights)))
+            msgspec.structs.replace(loss, event=self.event_within(distance), claimed=distance / scale, proven=math.nan)
+            for distance in map(self._sums.sensitivity_of, range(len(self._parameters.weights)))
         ]
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
@@ -128,20 +128,21 @@ class MaskedVariant(CentralVariant):
 
     def encode(self, holdings: Holdings) -> Inputs:
         """Return rows that hold weight and opinions, and beside them what is added up: that alone is reported."""
-        shown = super().encode(holdings)
-        added = self.central_sums.rows_of(holdings.places, holdings.opinions)
-        return Inputs(np.hstack([shown.private, added]), shown.public)
+        encoded = super().encode(holdings)
+        margin_rows = self.central_sums.rows_of(holdings.places, holdings.opinions)
+        return Inputs(np.hstack([encoded.private, margin_rows]), encoded.public)
 
     def decode(self, inputs: Inputs) -> Holdings:
         number = len(self._parameters.candidates) + (not self._parameters.public_weights)
         return super().decode(Inputs(inputs.private[:, :number], inputs.public))
 
     def check_rows(self, inputs: Inputs) -> None:
-        held = self.decode(inputs)
+        holdings = self.decode(inputs)
         are_held = (
-            np.isin(held.places, range(len(self._parameters.weights))).all() and np.isin(held.opinions, (0, 1)).all()
+            np.isin(holdings.places, range(len(self._parameters.weights))).all()
+            and np.isin(holdings.opinions, (0, 1)).all()
         )
-        if not are_held or not np.array_equal(self.encode(held).private, inputs.private):
+        if not are_held or not np.array_equal(self.encode(holdings).private, inputs.private):
             raise ValueError("a row adds up what its weight and opinions do not say")
 
     def error_in_steps(self, num_partners: int) -> float:
@@ -153,8 +154,8 @@ class MaskedVariant(CentralVariant):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return what each partner's row with its share of noise adds to each candidate's margin."""
         parameters = self._parameters
-        added = reports[0][:, : len(parameters.candidates)].astype(np.float64)
-        contributions: FloatArray = added * float(self.central_sums.step)
+        margins = reports[0][:, : len(parameters.candidates)].astype(np.float64)
+        contributions: FloatArray = margins * float(self.central_sums.step)
         if parameters.public_weights:
             contributions -= parameters.fraction * np.array(parameters.weights)[public[:, 1]][:, None]
         return contributions

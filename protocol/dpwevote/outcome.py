@@ -186,4 +186,4 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def winners(self) -> tuple[str, ...]:
         """The names of the candidates that pass by their verdicts."""
-        return tuple(each.name for each in self.candidates if each.verdict.verdict is Verdict.PASSES)
+        return tuple(candidate.name for candidate in self.candidates if candidate.verdict.verdict is Verdict.PASSES)

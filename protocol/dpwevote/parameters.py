@@ -148,13 +148,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_sizes(self.threshold, self.colluders, kind=f"variant {self.variant!r}", is_masked=is_masked)
         check_level(self.level)
 
-    def as_variant(self, variant: VariantName, **others: Any) -> Self:
+    def with_variant(self, variant: VariantName, **fields: Any) -> Self:
         """Return the same vote by another variant, without what only some variants have, but for what is given."""
         only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
         absent = ("epsilons", "chosen_by", "weight_matrix", "opinion_matrix", "game", "threshold", "colluders")
         only_some |= dict.fromkeys(absent, msgspec.UNSET)
         only_some |= {"weight_collection": "once", "project_counts": False}
-        return msgspec.structs.replace(self, variant=variant, **(only_some | others))
+        return msgspec.structs.replace(self, variant=variant, **(only_some | fields))
 
     @property
     def own_levels(self) -> PrivacyLevels:
@@ -162,7 +162,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return PrivacyLevels(self.epsilons or (), self.chosen_by == "partner", "partner")
 
     @property
-    def by_level(self) -> tuple[Self, ...]:
+    def level_parameters(self) -> tuple[Self, ...]:
         """For each level the same vote at this ε of all; where all have the same, the vote itself."""
         of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
         levels = self.own_levels.epsilons
@@ -247,14 +247,14 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.game is msgspec.UNSET:
             return None
         law = self.kind.law_of_weights if self.weight_matrix is msgspec.UNSET else f"the matrix {self.weight_matrix!r}"
-        shown = {
+        fields = {
             "protocol": "dpwevote",
             "mechanism of the weights": law,
             "weights": ", ".join(map(repr, self.weights)),
             "groups": " | ".join(", ".join(map(repr, group)) for group in self.groups) or "one for each weight",
             "epsilon_weight": repr(self.loss_of_weight),
         }
-        return Scope(kind="game", name=self.game, law=tuple(shown.items()))
+        return Scope(kind="game", name=self.game, law=tuple(fields.items()))
 
     @property
     def epsilon_total(self) -> float:
@@ -327,8 +327,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_levels(self) -> None:
         """Refuse levels that reports have none of, and a loss beside them; set `epsilon` to the greatest level."""
         if self.epsilons is msgspec.UNSET:
-            some = "given: the levels of ε among which partners have their own (chosen_by says who chooses)"
-            require(self.chosen_by is msgspec.UNSET, "epsilons", [], some)
+            allowed_levels = "given: the levels of ε among which partners have their own (chosen_by says who chooses)"
+            require(self.chosen_by is msgspec.UNSET, "epsilons", [], allowed_levels)
             return
         names = " or ".join(repr(name) for name, kind in VARIANTS.items() if kind.takes_levels)
         allowed = f"left out in variant {self.variant!r}: an ε of a partner's own is for {names}"
@@ -343,8 +343,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Refuse a matrix that is ignored or none, and a loss stated beside it; set `epsilon` to what matrices cost."""
         if not self.has_matrices:
             return
-        given = {"weight": self.weight_matrix, "opinion": self.opinion_matrix}
-        for kind, matrix in given.items():
+        matrices = {"weight": self.weight_matrix, "opinion": self.opinion_matrix}
+        for kind, matrix in matrices.items():
             if matrix is msgspec.UNSET:
                 continue
             allowed = f"left out in variant {self.variant!r}: 'joint' and 'printed' report by a matrix"
@@ -354,9 +354,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             loss = getattr(self, f"epsilon_{kind}")
             require(loss is None, f"epsilon_{kind}", loss, f"left out beside {kind}_matrix, whose loss is its own")
         for kind, is_reported in (("weight", not self.public_weights), ("opinion", True)):
-            is_unset = given[kind] is msgspec.UNSET and getattr(self, f"epsilon_{kind}") is None
-            other = "opinion" if kind == "weight" else "weight"
-            allowed = f"given beside {other}_matrix, whose loss is its own, unless there is {kind}_matrix"
+            is_unset = matrices[kind] is msgspec.UNSET and getattr(self, f"epsilon_{kind}") is None
+            other_kind = "opinion" if kind == "weight" else "weight"
+            allowed = f"given beside {other_kind}_matrix, whose loss is its own, unless there is {kind}_matrix"
             refuse(is_reported and is_unset, f"epsilon_{kind}", "left out", allowed)
         price = self.loss_of_weight + self.loss_of_opinion
         require(self.epsilon in {DEFAULT_EPSILON, price}, "epsilon", self.epsilon, LEFT_OUT)
@@ -368,10 +368,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(_is_name(self.game), "game", self.game, f"1 to {MAX_NAME_LENGTH} printable characters")
         allowed = "left out where weights are public: nothing is paid for them, and nothing need be kept"
         refuse(self.public_weights, "game", self.game, allowed)
-        why = "weight and opinion have one price, new in each vote"
+        reason = "weight and opinion have one price, new in each vote"
         if self.variant == MaskedVariant.name:
-            why = "a masked sum is never kept"
-        allowed = f"left out in variant {self.variant!r}: {why}"
+            reason = "a masked sum is never kept"
+        allowed = f"left out in variant {self.variant!r}: {reason}"
         refuse(self.kind.has_one_price, "game", self.game, allowed)
         is_once = self.weight_collection == "once"
         allowed = "'once' in a game, which draws each weight once"

@@ -48,7 +48,7 @@ class VoteTruths:
     Examples:
         >>> vote = DPWeVote(Parameters(candidates=("merger",)))
         >>> inputs = vote.encode({"weight": [3, 1, 2], "merger": ["yes", "no", "no"]})
-        >>> vote.truths(InputBlock.of(inputs)).should_pass.tolist()
+        >>> vote.truths(InputBlock.from_inputs(inputs)).should_pass.tolist()
         [[True]]
     """
 
@@ -109,16 +109,16 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self.parameters.own_levels
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the candidates, from the columns, and the set of weights where weights are public."""
-        parameters = dict(given)
-        if isinstance(share := given.get("quota_fraction"), str):
+        parameters = dict(fields)
+        if isinstance(share := fields.get("quota_fraction"), str):
             parameters["quota_fraction"] = float(share_in(share, field="parameters.quota_fraction"))
-        if {"weight_matrix", "opinion_matrix"} & given.keys() and given.get("epsilon") == DEFAULT_EPSILON:
+        if {"weight_matrix", "opinion_matrix"} & fields.keys() and fields.get("epsilon") == DEFAULT_EPSILON:
             # Of other numbers the parameters see by themselves that they were stated.
-            raise ConfigurationError(field="parameters.epsilon", value=given["epsilon"], allowed=LEFT_OUT)
-        check_alone(given, cls.client_role)
-        columns = {"weight", "epsilon"} if "epsilons" in given else {"weight"}
+            raise ConfigurationError(field="parameters.epsilon", value=fields["epsilon"], allowed=LEFT_OUT)
+        check_alone(fields, cls.client_role)
+        columns = {"weight", "epsilon"} if "epsilons" in fields else {"weight"}
         parameters.setdefault("candidates", [name for name in table if name not in columns])
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
@@ -139,25 +139,27 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_columns(table)
         number = len(table["weight"])
         if number <= _AT_ONCE or any(len(column) != number for column in table.values()):
-            return self._encoded(table)
-        whole: Inputs | None = None
+            return self._encode_table(table)
+        inputs: Inputs | None = None
         for start in range(0, number, _AT_ONCE):
-            some = slice(start, start + _AT_ONCE)
+            batch = slice(start, start + _AT_ONCE)
             try:
-                part = self._encoded({name: column[some] for name, column in table.items()})
+                part = self._encode_table({name: column[batch] for name, column in table.items()})
             except ConfigurationError:
-                return self._encoded(table)  # which says in which row
-            if whole is None:
-                whole = Inputs(*(np.zeros((number, own.shape[1]), np.int64) for own in (part.private, part.public)))
-            for rows, own in ((whole.private, part.private), (whole.public, part.public)):
-                if own.any():  # what is never written takes no memory
-                    rows[some] = own
-        assert whole is not None  # noqa: S101  there are rows
-        return whole
+                return self._encode_table(table)  # which says in which row
+            if inputs is None:
+                inputs = Inputs(
+                    *(np.zeros((number, part_rows.shape[1]), np.int64) for part_rows in (part.private, part.public))
+                )
+            for rows, part_rows in ((inputs.private, part.private), (inputs.public, part.public)):
+                if part_rows.any():  # what is never written takes no memory
+                    rows[batch] = part_rows
+        assert inputs is not None  # noqa: S101  there are rows
+        return inputs
 
-    def _encoded(self, table: Mapping[str, Entries]) -> Inputs:
+    def _encode_table(self, table: Mapping[str, Entries]) -> Inputs:
         parameters = self.parameters
-        places = _indices(table["weight"], parameters.weights, field="weight", within=parameters.rounding)
+        places = _indices(table["weight"], parameters.weights, field="weight", tolerance=parameters.rounding)
         opinions = [_indices(table[name], (0.0, 1.0), field=name, words=OPINIONS) for name in parameters.candidates]
         is_table = all(len(column) == len(places) for column in opinions)
         require(is_table, "table", "columns of different length", "columns of one length")
@@ -234,10 +236,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             of_each: list[tuple[int, int]] = list(zip(rows[:, 1].tolist(), numbers.tolist(), strict=True))
             total = float(sum(Fraction(weights[place]) * number for place, number in of_each))
             total *= 1 + self.parameters.rounding
-            shown = "the weight of all partners"
+            sum_name = "the weight of all partners"
         else:
-            total, shown = num_partners * weights[-1], "the greatest weight of so many partners"
-        require(quota <= total, "quota", quota, f"at most {shown}, {total:g}")
+            total, sum_name = num_partners * weights[-1], "the greatest weight of so many partners"
+        require(quota <= total, "quota", quota, f"at most {sum_name}, {total:g}")
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         return self._variant.outcome(tallies)
@@ -252,33 +254,33 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
         """Return the noise-free support of each candidate, the total weight and the quota."""
-        truths = self.truths(InputBlock.of(inputs))
+        truths = self.truths(InputBlock.from_inputs(inputs))
         supports = zip(self.parameters.candidates, truths.supports[0].tolist(), strict=True)
         return {**dict(supports), "total weight": float(truths.totals[0]), "quota": float(truths.quotas[0])}
 
     def should_pass(self, inputs: Inputs) -> dict[str, bool]:
         """Return which candidates pass without noise: exactly, by the weights as they are written."""
-        (passing,) = self.truths(InputBlock.of(inputs)).should_pass.tolist()
+        (passing,) = self.truths(InputBlock.from_inputs(inputs)).should_pass.tolist()
         return dict(zip(self.parameters.candidates, passing, strict=True))
 
     def truths(self, inputs: InputBlock) -> VoteTruths:
         """Return the same of many sessions."""
-        rows, number = inputs.flat(len(inputs.private)), len(inputs.private)
+        rows, number = inputs.flatten(len(inputs.private)), len(inputs.private)
         holdings = self._variant.decode(rows)
         unit, units = self._variant.lattice
-        weights, share = [unit * own for own in units], self.parameters.exact_fraction
+        weights, share = [unit * values for values in units], self.parameters.exact_fraction
         fixed = Fraction(str(self.parameters.quota or 0))
         size = len(weights)
-        held = holdings.places[:, None] + size * holdings.opinions
-        pairs = [counts_of_rows(own.reshape(number, -1), 2 * size) for own in held.T]
-        yes, counts = [own[:, size:] for own in pairs], pairs[0][:, :size] + pairs[0][:, size:]
-        ahead = ExactSums([*weights, *(-share * own for own in weights)], -fixed)
-        margins = np.stack([ahead.numerators(np.concatenate([own, counts], axis=1)) for own in yes], axis=1)
+        codes = holdings.places[:, None] + size * holdings.opinions
+        pairs = [counts_of_rows(values.reshape(number, -1), 2 * size) for values in codes.T]
+        yes, counts = [values[:, size:] for values in pairs], pairs[0][:, :size] + pairs[0][:, size:]
+        margin_sums = ExactSums([*weights, *(-share * values for values in weights)], -fixed)
+        margins = np.stack([margin_sums.numerators(np.concatenate([values, counts], axis=1)) for values in yes], axis=1)
         support = ExactSums(weights)
         return VoteTruths(
-            supports=np.stack([support.rounded(own) for own in yes], axis=1),
-            totals=support.rounded(counts),
-            quotas=ExactSums([share * own for own in weights], fixed).rounded(counts),
+            supports=np.stack([support.to_floats(values) for values in yes], axis=1),
+            totals=support.to_floats(counts),
+            quotas=ExactSums([share * values for values in weights], fixed).to_floats(counts),
             should_pass=(margins >= 0 if self.parameters.passes == "at_least" else margins > 0).astype(np.bool_),
         )
 
@@ -353,12 +355,12 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self.parameters.kind(self.parameters)
 
 
-def _allowed(choices: Sequence[float], within: float) -> str:
+def _allowed(choices: Sequence[float], tolerance: float) -> str:
     """Return in words which numbers are allowed."""
-    shown = ", ".join(f"{choice:g}" for choice in choices[:12])
-    more = ", ..." if len(choices) > 12 else ""  # noqa: PLR2004  as many as are shown
-    near = f"within {100 * within:.4g} % of " if within else ""
-    return f"{near}one of {shown}{more}"
+    text = ", ".join(f"{choice:g}" for choice in choices[:12])
+    ellipsis = ", ..." if len(choices) > 12 else ""  # noqa: PLR2004  as many as are shown
+    tolerance_text = f"within {100 * tolerance:.4g} % of " if tolerance else ""
+    return f"{tolerance_text}one of {text}{ellipsis}"
 
 
 def _indices(
@@ -367,21 +369,23 @@ def _indices(
     *,
     field: str,
     words: Mapping[str, float] = _NO_WORDS,
-    within: float = 0.0,
+    tolerance: float = 0.0,
 ) -> IntArray:
     """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other.
 
-    With `within` it is that of the choice from which the number differs by the smallest share of the choice.
+    With `tolerance` it is that of the choice from which the number differs by the smallest share of the choice.
     """
     if isinstance(entries, np.ndarray) and entries.strides == (0,) and len(entries) > 1:  # the same for all
-        return np.broadcast_to(_indices(entries[:1], allowed, field=field, words=words, within=within), len(entries))
+        return np.broadcast_to(
+            _indices(entries[:1], allowed, field=field, words=words, tolerance=tolerance), len(entries)
+        )
     numbers = _numbers(entries, words)
     refuse(numbers.ndim != 1, field, f"shape {numbers.shape}", "one entry for each party")
     choices = np.array(allowed)
     places: IntArray
-    if within:
+    if tolerance:
         places = nearest_places(numbers, choices)
-        wrong = np.flatnonzero(~(np.abs(numbers - choices[places]) <= within * choices[places]))
+        wrong = np.flatnonzero(~(np.abs(numbers - choices[places]) <= tolerance * choices[places]))
     elif len(choices) <= 2:  # noqa: PLR2004  yes and no, or one weight: a tenth of a search
         is_last = numbers == choices[-1]
         is_known = is_last | (numbers == choices[0])
@@ -392,7 +396,7 @@ def _indices(
         wrong = np.flatnonzero(choices[places] != numbers)
     if wrong.size:
         first = int(wrong[0])
-        described = OPINION_WORDS if words else _allowed(allowed, within)
+        described = OPINION_WORDS if words else _allowed(allowed, tolerance)
         if words and field == "epsilon":
             described += ", as of a candidate: nobody has an ε of its own here"
         value = entries[first].item() if isinstance(entries[first], np.generic) else entries[first]

@@ -21,12 +21,12 @@ def share_in(text: str, *, field: str) -> Fraction:
         (Fraction(2, 3), Fraction(3, 4))
     """
     allowed = "a share above 0 and up to 1, such as 2/3, 75% or 0.85"
-    found = _WRITTEN.fullmatch(text.strip())
+    match = _WRITTEN.fullmatch(text.strip())
     share = Fraction(0)
-    if found is not None and found[3]:
-        share = Fraction(found[3]) / (100 if found[4] else 1)
-    elif found is not None and int(found[2]):
-        share = Fraction(int(found[1]), int(found[2]))
+    if match is not None and match[3]:
+        share = Fraction(match[3]) / (100 if match[4] else 1)
+    elif match is not None and int(match[2]):
+        share = Fraction(int(match[1]), int(match[2]))
         allowed += f"; of a fraction both numbers are at most {SIMPLE:,}"
         share = share if share.denominator <= SIMPLE else Fraction(0)
     if not 0 < share <= 1:

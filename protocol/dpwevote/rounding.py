@@ -34,11 +34,11 @@ def quotas_within(parameters: "Parameters") -> tuple[float, float]:
     Both are rounded outwards.
     """
     rho, share = parameters.rounding, parameters.fraction
-    more, less = (1 + rho) * _OUTWARDS, (1 - rho) / _OUTWARDS
+    high_factor, low_factor = (1 + rho) * _OUTWARDS, (1 - rho) / _OUTWARDS
     if parameters.quota is not None:
-        return parameters.quota / less, parameters.quota / more
-    above, below = share * more, share * less
-    return above / (above + (1 - share) * less), below / (below + (1 - share) * more)
+        return parameters.quota / low_factor, parameters.quota / high_factor
+    high_share, low_share = share * high_factor, share * low_factor
+    return high_share / (high_share + (1 - share) * low_factor), low_share / (low_share + (1 - share) * high_factor)
 
 
 def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
@@ -52,8 +52,8 @@ def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
     )
 
 
-def verdict_within(above: Verdict, below: Verdict) -> Verdict:
+def verdict_within(high_verdict: Verdict, low_verdict: Verdict) -> Verdict:
     """Return the verdict on what passes with the greater quota, or fails with the less one."""
-    if above is Verdict.PASSES:
-        return above
-    return below if below is Verdict.FAILS else Verdict.TOO_CLOSE
+    if high_verdict is Verdict.PASSES:
+        return high_verdict
+    return low_verdict if low_verdict is Verdict.FAILS else Verdict.TOO_CLOSE

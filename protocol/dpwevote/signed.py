@@ -101,10 +101,10 @@ class VotesPhase(PersonalizedPhase):
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         totals = np.zeros((len(reports), len(self.mechanisms), self.num_values, self._num_reports), dtype=np.int64)
-        for level, places in self.by_level(public):
-            own = reports[:, places].swapaxes(1, 2)
-            sessions, values, parties = own.shape
-            counts = counts_of_rows(own.reshape(sessions * values, parties), self._num_reports)
+        for level, places in self.level_places(public):
+            votes = reports[:, places].swapaxes(1, 2)
+            sessions, values, parties = votes.shape
+            counts = counts_of_rows(votes.reshape(sessions * values, parties), self._num_reports)
             totals[:, level] = counts.reshape(totals[:, level].shape)
         return TallyBlock(reports.shape[1], totals if self.is_personal else totals[:, 0])
 
@@ -140,18 +140,18 @@ class SignedVariant(Variant):
     @functools.cached_property
     def reports(self) -> tuple[UnbiasedReport, ...]:
         """The randomizers of signed weights, with what reports stand for: one for each level of ε, or for all."""
-        return tuple(map(make_report, self._parameters.by_level))
+        return tuple(map(make_report, self._parameters.level_parameters))
 
     @property
     def report_sums(self) -> ReportSums | None:
         """One whole number, where all have one ε and estimates are multiples of a unit of some size."""
-        report, *others = self.reports
-        apart = [estimate - report.estimates[0] for estimate in report.estimates]
-        unit = unit_of(apart)
-        if others or max(map(abs, apart)) > MOST_UNITS * unit:
+        report, *other_reports = self.reports
+        differences = [estimate - report.estimates[0] for estimate in report.estimates]
+        unit = unit_of(differences)
+        if other_reports or max(map(abs, differences)) > MOST_UNITS * unit:
             return None
         channel = np.array(report.mechanism.channel_matrix())[self._place_of_vote.reshape(-1)]
-        times = np.array([int(own / unit) for own in apart], dtype=np.int64)
+        times = np.array([int(difference / unit) for difference in differences], dtype=np.int64)
         return ReportSums(channel, report.estimates[0], [(unit, times)])
 
     def make_phases(self) -> Iterator[Phase]:
@@ -179,25 +179,28 @@ class SignedVariant(Variant):
         """Return the margins of one candidate; with a fixed quota its supports as well."""
         counts, quota = self._counts(number, tallies), self._parameters.quota
         counts = counts.reshape(len(counts), -1)
-        support, margin = (own.rounded(counts) for own in self._exact_sums)
-        held = None if quota is None else np.full(len(counts), quota)
-        return Sums(None if quota is None else support, held, margin, margin)
+        support, margin = (sums.to_floats(counts) for sums in self._exact_sums)
+        quotas = None if quota is None else np.full(len(counts), quota)
+        return Sums(None if quota is None else support, quotas, margin, margin)
 
     @functools.cached_property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums]:
         """Support and margin of reports by level."""
         width = max(len(report.estimates) for report in self.reports)
         estimates = [
-            own
+            estimate
             for report in self.reports
-            for own in (*report.estimates, *[Fraction(0)] * (width - len(report.estimates)))
+            for estimate in (*report.estimates, *[Fraction(0)] * (width - len(report.estimates)))
         ]
         return ExactSums(estimates), ExactSums(estimates, -Fraction(self._parameters.quota or 0))
 
     def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
-        (counts,) = self._counts(number, [TallyBlock.of(tallies)]).tolist()
+        (counts,) = self._counts(number, [TallyBlock.from_tallies(tallies)]).tolist()
         levels = zip(self._estimators, self.reports, counts, strict=True)
-        variances = (estimator.total_variance(own[: len(report.estimates)]) for estimator, report, own in levels)
+        variances = (
+            estimator.total_variance(level_counts[: len(report.estimates)])
+            for estimator, report, level_counts in levels
+        )
         error = math.sqrt(math.fsum(variances))
         return Errors(error, 0.0, error)
 
@@ -210,28 +213,33 @@ class SignedVariant(Variant):
         """
         counts = self._counts(number, tallies)
         of_level, num_partners = counts.sum(axis=2).tolist(), tallies[0].num_reports
-        heard = [level for level, own in enumerate(of_level[0]) if own]
-        if len(heard) == 1 and len(self.reports[heard[0]].estimates) == 2:  # noqa: PLR2004  two points
-            too_few, too_many = self._two_point_bounds(heard[0], num_partners)
-            greater: list[int] = counts[:, heard[0], 1].tolist()
-            fails = [Verdict.FAILS if own <= too_few else Verdict.TOO_CLOSE for own in greater]
-            return [Verdict.PASSES if own >= too_many else other for own, other in zip(greater, fails, strict=True)]
+        levels_heard = [level for level, num_votes in enumerate(of_level[0]) if num_votes]
+        if len(levels_heard) == 1 and len(self.reports[levels_heard[0]].estimates) == 2:  # noqa: PLR2004  two points
+            too_few, too_many = self._two_point_bounds(levels_heard[0], num_partners)
+            greater: list[int] = counts[:, levels_heard[0], 1].tolist()
+            fails = [Verdict.FAILS if num_votes <= too_few else Verdict.TOO_CLOSE for num_votes in greater]
+            return [
+                Verdict.PASSES if num_votes >= too_many else verdict
+                for num_votes, verdict in zip(greater, fails, strict=True)
+            ]
 
         def reach(numbers: Sequence[int], sign: float) -> float:
             pairs = zip(self._estimators, numbers, strict=True)
-            return self.reach_towards([estimator.reports(own) for estimator, own in pairs if own], sign)
+            return self.reach_towards(
+                [estimator.reports(num_reports) for estimator, num_reports in pairs if num_reports], sign
+            )
 
         return self.judge(margins, map(tuple, of_level), reach, num_partners=num_partners)
 
-    def _two_point_bounds(self, heard: int, number: int) -> tuple[int, int]:
+    def _two_point_bounds(self, level_heard: int, number: int) -> tuple[int, int]:
         """Return how many of the greater of two reports are too few, and too many, where the margin is 0."""
-        low, high = self.reports[heard].estimates
+        low, high = self.reports[level_heard].estimates
         level = self._parameters.level
         bias = Fraction(self.bias_bound(number)) + Fraction(self.rounding_bound(number))
         tied = Fraction(self._parameters.quota or 0)
         shares = [((tied + off) / number - low) / (high - low) for off in (-bias, bias)]
-        below, above = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
-        return binomial_bounds(number, below, level)[0], binomial_bounds(number, above, level)[1]
+        low_share, high_share = (float(min(max(share, Fraction(0)), Fraction(1))) for share in shares)
+        return binomial_bounds(number, low_share, level)[0], binomial_bounds(number, high_share, level)[1]
 
     def level_counts(self, tallies: Sequence[Tally]) -> tuple[LevelCount, ...] | msgspec.UnsetType:
         levels = self._parameters.own_levels.epsilons
@@ -241,13 +249,13 @@ class SignedVariant(Variant):
         return tuple(LevelCount(level, number) for level, number in zip(levels, numbers, strict=True) if number)
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        heard, number = [level for level, own in enumerate(numbers) if own], sum(numbers)
-        if len(heard) != 1 or len(self.reports[heard[0]].estimates) > 2:  # noqa: PLR2004  two points
+        levels_heard, number = [level for level, count in enumerate(numbers) if count], sum(numbers)
+        if len(levels_heard) != 1 or len(self.reports[levels_heard[0]].estimates) > 2:  # noqa: PLR2004  two points
             return self.reach_of(
-                [self._estimators[level].reports(numbers[level]) for level in heard], num_partners=number
+                [self._estimators[level].reports(numbers[level]) for level in levels_heard], num_partners=number
             )
         # By the bound of verdicts. Reports that tie are taken for the wrong decision on either side.
-        low, high = self.reports[heard[0]].estimates
+        low, high = self.reports[levels_heard[0]].estimates
         quota, level = Fraction(self._parameters.quota or 0), self._parameters.level
         tie = (quota - number * low) / (high - low)
         few, many = float(tie), float(number - tie)
@@ -255,7 +263,7 @@ class SignedVariant(Variant):
             few = many = math.floor(few)
         sides = ((few, number * high - quota), (many, quota - number * low))
         spread = number * float(high - low)
-        reach = (float(most) - (1 - least_probability(number, own, level)) * spread for own, most in sides)
+        reach = (float(most) - (1 - least_probability(number, count, level)) * spread for count, most in sides)
         return max(*reach, 0.0) + self.bias_bound(number) + self.rounding_bound(number)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

@@ -41,7 +41,7 @@ class PublishedWeights(Phase):
         publish: Callable[[Sequence[Tally]], WeightsOutcome],
     ) -> None:
         columns = range(column, column + 1)
-        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], kept=scope)
+        super().__init__(name, columns=columns, mechanism=mechanism, losses=[loss], memo_scope=scope)
         self._publish = publish
 
     def outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome:
@@ -81,7 +81,7 @@ class TwoReports(Variant):
 
     def total_weight_of(self, tallies: Sequence[Tally]) -> Estimate:
         """Return the total weight from one weights phase, or the average of several."""
-        (total,) = self.total_weights([TallyBlock.of([tally]) for tally in tallies]).tolist()
+        (total,) = self.total_weights([TallyBlock.from_tallies([tally]) for tally in tallies]).tolist()
         return Estimate(total, self.error_of_total(tallies))
 
     @abc.abstractmethod
@@ -108,7 +108,7 @@ class TwoReports(Variant):
 
     def public_totals(self, opinions: TallyBlock) -> FloatArray:
         """Return the weight of all who reported opinions in each session, known where weights are public."""
-        return self._exact_weights.rounded(self.voters_by_weight(opinions))
+        return self._exact_weights.to_floats(self.voters_by_weight(opinions))
 
     @functools.cached_property
     def _exact_weights(self) -> ExactSums:
@@ -151,14 +151,14 @@ class TwoReports(Variant):
             return WeightsOutcome(quota=self.quota(total), total_weight=total, weight_counts=())
         return self.weights_of(tallies[::2] if self._is_per_candidate else tallies[:1])
 
-    def _of_candidate(self, number: int, tallies: Sequence[TallyT]) -> tuple[TallyT | None, TallyT, int]:
+    def _candidate_tallies(self, number: int, tallies: Sequence[TallyT]) -> tuple[TallyT | None, TallyT, int]:
         """Return the tallies of weights and opinions that are a candidate's, and its place in the latter."""
         if self._is_per_candidate:
             return tallies[2 * number], tallies[2 * number + 1], 0
         return None if self._parameters.public_weights else tallies[0], tallies[-1], number
 
     def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
-        weights, opinions, place = self._of_candidate(number, tallies)
+        weights, opinions, place = self._candidate_tallies(number, tallies)
         total = self.public_totals(opinions) if weights is None else self.total_weights([weights])
         fixed = self._parameters.quota
         quota = self._parameters.fraction * total if fixed is None else np.full(len(total), fixed)
@@ -166,19 +166,19 @@ class TwoReports(Variant):
         return Sums(support, quota, margin, unbiased)
 
     def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
-        weights, opinions, place = self._of_candidate(number, tallies)
+        weights, opinions, place = self._candidate_tallies(number, tallies)
         error = 0.0 if weights is None else self.error_of_total([weights])
         support, margin = self.errors_of(opinions.totals[place], weights, opinions)
         return Errors(support, self.quota(Estimate(0.0, error)).standard_error, margin)
 
     def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
-        weights, opinions, place = self._of_candidate(number, tallies)
+        weights, opinions, place = self._candidate_tallies(number, tallies)
         return self.verdicts_on(margins, opinions.totals[:, place], weights, opinions)
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         if not self._parameters.public_weights:
             return super().total_range(tallies)
-        (total,) = self.public_totals(TallyBlock.of(tallies[:1])).tolist()
+        (total,) = self.public_totals(TallyBlock.from_tallies(tallies[:1])).tolist()
         return total, total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

@@ -31,9 +31,9 @@ MOST_UNITS: Final = 1 << 20
 
 def unit_of(numbers: Iterable[Fraction]) -> Fraction:
     """Return the greatest number of which all of these are multiples; not all are 0."""
-    exact = list(numbers)
-    denominator = math.lcm(*(number.denominator for number in exact))
-    return Fraction(math.gcd(*(int(number * denominator) for number in exact)), denominator)
+    fractions = list(numbers)
+    denominator = math.lcm(*(number.denominator for number in fractions))
+    return Fraction(math.gcd(*(int(number * denominator) for number in fractions)), denominator)
 
 
 class Holdings(NamedTuple):
@@ -172,7 +172,7 @@ class Variant(abc.ABC):
         Args:
             parameters: any with private weights; variant and split are not used.
         """
-        return cls(parameters.as_variant(cls.name)).offer if cls.has_one_price else None
+        return cls(parameters.with_variant(cls.name)).offer if cls.has_one_price else None
 
     @property
     def offer(self) -> Offer:
@@ -304,14 +304,14 @@ class Variant(abc.ABC):
     def share_rounded(self) -> float:
         """How far the quotas that decide about weights before rounding are from the quota, at most, in its own unit."""
         quota = self._parameters.quota or self._parameters.fraction
-        others = quotas_within(self._parameters) if self._parameters.rounding else ()
-        return max((abs(other - quota) for other in others), default=0.0)
+        other_quotas = quotas_within(self._parameters) if self._parameters.rounding else ()
+        return max((abs(other_quota - quota) for other_quota in other_quotas), default=0.0)
 
     @functools.cached_property
     def _votes_within(self) -> "tuple[Variant, ...]":
         """The same vote with either of these quotas; none where weights are not rounded, or sums tell of one alone."""
         parameters = self._parameters
-        return () if self.adds_up_margins else tuple(parameters.kind(each) for each in votes_within(parameters))
+        return () if self.adds_up_margins else tuple(parameters.kind(vote) for vote in votes_within(parameters))
 
     def total_range(self, tallies: Sequence[Tally]) -> tuple[float, float]:
         """Return the least and the greatest weight that all partners can have together."""
@@ -342,9 +342,9 @@ class Variant(abc.ABC):
         reach_of_side = functools.cache(reach)
         verdicts: list[Verdict] = []
         for margin, key in zip(margins.tolist(), keys, strict=False):
-            needed = reach_of_side(key, 1.0 if margin > 0 else -1.0) + bias + rounding
-            undecided = Verdict.FAILS if margin <= -needed else Verdict.TOO_CLOSE
-            verdicts.append(Verdict.PASSES if margin >= needed else undecided)
+            threshold = reach_of_side(key, 1.0 if margin > 0 else -1.0) + bias + rounding
+            undecided = Verdict.FAILS if margin <= -threshold else Verdict.TOO_CLOSE
+            verdicts.append(Verdict.PASSES if margin >= threshold else undecided)
         return verdicts
 
     def reach_towards(self, parts: Sequence[Alike], sign: float) -> float:
@@ -355,15 +355,15 @@ class Variant(abc.ABC):
     @functools.cached_property
     def lattice(self) -> tuple[Fraction, list[int]]:
         """The greatest number of which all weights are multiples, as they are written, and how many times each is."""
-        exact = [Fraction(str(weight)) for weight in self._parameters.weights]
-        unit = unit_of(exact)
-        return unit, [int(weight / unit) for weight in exact]
+        fractions = [Fraction(str(weight)) for weight in self._parameters.weights]
+        unit = unit_of(fractions)
+        return unit, [int(weight / unit) for weight in fractions]
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
         """Return what many sessions decide, from the tallies of all phases."""
         numbers = range(len(self._parameters.candidates))
         sums = [self.sums(number, tallies) for number in numbers]
-        margins = np.stack([own.margin for own in sums], axis=1)
+        margins = np.stack([candidate_sums.margin for candidate_sums in sums], axis=1)
         verdicts = np.array([self._verdict_codes(number, sums[number], tallies) for number in numbers]).T
         return VoteDecisions(
             kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
@@ -377,24 +377,29 @@ class Variant(abc.ABC):
         """Return the verdict of each session on a candidate, as its place in `VERDICTS`."""
         if not self._votes_within:
             return list(map(VERDICTS.index, self.verdicts(number, sums.unbiased, tallies)))
-        others = [other.verdicts(number, other.sums(number, tallies).unbiased, tallies) for other in self._votes_within]
-        return [VERDICTS.index(verdict_within(*both)) for both in zip(*others, strict=True)]
+        other_verdicts = [
+            variant.verdicts(number, variant.sums(number, tallies).unbiased, tallies) for variant in self._votes_within
+        ]
+        return [VERDICTS.index(verdict_within(*pair)) for pair in zip(*other_verdicts, strict=True)]
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         """Return the release, from the tallies of all phases."""
         parameters = self._parameters
         weights = self.weights_outcome(tallies)
         num_partners = tallies[0].num_reports
-        decisions = self.decisions([TallyBlock.of([tally]) for tally in tallies])
+        decisions = self.decisions([TallyBlock.from_tallies([tally]) for tally in tallies])
         errors = (self.errors(number, tallies) for number in range(len(parameters.candidates)))
         return Outcome(
-            candidates=tuple(self._candidate(number, decisions, own) for number, own in enumerate(errors)),
+            candidates=tuple(
+                self._candidate(number, decisions, errors_of_candidate)
+                for number, errors_of_candidate in enumerate(errors)
+            ),
             num_partners=num_partners,
             total_weight=None if weights is None else weights.total_weight,
             weight_counts=() if weights is None else weights.weight_counts,
             weight_bias_bound=self.bias_bound(num_partners),
             joint_level=min(1.0, len(parameters.candidates) * parameters.level),
-            possible=self._possible(tallies),
+            possible=self._possible_ranges(tallies),
             epsilon_weight=parameters.loss_of_weight,
             epsilon_opinion=parameters.loss_of_opinion,
             epsilon_total=parameters.epsilon_total,
@@ -422,15 +427,15 @@ class Variant(abc.ABC):
             bias=margin - float(sums.unbiased[0]),
         )
 
-    def _possible(self, tallies: Sequence[Tally]) -> PossibleRanges:
+    def _possible_ranges(self, tallies: Sequence[Tally]) -> PossibleRanges:
         least, greatest = self.total_range(tallies)
         quota, fraction = self._parameters.quota, self._parameters.fraction
         quotas = (fraction * least, fraction * greatest) if quota is None else (quota, quota)
-        held = fraction * greatest if quota is None else quota
+        quota_total = fraction * greatest if quota is None else quota
         return PossibleRanges(
             total_weight=(least, greatest),
             support=(0.0, greatest),
             quota=quotas,
-            margin=(-held, greatest - held),
+            margin=(-quota_total, greatest - quota_total),
             count=(0.0, float(tallies[0].num_reports)),
         )

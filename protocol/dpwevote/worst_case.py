@@ -24,26 +24,26 @@ _MOST_CELLS: Final = 1_500_000
 
 
 @functools.lru_cache(maxsize=256)
-def greatest_chance(weights: tuple[int, ...], budget: int, needed: int, *, keep: float, lie: float) -> float | None:
+def greatest_chance(weights: tuple[int, ...], budget: int, num_needed: int, *, keep: float, lie: float) -> float | None:
     """Return a bound on the chance that the reported "yes" reaches a weight, for every truth within a budget.
 
     Args:
         weights: of the partners, increasing.
         budget: the most that those who truly say "yes" weigh together, ≥ 0.
-        needed: the weight that the reports reach.
+        num_needed: the weight that the reports reach.
         keep: the probability that a true "yes" is reported as one.
         lie: that a true "no" is.
 
     Returns:
         The bound; None where it would take too long to find.
     """
-    if 0 < needed <= sum(weights) and _cells(weights, budget, needed) > _MOST_CELLS:
+    if 0 < num_needed <= sum(weights) and _cells(weights, budget, num_needed) > _MOST_CELLS:
         return None
-    return float(_chances(weights, budget, needed, keep, lie)[-1])
+    return float(_chances(weights, budget, num_needed, keep, lie)[-1])
 
 
 def greatest_budget(
-    weights: tuple[int, ...], most: int, needed: int, level: float, *, keep: float, lie: float
+    weights: tuple[int, ...], most: int, num_needed: int, level: float, *, keep: float, lie: float
 ) -> int | None:
     """Return the greatest budget, `most` at most, of which the bound is a level at most; −1 where none is.
 
@@ -51,21 +51,21 @@ def greatest_budget(
     """
     if _cells(weights, most, sum(weights)) > _MOST_CELLS:
         return None
-    chances = _chances(weights, most, needed, keep, lie)
-    within = int(np.searchsorted(chances, level, side="right"))
-    return most if within == len(chances) else within - 1
+    chances = _chances(weights, most, num_needed, keep, lie)
+    budget = int(np.searchsorted(chances, level, side="right"))
+    return most if budget == len(chances) else budget - 1
 
 
-def _cells(weights: tuple[int, ...], budget: int, needed: int) -> int:
+def _cells(weights: tuple[int, ...], budget: int, num_needed: int) -> int:
     """Return how many cells all tables have together."""
-    return sum((min(reach, budget) + 1) * (min(reach, needed) + 1) for reach in itertools.accumulate(weights))
+    return sum((min(reach, budget) + 1) * (min(reach, num_needed) + 1) for reach in itertools.accumulate(weights))
 
 
-def _chances(weights: tuple[int, ...], budget: int, needed: int, keep: float, lie: float) -> FloatArray:
+def _chances(weights: tuple[int, ...], budget: int, num_needed: int, keep: float, lie: float) -> FloatArray:
     """Return the bound for each budget from 0 on; beyond the last one it grows no more."""
-    if needed <= 0:
+    if num_needed <= 0:
         return np.ones(1)
-    if needed > sum(weights):
+    if num_needed > sum(weights):
         return np.zeros(1)
     # chances[b, r]: with a budget of b left, and r needed. The light ones choose last; beyond what those who have not
     # chosen weigh, a budget is as good as that weight, and what is needed is out of reach.
@@ -73,7 +73,7 @@ def _chances(weights: tuple[int, ...], budget: int, needed: int, keep: float, li
     reach = 0
     for weight in weights:
         reach += weight
-        wider = np.zeros((min(reach, budget) + 1, min(reach, needed) + 1))
+        wider = np.zeros((min(reach, budget) + 1, min(reach, num_needed) + 1))
         rows, columns = chances.shape
         wider[:rows, :columns] = chances
         wider[rows:, :columns] = chances[-1]
@@ -81,7 +81,7 @@ def _chances(weights: tuple[int, ...], budget: int, needed: int, keep: float, li
         reported[:, weight:] = wider[:, : max(wider.shape[1] - weight, 0)]
         chances = wider * (1 - lie) + reported * lie
         if weight < len(wider):
-            left = len(wider) - weight
-            said = wider[:left] * (1 - keep) + reported[:left] * keep
-            chances[weight:] = np.maximum(chances[weight:], said)
+            num_unflipped = len(wider) - weight
+            law_of_yes = wider[:num_unflipped] * (1 - keep) + reported[:num_unflipped] * keep
+            chances[weight:] = np.maximum(chances[weight:], law_of_yes)
     return chances[:, -1]

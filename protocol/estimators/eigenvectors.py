@@ -51,16 +51,18 @@ def eigenvectors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _turn(columns: FloatArray) -> None:
     """Rotate pairs of columns, in place, until all are orthogonal: shape (d columns, d rows, lanes)."""
     size = len(columns)
-    even = size + size % 2
-    ring = list(range(1, even))
+    even_size = size + size % 2
+    ring = list(range(1, even_size))
     for _ in range(_MOST_SWEEPS):
         is_done = True
         for _ in ring:  # a tournament: each meets each other once
             table = [0, *ring]
-            pairs = zip(table[: even // 2], table[: even // 2 - 1 : -1], strict=True)
-            left, right = np.array([pair for pair in pairs if size not in pair], dtype=np.intp).reshape(-1, 2).T
+            pairs = zip(table[: even_size // 2], table[: even_size // 2 - 1 : -1], strict=True)
+            left_places, right_places = (
+                np.array([pair for pair in pairs if size not in pair], dtype=np.intp).reshape(-1, 2).T
+            )
             ring = [ring[-1], *ring[:-1]]
-            first, second = columns[left], columns[right]
+            first, second = columns[left_places], columns[right_places]
             inner = sum_over_features(first * second)
             turns = np.abs(inner) > _ORTHOGONAL
             if not turns.any():
@@ -70,6 +72,9 @@ def _turn(columns: FloatArray) -> None:
             tangents = np.copysign(1.0, slopes) / (np.abs(slopes) + np.sqrt(slopes * slopes + 1.0))
             cosines = np.where(turns, 1.0 / np.sqrt(tangents * tangents + 1.0), 1.0)[:, None]
             sines = np.where(turns, tangents, 0.0)[:, None] * cosines
-            columns[left], columns[right] = cosines * first - sines * second, sines * first + cosines * second
+            columns[left_places], columns[right_places] = (
+                cosines * first - sines * second,
+                sines * first + cosines * second,
+            )
         if is_done:
             return

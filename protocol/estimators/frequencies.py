@@ -45,9 +45,9 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
         return mechanism.debias(values)
     if len(values) != len(mechanism.masses):
         raise ValueError(f"expected {len(mechanism.masses)} values, got {len(values)}")
-    exact = tuple(Fraction(value) for value in values)
+    fractions = tuple(Fraction(value) for value in values)
     return tuple(
-        sum((share * value for share, value in zip(row, exact, strict=True)), start=Fraction(0))
+        sum((share * value for share, value in zip(row, fractions, strict=True)), start=Fraction(0))
         for row in _inverse_of(mechanism)
     )
 
@@ -78,16 +78,16 @@ def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: S
     num_reports = sum(counts)
     constant, least = num_reports * terms.constant, num_reports * terms.least
     adds = [(count * terms.own_adds, count * terms.other_adds) for count in counts]
-    ratios = [(own.as_integer_ratio(), other.as_integer_ratio()) for own, other in adds]
+    ratios = [(factor.as_integer_ratio(), summand.as_integer_ratio()) for factor, summand in adds]
     unit = max(denominator for pair in ratios for _, denominator in pair)  # all are powers of 2
-    exact = [(own * (unit // d), other * (unit // e)) for (own, d), (other, e) in ratios]
-    from_others = sum(other for _, other in exact)
+    exact_pairs = [(factor * (unit // d), summand * (unit // e)) for (factor, d), (summand, e) in ratios]
+    from_others = sum(summand for _, summand in exact_pairs)
     return tuple(
         Estimate(
             (constant + count * terms.factor) / terms.denominator,
-            math.sqrt(max((from_others - other + own) / unit, least)),
+            math.sqrt(max((from_others - summand + factor) / unit, least)),
         )
-        for count, (own, other) in zip(counts, exact, strict=True)
+        for count, (factor, summand) in zip(counts, exact_pairs, strict=True)
     )
 
 
@@ -109,30 +109,32 @@ class _Terms(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1 << 8)
-def _terms_of_k_rr(keep: float, lie: float, others: int) -> _Terms:
+def _terms_of_k_rr(keep: float, lie: float, num_others: int) -> _Terms:
     """Return the terms by k-RR's probabilities and its number of lies.
 
     Its matrix and its inverse are multiples of the identity plus a constant. So whatever is summed over reports or over
     values has three different terms at most, and each sum is exactly rounded, in whichever order it is taken.
     """
-    own, other = (1 - lie) / (keep - lie), -lie / (keep - lie)  # M⁻¹'s diagonal, and all the rest of it
+    diagonal, off_diagonal = (1 - lie) / (keep - lie), -lie / (keep - lie)  # M⁻¹'s diagonal, and all the rest of it
 
     def variance(*reports: tuple[int, float, float]) -> float:
         """Return the variance of what one report contributes: so many reports of this chance contribute this."""
         mean = _rounded_sum((number, chance * d) for number, chance, d in reports)
         return _rounded_sum((number, chance * square(d - mean)) for number, chance, d in reports)
 
-    of_holder = variance((1, keep, own), (others, lie, other))
-    of_other = variance((1, lie, own), (1, keep, other), (others - 1, lie, other))
-    constant, factor = Fraction(other), Fraction(own) - Fraction(other)
+    of_holder = variance((1, keep, diagonal), (num_others, lie, off_diagonal))
+    of_other = variance((1, lie, diagonal), (1, keep, off_diagonal), (num_others - 1, lie, off_diagonal))
+    constant, factor = Fraction(off_diagonal), Fraction(diagonal) - Fraction(off_diagonal)
     denominator = max(constant.denominator, factor.denominator)  # both are powers of 2
     numerators = (int(constant * denominator), int(factor * denominator), denominator)
-    if abs(own) + others * abs(other) > GREATEST_ROW:
+    if abs(diagonal) + num_others * abs(off_diagonal) > GREATEST_ROW:
         return _Terms(*numerators, own_adds=0.0, other_adds=0.0, least=max(of_holder, of_other))
     return _Terms(
         *numerators,
-        own_adds=_rounded_sum([(1, own * of_holder), (others, other * of_other)]),
-        other_adds=_rounded_sum([(1, other * of_holder), (1, own * of_other), (others - 1, other * of_other)]),
+        own_adds=_rounded_sum([(1, diagonal * of_holder), (num_others, off_diagonal * of_other)]),
+        other_adds=_rounded_sum(
+            [(1, off_diagonal * of_holder), (1, diagonal * of_other), (num_others - 1, off_diagonal * of_other)]
+        ),
         least=min(of_holder, of_other),
     )
 

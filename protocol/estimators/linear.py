@@ -71,7 +71,9 @@ class LinearEstimator:
     def total(self, counts: Sequence[int]) -> Fraction:
         """Return the estimate's value exactly, so that a tie is a tie, from how often each report came in."""
         numerators, denominator = self._exact
-        return Fraction(sum(count * own for count, own in zip(counts, numerators, strict=True)), denominator)
+        return Fraction(
+            sum(count * numerator for count, numerator in zip(counts, numerators, strict=True)), denominator
+        )
 
     @exact_arguments
     def total_variance(self, counts: Sequence[int]) -> float:
@@ -98,7 +100,7 @@ class LinearEstimator:
 
     @functools.cached_property
     def _numbers(self) -> FloatArray:
-        return np.array([float(own) for own in self.contributions])
+        return np.array([float(contribution) for contribution in self.contributions])
 
     @functools.cached_property
     def _channel(self) -> FloatArray:
@@ -107,9 +109,9 @@ class LinearEstimator:
     @functools.cached_property
     def _exact(self) -> tuple[list[int], int]:
         """The contributions' numerators over one denominator."""
-        exact = [Fraction(d) for d in self.contributions]
-        denominator = math.lcm(*(own.denominator for own in exact))
-        return [own.numerator * (denominator // own.denominator) for own in exact], denominator
+        fractions = [Fraction(d) for d in self.contributions]
+        denominator = math.lcm(*(number.denominator for number in fractions))
+        return [number.numerator * (denominator // number.denominator) for number in fractions], denominator
 
     @functools.cached_property
     def _expectations(self) -> FloatArray:

@@ -112,7 +112,7 @@ class _Law:
             points = places * (2 * math.pi / _PERIOD)
             characteristic = sp.special.expm1(-(sp.special.log1p(points[:, None] ** 2 * squares) @ weights)) + 1.0
             for part in shares:
-                characteristic *= _of_shares(part, points / deviation)
+                characteristic *= _share_characteristic(part, points / deviation)
             self._blocks.append((places, points, characteristic))
             if (characteristic.max() if shares else characteristic[-1]) < _NEGLIGIBLE:
                 break
@@ -129,7 +129,7 @@ _law_of: Final = functools.lru_cache(maxsize=64)(_Law)
 """Sessions on the same parameters have the same noise."""
 
 
-def _of_shares(part: NoisePart, points: FloatArray) -> FloatArray:
+def _share_characteristic(part: NoisePart, points: FloatArray) -> FloatArray:
     """Return the characteristic function of shares with the difference of two uniform numbers of a step."""
     half = points * (part.step / 2)
     decay = exp(-part.step / part.scale)

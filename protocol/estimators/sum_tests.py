@@ -81,7 +81,7 @@ def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
     tails = np.where(reaches_so_far, 0.5, 0.0)
     if varies.any():
         best = reach / np.where(varies, sums.variances, np.inf)
-        exponents = sums.least(best, lambda bounds, slope: bounds - slope * reach)
+        exponents = sums.least_bounds(best, lambda bounds, slope: bounds - slope * reach)
         tails = np.where(varies, np.exp(np.minimum(exponents, 0.0)), tails)
     return np.clip(np.ceil(tails * (1 + _RAISED) / GRID), 1, 0.5 / GRID) * GRID
 
@@ -115,8 +115,8 @@ def _decisive_reach(parts: tuple[tuple[bytes, bytes, tuple[int, ...]], ...], lev
         return math.inf
     rarity = -ln(level)
     best = np.sqrt(2 * rarity / sums.variances)
-    found = float(sums.least(best, lambda bounds, slope: (bounds + rarity) / slope).item())
-    raised = found * (1 + _RAISED)
+    bound = float(sums.least_bounds(best, lambda bounds, slope: (bounds + rarity) / slope).item())
+    raised = bound * (1 + _RAISED)
     grid = _GRID * power_of_two_below(raised)
     return math.ceil(raised / grid) * grid
 
@@ -134,7 +134,7 @@ def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
 
 def are_nearly_normal(parts: Sequence[Alike]) -> bool:
     """Return whether a normal law may stand for a sum, whatever the values are: not of few reports that hardly lie."""
-    found = np.zeros(3)
+    moments = np.zeros(3)
     unit = max((float(np.abs(part.contributions).max()) for part in parts), default=0.0) or 1.0
     for part in parts:
         channel, numbers = np.array(part.channel, dtype=np.float64).T, np.atleast_1d(part.number)
@@ -144,8 +144,8 @@ def are_nearly_normal(parts: Sequence[Alike]) -> bool:
         excess = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
         skewed = np.abs(third - 3 * first * second + 2 * first**3).max(axis=1)
         # The mean variance stands for that of each value.
-        found += np.stack([variance.mean(axis=1), skewed, np.maximum(excess.max(axis=1), 0.0)]) @ numbers
-    return is_nearly_normal(*found.tolist())
+        moments += np.stack([variance.mean(axis=1), skewed, np.maximum(excess.max(axis=1), 0.0)]) @ numbers
+    return is_nearly_normal(*moments.tolist())
 
 
 class _Sums:
@@ -153,23 +153,23 @@ class _Sums:
 
     def __init__(self, parts: Sequence[Alike]) -> None:
         self.number = 1
-        alike: dict[bytes, tuple[FloatArray, list[FloatArray], list[IntArray], list[IntArray]]] = {}
+        groups: dict[bytes, tuple[FloatArray, list[FloatArray], list[IntArray], list[IntArray]]] = {}
         for part in parts:
             channel, times = np.array(part.channel, dtype=np.float64), np.atleast_1d(part.number)
-            own = np.array(part.contributions, dtype=np.float64).reshape(-1, channel.shape[1])
+            contributions = np.array(part.contributions, dtype=np.float64).reshape(-1, channel.shape[1])
             of_sums = np.arange(len(times))[None] if part.places is None else part.places[:, None]
             self.number = len(of_sums)
             if times.any():
-                _, rows, places, numbers = alike.setdefault(channel.tobytes(), (channel.T, [], [], []))
+                _, rows, places, numbers = groups.setdefault(channel.tobytes(), (channel.T, [], [], []))
                 places.append(of_sums + sum(map(len, rows)))
-                rows.append(own)
+                rows.append(contributions)
                 numbers.append(times)
         # Of each channel the numbers that its reports stand for, shape (rows, reports), which row each part of each sum
         # has, shape (sums, parts), and how many reports.
         self.laws: list[tuple[FloatArray, FloatArray, IntArray, IntArray]] = []
         # How far each may be from its mean: by a bound on its variance, and at most.
         self.variances, self.spans, farthest = (np.zeros(self.number) for _ in range(3))
-        for channel, own_rows, own_places, own_numbers in alike.values():
+        for channel, own_rows, own_places, own_numbers in groups.values():
             rows, times = np.concatenate(own_rows), np.concatenate(own_numbers)
             places = np.concatenate(own_places, axis=1)
             self.laws.append((rows, channel, places, times))
@@ -179,7 +179,7 @@ class _Sums:
             farthest = np.maximum(farthest, np.abs(rows).max(axis=1)[places].max(axis=1))
         self._steepest = _GREATEST_EXPONENT / float(farthest[farthest > 0].min(initial=np.inf))
 
-    def least(self, best: FloatArray, bound: Callable[[FloatArray, float], FloatArray]) -> FloatArray:
+    def least_bounds(self, best: FloatArray, bound: Callable[[FloatArray, float], FloatArray]) -> FloatArray:
         """Return the least bound of each sum over slopes about those that are best where a sum is normal.
 
         A bound is made from what `log_bounds` returns for a slope, and the slope.
@@ -191,8 +191,8 @@ class _Sums:
         )
         by_exponents = np.array([bound(self.log_bounds(slope, is_coarse=True), slope) for slope in slopes])
         least: list[int] = by_exponents[:, best > 0].argmin(axis=0).tolist()
-        found = [slopes[place] for place in least]
-        finer = _slopes_between(min(found) / _COARSE, min(max(found) * _COARSE, self._steepest), _FINE)
+        best_slopes = [slopes[place] for place in least]
+        finer = _slopes_between(min(best_slopes) / _COARSE, min(max(best_slopes) * _COARSE, self._steepest), _FINE)
         bounds = np.array([bound(self.log_bounds(slope), slope) for slope in finer])
         return np.minimum(bounds.min(axis=0), by_exponents.min(axis=0))
 
@@ -211,8 +211,8 @@ class _Sums:
             raised = slope * rows
             shift = raised.max(axis=1, keepdims=True)
             weights = np.exp(raised - shift)
-            each = np.log(weights @ channel) + shift - slope * (rows @ channel)
-            exponent += each.max(axis=1)[places] @ times
+            log_values = np.log(weights @ channel) + shift - slope * (rows @ channel)
+            exponent += log_values.max(axis=1)[places] @ times
             if is_coarse:
                 continue
             variances, thirds = _moments(weights, rows, channel)
@@ -223,13 +223,20 @@ class _Sums:
                 continue
             part = (variances.max(axis=1)[places] * times).argmax(axis=1)
             row, number = places[np.arange(self.number), part], times[part, None]
-            tilted.append((number * (each[row] - each[row].max(axis=1, keepdims=True)), number * variances[row]))
+            tilted.append(
+                (number * (log_values[row] - log_values[row].max(axis=1, keepdims=True)), number * variances[row])
+            )
         bound = exponent
         for behind, spreads in tilted:
-            left = np.maximum(variance[:, None] - spreads.min(axis=1, keepdims=True) + spreads, _LEAST_VARIANCE)
+            remaining_variance = np.maximum(
+                variance[:, None] - spreads.min(axis=1, keepdims=True) + spreads, _LEAST_VARIANCE
+            )
             with np.errstate(over="ignore"):  # then the exponents alone are the bound
-                beyond = 1 / (slope * np.sqrt(2 * math.pi * left)) + 2 * _NORMAL_ERROR * third[:, None] / left**1.5
-            bound = np.minimum(bound, exponent + (behind + np.log(beyond)).max(axis=1))
+                normal_error = (
+                    1 / (slope * np.sqrt(2 * math.pi * remaining_variance))
+                    + 2 * _NORMAL_ERROR * third[:, None] / remaining_variance**1.5
+                )
+            bound = np.minimum(bound, exponent + (behind + np.log(normal_error)).max(axis=1))
         return bound
 
 
@@ -282,13 +289,13 @@ def reach_of_products(moments: Sequence[float], number: int, level: float) -> fl
 
 def _power_of_series(series: FloatArray, exponent: int) -> FloatArray:
     """Return a power of a series, cut off where the series is."""
-    size, found = len(series), np.eye(1, len(series))[0]
+    size, power = len(series), np.eye(1, len(series))[0]
     while exponent:
         if exponent % 2:
-            found = np.convolve(found, series)[:size]
+            power = np.convolve(power, series)[:size]
         series = np.convolve(series, series)[:size]
         exponent //= 2
-    return found
+    return power
 
 
 @exact_arguments
@@ -337,8 +344,8 @@ def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int
             break
     most = level * (math.fsum(above) + math.fsum(below) - 1.0)
     mean = number * probability
-    too_many = max(mode + _within(above, most), math.ceil(mean + 1))
-    too_few = min(mode - _within(below, most), math.floor(mean - 1))
+    too_many = max(mode + _num_leading_terms(above, most), math.ceil(mean + 1))
+    too_few = min(mode - _num_leading_terms(below, most), math.floor(mean - 1))
     return max(too_few, -1), min(too_many, number + 1)
 
 
@@ -363,7 +370,7 @@ def least_probability(number: int, successes: float, level: float) -> float:
     return min(least, 1.0)
 
 
-def _within(terms: Sequence[float], most: float) -> int:
+def _num_leading_terms(terms: Sequence[float], most: float) -> int:
     """Return from which term on all of them together do not exceed `most`."""
     total, place = 0.0, len(terms)
     while place and (total := total + terms[place - 1]) <= most:

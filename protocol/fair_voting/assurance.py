@@ -63,7 +63,7 @@ def assurance_of_estimates(
         key: of the draws, where there are any: public, < 2**128.
     """
     if parameters.objective not in OBJECTIVES:
-        return _unknown(parameters)
+        return _unknown_assurance(parameters)
     values = np.array([[float(value) for value in row] for row in utilities])
     sizes = np.array(parameters.group_sizes, dtype=np.float64)
     objective = parameters.make_objective()
@@ -108,10 +108,10 @@ def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
     least, greatest = _range_of(parameters)
     if shortfall is not None and shortfall >= _greatest_deficit(parameters.make_objective(), greatest - least):
         shortfall = None
-    return msgspec.structs.replace(_unknown(parameters), shortfall=shortfall)
+    return msgspec.structs.replace(_unknown_assurance(parameters), shortfall=shortfall)
 
 
-def _unknown(parameters: Parameters) -> Assurance:
+def _unknown_assurance(parameters: Parameters) -> Assurance:
     """Return that nothing is known."""
     return Assurance(probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=None)
 

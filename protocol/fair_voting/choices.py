@@ -91,7 +91,10 @@ class Choice(ExactMechanism):
         return NonPrivate() if math.isinf(proven) else PureMechanism(epsilon=proven)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
+        rows = [
+            self.randomize_row(row, row_uniforms)
+            for row, row_uniforms in zip(values.tolist(), uniforms.tolist(), strict=True)
+        ]
         return np.array(rows, dtype=np.int64).reshape(-1, 1)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
@@ -163,7 +166,9 @@ class SampledChoice(Choice):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Elect, each row on its own; rows that are alike, as in trials, have one computation of chances."""
         chances, rows = functools.cache(self.hit_probabilities), map(tuple, values.tolist())
-        elected = [self._elect(chances(row), own) for row, own in zip(rows, uniforms.tolist(), strict=True)]
+        elected = [
+            self._elect(chances(row), row_uniforms) for row, row_uniforms in zip(rows, uniforms.tolist(), strict=True)
+        ]
         return np.array(elected, dtype=np.int64).reshape(-1, 1)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
@@ -173,14 +178,16 @@ class SampledChoice(Choice):
         coin, of_ties, *of_counts = uniforms
         if coin < self.gamma:
             return min(int(coin / self.gamma * self.num_alternatives), self.num_alternatives - 1)
-        left = iter(of_counts)
-        counts = [[draw_binomial(self.num_samples, chance, next(left)) for chance in group] for group in chances]
-        return draw_lot(self._best(counts), of_ties)
+        remaining_counts = iter(of_counts)
+        counts = [
+            [draw_binomial(self.num_samples, chance, next(remaining_counts)) for chance in group] for group in chances
+        ]
+        return draw_lot(self._best_alternatives(counts), of_ties)
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         chances = self.hit_probabilities(values)
         counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
-        tied = self._best(counts)
+        tied = self._best_alternatives(counts)
         # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
         is_random = bernoulli(Fraction(self.gamma), below)
         return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
@@ -202,7 +209,7 @@ class SampledChoice(Choice):
             ValueError: a sum is none of utilities of so many voters.
         """
         if self.objective.name == "welfare_constrained":
-            columns = [tuple(own) for own in zip(*self.hit_probabilities(values), strict=True)]
+            columns = [tuple(column) for column in zip(*self.hit_probabilities(values), strict=True)]
             welfare, disparity, floors = self._ranks_and_floors
             law = law_above_floor(np.array(list(map(self._joint, columns))), welfare, disparity, floors=floors)
         else:
@@ -213,26 +220,26 @@ class SampledChoice(Choice):
 
     def merits(self, values: Sequence[int]) -> FloatArray:
         """Return the law of each alternative's merit, as a rank, shape (m, ranks). See `probabilities`."""
-        return np.array([self._law_of_rank(tuple(own)) for own in zip(*self.hit_probabilities(values), strict=True)])
+        return np.array([self._law_of_rank(tuple(hits)) for hits in zip(*self.hit_probabilities(values), strict=True)])
 
-    def _best(self, counts: Sequence[Sequence[int]]) -> list[int]:
+    def _best_alternatives(self, counts: Sequence[Sequence[int]]) -> list[int]:
         """Return the best by the counts S, more than one where they tie."""
-        return self._of_counts.best(self.utilities_of(counts), self.group_sizes)
+        return self._count_objective.best_alternatives(self.utilities_of(counts), self.group_sizes)
 
     @functools.cached_property
-    def _of_counts(self) -> Objective:
+    def _count_objective(self) -> Objective:
         """The objective of what utilities are taken for: as printed, the least is 0."""
         is_printed = self.scale == "printed"
         return dataclasses.replace(self.objective, least_utility=Fraction(0)) if is_printed else self.objective
 
     def _law_of_rank(self, chances: tuple[Fraction, ...]) -> FloatArray:
         """Return the law of an alternative's merit, as a rank among all, where these are its θ_k."""
-        held = self._laws_of_rank
-        if (law := held.get(chances)) is None:
+        laws = self._laws_of_rank
+        if (law := laws.get(chances)) is None:
             law = np.bincount(self._ranks, weights=self._joint(chances)).astype(np.float64, copy=False)
-            if len(held) >= _MAX_HELD:
-                held.clear()
-            held[chances] = law
+            if len(laws) >= _MAX_HELD:
+                laws.clear()
+            laws[chances] = law
         return law
 
     def _joint(self, chances: tuple[Fraction, ...]) -> FloatArray:
@@ -251,10 +258,10 @@ class SampledChoice(Choice):
         self._check_outcomes(_MAX_OUTCOMES_WITH_FLOOR)
         sizes = np.array(list(map(Fraction, self.group_sizes)), dtype=object)
         counts = itertools.product(range(self.num_samples + 1), repeat=len(sizes))
-        utilities = np.array([self.utilities_of([[own] for own in each]) for each in counts], dtype=object)
+        utilities = np.array([self.utilities_of([[count] for count in row]) for row in counts], dtype=object)
         in_order, welfare = np.unique(welfares_of(utilities, sizes), return_inverse=True)
         disparity = np.unique(disparities_of(utilities, self.objective, sizes), return_inverse=True)[1]
-        floors = np.searchsorted(in_order, floors_of(in_order, self._of_counts))
+        floors = np.searchsorted(in_order, floors_of(in_order, self._count_objective))
         return welfare.reshape(-1), disparity.reshape(-1), floors.tolist()
 
     def _check_outcomes(self, most: int) -> None:
@@ -277,9 +284,9 @@ class SampledChoice(Choice):
         num_groups, objective = len(self.group_sizes), self.objective
         self._check_outcomes(_MAX_OUTCOMES)
         of_one, of_none = (self.utilities_of([[number]] * num_groups) for number in (1, 0))
-        steps = [more - none for (more,), (none,) in zip(of_one, of_none, strict=True)]
-        whole = math.lcm(*(step.denominator for step in steps))
-        unit = Fraction(math.gcd(*(int(step * whole) for step in steps)), whole)
+        steps = [with_one - none for (with_one,), (none,) in zip(of_one, of_none, strict=True)]
+        denominator = math.lcm(*(step.denominator for step in steps))
+        unit = Fraction(math.gcd(*(int(step * denominator) for step in steps)), denominator)
         weight = objective.fairness_weight * sum(self.group_sizes)
         parts = math.lcm(*map(self._size_of, itertools.chain.from_iterable(objective.partitions)))
         most = sum(self.group_sizes) * weight.denominator + weight.numerator
@@ -287,10 +294,10 @@ class SampledChoice(Choice):
         # Python's integers have no limit, and take ten times as long.
         counts = np.arange(self.num_samples + 1).astype(np.int64 if greatest < _GREATEST else object)
         utilities = [
-            (counts * int(step / unit)).reshape([-1 if other == place else 1 for other in range(num_groups)])
+            (counts * int(step / unit)).reshape([-1 if group == place else 1 for group in range(num_groups)])
             for place, step in enumerate(steps)
         ]
-        of_voters = [own * size for own, size in zip(utilities, self.group_sizes, strict=True)]
+        of_voters = [utility * size for utility, size in zip(utilities, self.group_sizes, strict=True)]
         ranges = [
             functools.reduce(np.maximum, means) - functools.reduce(np.minimum, means)
             for means in self._means_of_features(of_voters, parts) or [utilities]
@@ -344,9 +351,9 @@ class SampledChoice(Choice):
             groups = zip(counts, self.group_sizes, strict=True)
             return [[Fraction(count, size) for count in group] for group, size in groups]
         step = Fraction(self.scoring.step)
-        each = Fraction(self.num_alternatives * self.scoring.range, 2 * self.num_samples) * step
+        utility_step = Fraction(self.num_alternatives * self.scoring.range, 2 * self.num_samples) * step
         least = (self.scoring.steps[-1] + self.scoring.center) * step
-        return [[count * each + least for count in group] for group in counts]
+        return [[count * utility_step + least for count in group] for group in counts]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -380,7 +387,7 @@ class ExponentialChoice(Choice):
     def __post_init__(self) -> None:
         sensitivities = self._sensitivities()
         most = max(sensitivities)
-        proven = tuple(quotient_up(Fraction(self.epsilon) * own, most) for own in sensitivities)
+        proven = tuple(quotient_up(Fraction(self.epsilon) * sensitivity, most) for sensitivity in sensitivities)
         object.__setattr__(self, "proven", proven)
 
     def slots_of(self, num_values: int) -> int:
@@ -418,7 +425,10 @@ class ExponentialChoice(Choice):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Elect, each row on its own; rows that are alike, as in trials, have one computation of qualities."""
         qualities, rows = functools.cache(self.qualities), values.tolist()
-        elected = [self._elect(qualities(tuple(row)), own) for row, own in zip(rows, uniforms.tolist(), strict=True)]
+        elected = [
+            self._elect(qualities(tuple(row)), row_uniforms)
+            for row, row_uniforms in zip(rows, uniforms.tolist(), strict=True)
+        ]
         return np.array(elected, dtype=np.int64).reshape(-1, 1)
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:

@@ -40,7 +40,7 @@ _HALVES: Final = 2
 
 
 class _Speaking(NamedTuple):
-    """What speaks for winners, each number with the name of its tail in `_Tails.of`.
+    """What speaks for winners, each number with the name of its tail in `_Tails.tail_probability`.
 
     Args:
         alone: what has to be more than noise, shape (sessions,).
@@ -67,31 +67,31 @@ def p_value_of(
 
 
 def _parts_of(
-    tails: "_Tails", utilities: FloatArray, winner: int, found: dict[tuple[str, float], float]
+    tails: "_Tails", utilities: FloatArray, winner: int, tails_found: dict[tuple[str, float], float]
 ) -> Iterator[tuple[float, float]]:
     """Yield factors and probabilities, the greatest product of which is the p-value; what is looked at is found.
 
     Each of the ways to be worse than the winner has a part of the level.
     """
-    speaking = tails.speaking_for(utilities[None], np.array([winner]))
+    speaking = tails.evidence_for(utilities[None], np.array([winner]))
 
-    def likely(name: str, reach: float) -> float:
-        found[name, reach] = tails.of(name, reach) if reach > 0 else 0.5
-        return found[name, reach]
+    def tail_chance(name: str, reach: float) -> float:
+        tails_found[name, reach] = tails.tail_probability(name, reach) if reach > 0 else 0.5
+        return tails_found[name, reach]
 
     number = utilities.shape[1] - 1
-    name, alone = speaking.alone
-    tail = likely(name, float(alone[0]))
+    name, lead_reaches = speaking.alone
+    tail = tail_chance(name, float(lead_reaches[0]))
     yield number, tail
     if tail >= 0.5 or not speaking.others:  # noqa: PLR2004  nothing is more
         return
-    (one, reaches), (another, others) = speaking.others
+    (first_name, reaches), (second_name, other_reaches) = speaking.others
     nearest = math.inf
-    for reach, other in sorted(zip(reaches[0].tolist(), others[0].tolist(), strict=True)):
+    for reach, other_reach in sorted(zip(reaches[0].tolist(), other_reaches[0].tolist(), strict=True)):
         # Whichever is farther off in both ways is no likelier.
-        if other < nearest:
-            nearest = other
-            yield _HALVES * number, min(likely(one, reach), likely(another, other))
+        if other_reach < nearest:
+            nearest = other_reach
+            yield _HALVES * number, min(tail_chance(first_name, reach), tail_chance(second_name, other_reach))
 
 
 class Confirming:
@@ -135,35 +135,35 @@ class Confirming:
         confirmed = np.zeros(len(winners), dtype=np.bool_)
         if self._tails is None:
             return confirmed
-        speaking = self._tails.speaking_for(utilities, winners)
-        left = np.arange(len(winners))
-        while len(left):
-            is_enough, is_too_little = self._known(speaking, left)
-            confirmed[left[is_enough]] = True
-            left = left[~(is_enough | is_too_little)]
-            for place in left[:1].tolist():
+        speaking = self._tails.evidence_for(utilities, winners)
+        open_places = np.arange(len(winners))
+        while len(open_places):
+            is_enough, is_too_little = self._known_sessions(speaking, open_places)
+            confirmed[open_places[is_enough]] = True
+            open_places = open_places[~(is_enough | is_too_little)]
+            for place in open_places[:1].tolist():
                 confirmed[place] = self._look_at(exactly(place), int(winners[place]))
-            left = left[1:]
+            open_places = open_places[1:]
         return confirmed
 
-    def _known(self, speaking: _Speaking, places: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _known_sessions(self, speaking: _Speaking, places: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return of which sessions it is known already that enough speaks for the winner, and that too little does."""
-        name, alone = speaking.alone
+        name, lead_reaches = speaking.alone
         too_little, enough = self._ends[name]
-        is_enough, is_too_little = alone[places] >= enough, alone[places] <= too_little
+        is_enough, is_too_little = lead_reaches[places] >= enough, lead_reaches[places] <= too_little
         if speaking.others:
-            ways = [(own[places], *self._ends[way]) for way, own in speaking.others]
-            is_enough &= np.any([own >= most for own, _, most in ways], axis=0).all(axis=1)
-            is_too_little |= np.all([own <= least for own, least, _ in ways], axis=0).any(axis=1)
+            ways = [(reaches[places], *self._ends[way]) for way, reaches in speaking.others]
+            is_enough &= np.any([reaches >= most for reaches, _, most in ways], axis=0).all(axis=1)
+            is_too_little |= np.all([reaches <= least for reaches, least, _ in ways], axis=0).any(axis=1)
         return is_enough, is_too_little
 
     def _look_at(self, utilities: FloatArray, winner: int) -> bool:
         """Return whether one winner is confirmed, and keep what is found of the level."""
         assert self._tails is not None  # noqa: S101  else nothing is looked at
-        found = dict[tuple[str, float], float]()
-        p_value = max(factor * tail for factor, tail in _parts_of(self._tails, utilities, winner, found))
+        tails_found = dict[tuple[str, float], float]()
+        p_value = max(factor * tail for factor, tail in _parts_of(self._tails, utilities, winner, tails_found))
         number = utilities.shape[1] - 1
-        for (name, reach), tail in found.items():
+        for (name, reach), tail in tails_found.items():
             level = self._level / (number if name in _ALONE else _HALVES * number)
             off, ends = tail - level, self._ends[name]
             if abs(off) > (self._clear - 1) * level + _GRAINS * number * GRID:
@@ -182,19 +182,19 @@ class _Tails:
         self.shares: FloatArray = sizes / sizes.sum()
         self._sums = sums
         self._num_others = num_alternatives - 1
-        features = [shares_of(own, sizes) for own in objective.partitions] or [np.eye(len(sizes))]
+        features = [shares_of(partition, sizes) for partition in objective.partitions] or [np.eye(len(sizes))]
         # W_k − W_j for each two groups of a feature.
         self._differences = np.array(
             [
-                one - other
+                first_share - second_share
                 for shares in features
-                for place, one in enumerate(shares)
-                for other in np.delete(shares, place, 0)
+                for place, first_share in enumerate(shares)
+                for second_share in np.delete(shares, place, 0)
             ]
             or np.zeros((1, len(sizes)))  # one group alone
         )
 
-    def speaking_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
+    def evidence_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
         """Return what speaks for winners, shape (sessions,), of estimates, shape (sessions, G, m).
 
         With `constrained` the winner is within the limit, and others are not, or have less welfare. With
@@ -205,44 +205,44 @@ class _Tails:
         objective, rows, size = self.objective, np.arange(len(winners)), utilities.shape[2]
         if objective.name not in {"constrained", "welfare_constrained"}:
             merits = merits_of(utilities, objective, self.sizes)
-            own = merits[rows, winners]
-            return _Speaking(("lead", own - _others(merits, winners).max(axis=1)))
+            winner_merits = merits[rows, winners]
+            return _Speaking(("lead", winner_merits - _loser_numbers(merits, winners).max(axis=1)))
         disparities = disparities_of(utilities, objective, self.sizes)
         if objective.name == "constrained":
             limit = float(objective.max_disparity)
             welfare = self.shares @ utilities
             leads, excesses = welfare[rows, winners][:, None] - welfare, disparities - limit
-            ways = (("welfare", _others(leads, winners)), ("range", _others(excesses, winners)))
+            ways = (("welfare", _loser_numbers(leads, winners)), ("range", _loser_numbers(excesses, winners)))
             return _Speaking(("disparity", limit - disparities[rows, winners]), ways)
         welfare = self.shares @ utilities - float(objective.least_utility)
         share = float(objective.welfare_share)
-        others = _others(welfare, winners)
-        above = (welfare[rows, winners][:, None] - share * others).min(axis=1)
+        other_welfare = _loser_numbers(welfare, winners)
+        floor_reaches = (welfare[rows, winners][:, None] - share * other_welfare).min(axis=1)
         best = np.stack([np.delete(welfare, place, axis=1).max(axis=1) for place in range(size)], axis=1)
-        lacking = share * _others(best, winners) - others
-        more = _others(disparities, winners) - disparities[rows, winners][:, None]
-        return _Speaking(("above", above), (("lacking", lacking), ("more", more)))
+        deficits = share * _loser_numbers(best, winners) - other_welfare
+        excess_disparities = _loser_numbers(disparities, winners) - disparities[rows, winners][:, None]
+        return _Speaking(("above", floor_reaches), (("lacking", deficits), ("more", excess_disparities)))
 
-    def of(self, name: str, reach: float) -> float:
+    def tail_probability(self, name: str, reach: float) -> float:
         """Return how likely noise alone makes so much of what is called so."""
         share = float(self.objective.welfare_share)
         match name:
             case "lead":
-                return self.of_lead(reach)
+                return self.lead_probability(reach)
             case "disparity" | "range":  # a ΔW that looks smaller by so much than it is, or larger
                 weights = np.stack([self._differences, np.zeros_like(self._differences)], axis=2)
                 tails = self._sums.tails(weights, reach)
                 return float(tails.max() if name == "disparity" else tails.sum())
             case "welfare":
-                return self.of_welfare(reach)
+                return self.welfare_probability(reach)
             case "above":
-                return self.of_welfare(reach, less=share)
+                return self.welfare_probability(reach, less=share)
             case "lacking":
-                return self._num_others * self.of_welfare(reach, more=share)
+                return self._num_others * self.welfare_probability(reach, more=share)
             case _:
-                return self.of_lead(reach, of_disparity=True)
+                return self.lead_probability(reach, of_disparity=True)
 
-    def of_lead(self, lead: float, *, of_disparity: bool = False) -> float:
+    def lead_probability(self, lead: float, *, of_disparity: bool = False) -> float:
         """Return how likely one alternative's merit is so much above another's which is no less in truth.
 
         Args:
@@ -256,23 +256,23 @@ class _Tails:
         number = len(functions)
         if number > _MOST_FUNCTIONS:
             # Either noise is half of the lead, or more.
-            each = self._sums.tails(
+            tails = self._sums.tails(
                 np.stack([np.concatenate([functions, -functions]), 0 * np.tile(functions, (2, 1))], axis=2), lead / 2
             )
-            return float(each[:number].max() + each[number:].sum())
-        own, other = np.repeat(functions, number, axis=0), np.tile(functions, (number, 1))
-        each = self._sums.tails(np.stack([own, -other], axis=2), lead).reshape(number, number)
+            return float(tails[:number].max() + tails[number:].sum())
+        own_functions, other_functions = np.repeat(functions, number, axis=0), np.tile(functions, (number, 1))
+        tails = self._sums.tails(np.stack([own_functions, -other_functions], axis=2), lead).reshape(number, number)
         if isinstance(self._sums, LaplaceSums) and number == 2 and (functions[0] == -functions[1]).all():  # noqa: PLR2004  one up to its sign
-            return float(each.max())
-        return float(each.sum(axis=1).max())
+            return float(tails.max())
+        return float(tails.sum(axis=1).max())
 
-    def of_welfare(self, reach: float, more: float = 1.0, less: float = 1.0) -> float:
+    def welfare_probability(self, reach: float, more: float = 1.0, less: float = 1.0) -> float:
         """Return how likely so many times one W less so many times another looks so much larger than it is."""
         weights = np.stack([more * self.shares, -less * self.shares], axis=1)
         return float(self._sums.tails(weights[None], reach)[0])
 
 
-def _others(numbers: FloatArray, winners: IntArray) -> FloatArray:
+def _loser_numbers(numbers: FloatArray, winners: IntArray) -> FloatArray:
     """Return each session's numbers but for the winner's, shape (sessions, m − 1)."""
     sessions, size = numbers.shape
     return numbers[np.arange(size) != winners[:, None]].reshape(sessions, size - 1)

@@ -64,7 +64,7 @@ def law_above_floor(
         for most, sign in ((greatest, 1.0), (greatest - 1, -1.0)):
             is_within = (welfare >= floor) & (welfare <= most)
             places = disparity[is_within]
-            rows = [np.bincount(places, weights=own, minlength=ranks) for own in chances[:, is_within]]
+            rows = [np.bincount(places, weights=weights, minlength=ranks) for weights in chances[:, is_within]]
             within = np.array(rows, dtype=np.float64)
             worse = within[:, ::-1].cumsum(axis=1)[:, ::-1] - within
             law += sign * law_of_contest(within, below + worse)

@@ -38,29 +38,29 @@ def names_two_groups(name: str, groups: Container[str]) -> bool:
     return len(parts) > 1 and all(part in groups for part in parts)
 
 
-def groups_of(entries: Entries, named: Sequence[str]) -> list[str]:
+def groups_of(entries: Entries, group_names: Sequence[str]) -> list[str]:
     """Return the groups as they are named, or else in the order of their first voters.
 
     Raises:
         ConfigurationError: a voter is in none, or in two; or two that nobody named are written nearly alike.
     """
-    column = CodedColumn.of(entries)
+    column = CodedColumn.from_values(entries)
     codes: dict[str, int] = {}
     for code, entry in enumerate(column.names):
         codes.setdefault(entry.strip(), code)
     for name, code in codes.items():
-        if named and name not in named:
-            allowed = f"one group of {', '.join(named[:MOST_NAMED])}"
+        if group_names and name not in group_names:
+            allowed = f"one group of {', '.join(group_names[:MOST_NAMED])}"
             raise ConfigurationError(field=f"group in row {column.row_of(code)}", value=name, allowed=allowed)
         if not name or names_two_groups(name, codes):
-            others = [other for other in codes if other and other != name][:MOST_NAMED]
-            allowed = f"one group, such as {', '.join(others)}" if others else "the name of a group"
+            other_codes = [other_code for other_code in codes if other_code and other_code != name][:MOST_NAMED]
+            allowed = f"one group, such as {', '.join(other_codes)}" if other_codes else "the name of a group"
             raise ConfigurationError(field=f"group in row {column.row_of(code)}", value=name, allowed=allowed)
-    if not named and (alike := first_alike(codes)) is not None:
-        first, again = (list(codes)[place] for place in alike)
+    if not group_names and (pair := first_alike(codes)) is not None:
+        first, second = (list(codes)[place] for place in pair)
         allowed = f"unlike {first!r}, but for case and blanks: write one group alike, or name all in parameters.groups"
-        raise ConfigurationError(field=f"group in row {column.row_of(codes[again])}", value=again, allowed=allowed)
-    return list(named or codes)
+        raise ConfigurationError(field=f"group in row {column.row_of(codes[second])}", value=second, allowed=allowed)
+    return list(group_names or codes)
 
 
 def alternatives_of(entries: Entries) -> list[str]:
@@ -89,23 +89,26 @@ def names_of(entry: Any) -> tuple[str, ...]:
 
 def tiers_of(entry: Any, names: Container[str]) -> list[tuple[str, ...]]:
     """Return a ranking's names, those that are tied together, the best first; a name may hold the sign of a tie."""
-    return [_tied(each, names) for each in names_of(entry)]
+    return [_tied_names(tier, names) for tier in names_of(entry)]
 
 
-def _tied(text: str, names: Container[str]) -> tuple[str, ...]:
+def _tied_names(text: str, names: Container[str]) -> tuple[str, ...]:
     parts = [part.strip() for part in f" {text} ".split(TIE)]
-    found: list[str] = []
+    tied: list[str] = []
     while parts:
         sizes = range(len(parts), 0, -1)
         size = next((size for size in sizes if TIE.join(parts[:size]) in names), 1)
-        found.append(TIE.join(parts[:size]))
+        tied.append(TIE.join(parts[:size]))
         del parts[:size]
-    return tuple(found)
+    return tuple(tied)
 
 
 def text_of(positions: Sequence[int], names: Sequence[str]) -> str:
     """Return a ranking as text."""
-    tiers = [[name for name, own in zip(names, positions, strict=True) if own == each] for each in sorted({*positions})]
+    tiers = [
+        [name for name, position in zip(names, positions, strict=True) if position == tier_position]
+        for tier_position in sorted({*positions})
+    ]
     return f" {SEPARATOR} ".join(TIE.join(tier) for tier in tiers)
 
 
@@ -115,7 +118,10 @@ def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
     As text with at most one space about each name they are read many at a time.
     """
     places = {
-        f"{left}{name}{right}": place for place, name in enumerate(names) for left in ("", " ") for right in ("", " ")
+        f"{left_blank}{name}{right_blank}": place
+        for place, name in enumerate(names)
+        for left_blank in ("", " ")
+        for right_blank in ("", " ")
     }
     places[_END] = len(names)
     orders = np.empty((len(entries), len(names)), dtype=np.int64)
@@ -123,8 +129,10 @@ def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
         block = entries[start : start + _READ_AT_ONCE]
         plain = _orders_of_plain(block, places)
         if plain is None:
-            each = [[places.get(name, -1) for name in names_of(entry)] for entry in block]
-            plain = np.array([own if len(own) == len(names) else [-1] * len(names) for own in each], dtype=np.int64)
+            place_lists = [[places.get(name, -1) for name in names_of(entry)] for entry in block]
+            plain = np.array(
+                [order if len(order) == len(names) else [-1] * len(names) for order in place_lists], dtype=np.int64
+            )
         orders[start : start + len(block)] = plain
     return orders
 
@@ -145,8 +153,10 @@ def _orders_of_plain(entries: Entries, places: Mapping[str, int]) -> IntArray | 
 
 def check_order(order: Sequence[str], names: Sequence[str], *, field: str) -> None:
     """Raise ConfigurationError unless an order has each alternative once."""
-    some = ", ".join(names[:MOST_NAMED])
-    allowed = f"each of {some} once, the best first, with {SEPARATOR!r} between them, or {TIE.strip()!r} for a tie"
+    first_names = ", ".join(names[:MOST_NAMED])
+    allowed = (
+        f"each of {first_names} once, the best first, with {SEPARATOR!r} between them, or {TIE.strip()!r} for a tie"
+    )
     for place, name in enumerate(order):
         require(name in names, f"{field}: unknown alternative", name, allowed)
         refuse(name in order[:place], f"{field}: repeated alternative", name, allowed)
@@ -168,14 +178,14 @@ def places_of_groups(table: Mapping[str, Entries], groups: Sequence[str], *, num
         allowed = f"places among the {len(groups)} groups"
         require(least >= 0 and most < len(groups), "group", f"{least} to {most}", allowed)
         return codes
-    column = CodedColumn.of(entries)
+    column = CodedColumn.from_values(entries)
     places = {name: place for place, name in enumerate(groups)}
     for code, name in enumerate(column.names):
         if name.strip() not in places:
             row = column.row_of(code)
             allowed = f"one group of {', '.join(groups[:MOST_NAMED])}"
             raise ConfigurationError(field=f"group in row {row}", value=entries[row - 1], allowed=allowed)
-    return column.recoded({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
+    return column.recode({name: places[name.strip()] for name in column.names}).reshape(-1, 1)
 
 
 def positions_of(entries: Entries, names: Sequence[str]) -> IntArray:

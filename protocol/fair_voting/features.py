@@ -47,7 +47,9 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def partition(self) -> Partition:
         """The places of the crossings of each of its groups."""
-        return tuple(tuple(place for place, own in enumerate(self.of) if own == name) for name in self.groups)
+        return tuple(
+            tuple(place for place, group_name in enumerate(self.of) if group_name == name) for name in self.groups
+        )
 
     def sizes(self, group_sizes: Sequence[int]) -> tuple[int, ...]:
         """Return how many voters each of its groups has."""
@@ -58,7 +60,7 @@ def check_features(features: Sequence[Feature], groups: Sequence[str]) -> None:
     """Raise ConfigurationError unless each feature puts all groups into two or more of its own."""
     require(1 <= len(features) <= MAX_FEATURES, "features", f"{len(features)} features", f"1 to {MAX_FEATURES}")
     for number, feature in enumerate(features):
-        is_new = feature.name not in {other.name for other in features[:number]}
+        is_new = feature.name not in {earlier_feature.name for earlier_feature in features[:number]}
         require(is_name(feature.name) and is_new, "features", feature.name, f"distinct {NAMES}")
         field = f"feature {feature.name!r}"
         allowed = f"a group of it for each of the {len(groups)} groups of the session: {', '.join(groups[:12])}"

@@ -4,9 +4,9 @@ Every report tells something of every group, since nobody knows whose it is. Of 
 scores' mean the estimates are unbiased, linear in the tally, and exact fractions; divided by the group's size, which is
 public, they are its mean utilities. Somebody who has not reported counts as indifferent.
 
-The noise in a group's sum is that of all reports: a variance `own` from each voter of the group, and `other` from each
-of another one, which is the price of private groups. With p and q the probabilities of the truth and of one other
-answer, v the mean square of the scores about their mean and g the gap of neighboring scores, averaged:
+The noise in a group's sum is that of all reports: `own_variance` from each voter of the group, and `other_variance`
+from each voter of another one, which is the price of private groups. Averaged, with p and q the probabilities of the
+truth and of one other answer, v the mean square of the scores about their mean, and g the gap of neighboring scores:
 
     joint_pair:      own = g²·m(m − 1)²/8·u/d² − v,  other = g²·m(m − 1)²/8·w/d²
     joint_position:  own = m·v·(p − q + qm)/(p − q)² − v,  other = q·m²·v/(p − q)²
@@ -51,8 +51,8 @@ class JointReport(LocalReport):
         other: what a voter of another group does.
     """
 
-    own: float
-    other: float
+    own_variance: float
+    other_variance: float
 
     def __init__(self, scoring: Scoring, epsilon: float, group_sizes: Sequence[int]) -> None:
         super().__init__(scoring, epsilon)
@@ -74,7 +74,12 @@ class JointReport(LocalReport):
         """
         size = self.group_sizes[group]
         most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)
-        return math.sqrt(max(inside * self.own + (count - inside) * self.other for inside in (least, most))) / size
+        return (
+            math.sqrt(
+                max(inside * self.own_variance + (count - inside) * self.other_variance for inside in (least, most))
+            )
+            / size
+        )
 
     def utilities(self, totals: IntArray) -> list[list[Fraction]]:
         """Return all groups' mean utilities, exact, in units of the scores, by the tally, shape (G, width)."""
@@ -99,16 +104,16 @@ class _JointPairReport(JointReport):
         right, wrong, of_other = _sign_chances(self._randomizer)
         self._factor = gap * self.width / 2 / (right - wrong)
         of_any = square(float(self._factor)) * 2 / self.size  # an alternative is in 2/m of all pairs
-        self.own, self.other = of_any * float(right + wrong) - self.spread, of_any * float(of_other)
+        self.own_variance, self.other_variance = of_any * float(right + wrong) - self.spread, of_any * float(of_other)
 
     def law(self, group: int) -> ReportLaw | None:
         groups, number = self.num_groups, self._randomizer.num_signs
         if math.comb(groups, number) * 2**number > _MOST_ANSWERS:
             return None
         answers = [
-            [dict(zip(places, own, strict=True)).get(place, 0) for place in range(groups)]
+            [dict(zip(places, sign_row, strict=True)).get(place, 0) for place in range(groups)]
             for places in itertools.combinations(range(groups), number)
-            for own in itertools.product((1, -1), repeat=number)
+            for sign_row in itertools.product((1, -1), repeat=number)
         ]
         agree, signs = self._randomizer.agree_probability, np.array(answers, dtype=np.int64)
 
@@ -152,7 +157,7 @@ class _JointPositionReport(ByPositions, JointReport):
         self._factor = self.size / (keep - lie)
         gap, of_any = float(keep - lie), float(lie * self.size) * self.spread
         of_one = square(float(self._factor)) / self.size
-        self.own, self.other = of_one * (gap * self.spread + of_any) - self.spread, of_one * of_any
+        self.own_variance, self.other_variance = of_one * (gap * self.spread + of_any) - self.spread, of_one * of_any
 
     def law(self, group: int) -> ReportLaw | None:
         response = self._randomizer.response
@@ -177,7 +182,7 @@ class _JointRankingReport(ByPositions, JointReport):
         keep, lie = chances_of(self._randomizer.response)
         self._factor = 1 / (keep - lie)
         of_one, of_any = square(float(self._factor)) * self.spread, float(lie * self._number)
-        self.own, self.other = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
+        self.own_variance, self.other_variance = of_one * (float(keep - lie) + of_any) - self.spread, of_one * of_any
 
     def law(self, group: int) -> ReportLaw | None:
         response = self._randomizer.response
@@ -198,7 +203,7 @@ class _JointScoresReport(ByScores, JointReport):
         self.mechanism = self._randomizer = JointScores(epsilon, scoring.steps, self.num_groups)
         self.laplace = self._randomizer.laplace
         self.width = self.size
-        self.own = self.other = self._randomizer.laplace.noise_variance * square(float(self.step))
+        self.own_variance = self.other_variance = self._randomizer.laplace.noise_variance * square(float(self.step))
 
     def totals_of(self, reports: IntArray) -> IntArray:
         return exact_column_sums(reports).reshape(self.num_groups, self.width)

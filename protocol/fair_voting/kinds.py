@@ -102,14 +102,14 @@ MECHANISMS: Final[Mapping[MechanismName, MechanismKind]] = {
 }
 
 
-def _named(is_such: Callable[[MechanismKind], bool]) -> tuple[MechanismName, ...]:
-    return tuple(each.name for each in MECHANISMS.values() if is_such(each) and not each.is_choice)
+def _mechanism_names(is_such: Callable[[MechanismKind], bool]) -> tuple[MechanismName, ...]:
+    return tuple(kind.name for kind in MECHANISMS.values() if is_such(kind) and not kind.is_choice)
 
 
-CENTRAL: Final = frozenset(_named(lambda each: each.model.trusts_server))
+CENTRAL: Final = frozenset(_mechanism_names(lambda each: each.model.trusts_server))
 """In which the aggregator is trusted with the rankings."""
-BY_QUALITY: Final = frozenset(_named(lambda each: each.is_by_quality))
-LOCAL: Final = _named(lambda each: not each.model.bounds_release and not each.is_joint)
+BY_QUALITY: Final = frozenset(_mechanism_names(lambda each: each.is_by_quality))
+LOCAL: Final = _mechanism_names(lambda each: not each.model.bounds_release and not each.is_joint)
 """In which nobody is, and voters randomize their rankings."""
-JOINT: Final = _named(lambda each: each.is_joint)
+JOINT: Final = _mechanism_names(lambda each: each.is_joint)
 """In which nobody is, and a voter's group is private as well."""

@@ -61,7 +61,7 @@ def welfare_of(utilities: Utilities, sizes: Sequence[int], alternative: int) -> 
     return total / sum(sizes)
 
 
-def joined(utilities: Utilities, sizes: Sequence[int], partition: Partition, alternative: int) -> list[Fraction]:
+def join_groups(utilities: Utilities, sizes: Sequence[int], partition: Partition, alternative: int) -> list[Fraction]:
     """Return the mean utility of an alternative to each group of a feature: that of its crossings, by their sizes."""
     return [
         sum((utilities[place][alternative] * sizes[place] for place in places), Fraction(0))
@@ -85,14 +85,14 @@ class Objective:
             themselves.
         welfare_share: β in (0, 1].
         least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
-        function: what wins by a name that is none of these: anybody's own objective, which `best` alone asks.
+        function: what wins by a name that is none of these: an objective of your own; only `best_alternatives` asks it.
         is_private: whether what the function raises may tell what is private, and is left out.
 
     Examples:
         >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]  # two groups, two alternatives
-        >>> Objective("parity").best(utilities, (1, 1))
+        >>> Objective("parity").best_alternatives(utilities, (1, 1))
         [1]
-        >>> Objective("penalized", fairness_weight=Fraction(0)).best(utilities, (1, 1))
+        >>> Objective("penalized", fairness_weight=Fraction(0)).best_alternatives(utilities, (1, 1))
         [0, 1]
     """
 
@@ -107,9 +107,9 @@ class Objective:
 
     def disparities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
         """Return ΔW of each alternative: between the groups, or the greatest between the groups of any feature."""
-        return self._exactly(disparities_of, utilities, sizes)
+        return self._exact_numbers(disparities_of, utilities, sizes)
 
-    def best(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
+    def best_alternatives(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
         """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'.
 
         Raises:
@@ -118,12 +118,12 @@ class Objective:
         if self.function is not None:
             merits = self.merits_by_function(utilities, sizes)
         else:
-            merits = self._exactly(merits_of, utilities, sizes)
+            merits = self._exact_numbers(merits_of, utilities, sizes)
         most = max(merits)
         return [place for place, merit in enumerate(merits) if merit == most]
 
     def merits_by_function(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
-        """Return what somebody's own function says of each alternative, as exact numbers. See `best`."""
+        """Return what somebody's own function says of each alternative, as exact numbers. See `best_alternatives`."""
         assert self.function is not None  # noqa: S101  so it is named
         plugin = f"objective {self.name!r}"
         with blaming_function(plugin, self.function, is_private=self.is_private):
@@ -132,12 +132,12 @@ class Objective:
             returned = returned.tolist()
         merits = list(cast("Sequence[object]", returned)) if isinstance(returned, (list, tuple)) else []
         if len(merits) != len(utilities[0]) or not all(
-            isinstance(each, numbers.Rational) or (isinstance(each, numbers.Real) and math.isfinite(each))
-            for each in merits
+            isinstance(merit, numbers.Rational) or (isinstance(merit, numbers.Real) and math.isfinite(merit))
+            for merit in merits
         ):
             reason = f"it must return {len(utilities[0])} finite numbers, one for each alternative"
             raise PluginError(plugin=plugin, step="its call", reason=reason)
-        return [Fraction(cast("float", each.item() if isinstance(each, np.generic) else each)) for each in merits]
+        return [Fraction(cast("float", merit.item() if isinstance(merit, np.generic) else merit)) for merit in merits]
 
     def qualities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
         """Return one number for each alternative that a single voter changes little, for the exponential mechanism.
@@ -145,7 +145,7 @@ class Objective:
         −ΔW, or W − λ·ΔW. A limit that one voter can cross would have a large sensitivity, so that it gets a price:
         `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
         """
-        return self._exactly(qualities_of, utilities, sizes)
+        return self._exact_numbers(qualities_of, utilities, sizes)
 
     def quality_sensitivity(self, change: int, sizes: Sequence[int], group: int) -> Fraction:
         """Return how far one voter of a group moves the quality of an alternative at most.
@@ -162,8 +162,8 @@ class Objective:
             sizes: n_k of all groups; n is their sum.
             group: the voter's, k.
         """
-        own = [places for partition in self.partitions for places in partition if group in places] or [(group,)]
-        of_disparity = Fraction(change, min(sum(sizes[place] for place in places) for places in own))
+        partitions = [places for partition in self.partitions for places in partition if group in places] or [(group,)]
+        of_disparity = Fraction(change, min(sum(sizes[place] for place in places) for places in partitions))
         if self.name == "parity":
             return of_disparity
         of_welfare = Fraction(change, sum(sizes))
@@ -171,7 +171,7 @@ class Objective:
             return of_disparity + self.fairness_weight * (1 + self.welfare_share) * of_welfare
         return of_welfare + self.fairness_weight * of_disparity
 
-    def _exactly(
+    def _exact_numbers(
         self,
         numbers_of: Callable[[NDArray[Any], "Objective", NDArray[Any]], NDArray[Any]],
         utilities: Utilities,
@@ -200,11 +200,11 @@ def merits_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]
     if objective.name == "penalized":
         return welfare - _number(welfare, objective.fairness_weight) * disparities
     if objective.name == "welfare_constrained":
-        behind = -disparities.max(axis=1, keepdims=True) - 1
+        deficits = -disparities.max(axis=1, keepdims=True) - 1
         floors = floors_of(welfare.max(axis=1, keepdims=True), objective)
-        return np.where(welfare >= floors, -disparities, behind)
-    ahead = welfare - welfare.min(axis=1, keepdims=True)
-    return np.where(disparities <= _number(welfare, objective.max_disparity), ahead, -disparities - 1)
+        return np.where(welfare >= floors, -disparities, deficits)
+    leads = welfare - welfare.min(axis=1, keepdims=True)
+    return np.where(disparities <= _number(welfare, objective.max_disparity), leads, -disparities - 1)
 
 
 def qualities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]) -> NDArray[Any]:
@@ -235,7 +235,7 @@ def disparities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray
     ranges: list[NDArray[Any]] = []
     for partition in objective.partitions:
         # Sums in one order, by additions alone: a product of matrices rounds by what the processor has.
-        of_groups = [(utilities * own[:, None]).sum(axis=1) for own in shares_of(partition, sizes)]
+        of_groups = [(utilities * shares[:, None]).sum(axis=1) for shares in shares_of(partition, sizes)]
         ranges.append(np.maximum.reduce(of_groups) - np.minimum.reduce(of_groups))
     return np.maximum.reduce(ranges)
 
@@ -244,8 +244,8 @@ def shares_of(partition: Partition, sizes: NDArray[Any]) -> NDArray[Any]:
     """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
     shares = np.zeros((len(partition), len(sizes)), dtype=sizes.dtype)
     for group, places in enumerate(partition):
-        chosen = list(places)
-        shares[group, chosen] = sizes[chosen] / sizes[chosen].sum()
+        columns = list(places)
+        shares[group, columns] = sizes[columns] / sizes[columns].sum()
     return shares
 
 
@@ -254,7 +254,7 @@ def floors_of(greatest: NDArray[Any], objective: Objective) -> NDArray[Any]:
 
     Noise may put all estimates below that; the floor is then the greatest W, so that there always is a winner.
     """
-    least, share = (_number(greatest, own) for own in (objective.least_utility, objective.welfare_share))
+    least, share = (_number(greatest, number) for number in (objective.least_utility, objective.welfare_share))
     return greatest - (1 - share) * np.maximum(greatest - least, 0)
 
 

@@ -12,7 +12,7 @@ from ..estimators import Estimate
 from ..shown import Shown
 from .assurance import Assurance
 from .features import Feature
-from .objective import Utilities, joined, welfare_of
+from .objective import Utilities, join_groups, welfare_of
 from .parameters import Parameters
 
 
@@ -153,9 +153,9 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             check_aligned(groups=self.groups, of=feature.of)
         for alternative in self.alternatives:
             check_aligned(groups=self.groups, utilities=alternative.utilities)
-            own = () if isinstance(alternative.features, msgspec.UnsetType) else alternative.features
-            check_aligned(features=self.features, of_alternative=own)
-            for feature, served in zip(self.features, own, strict=True):
+            features = () if isinstance(alternative.features, msgspec.UnsetType) else alternative.features
+            check_aligned(features=self.features, of_alternative=features)
+            for feature, served in zip(self.features, features, strict=True):
                 check_aligned(groups=feature.groups, utilities=served.utilities)
 
     def with_levels(self, epsilons: Sequence[float], num_reports: Sequence[Sequence[int]]) -> Self:
@@ -184,10 +184,13 @@ def alternative_outcomes(
         errors = [group.standard_error * size for group, size in zip(of_groups, sizes, strict=True)]
         of_features: list[FeatureOutcome] = []
         for feature in features:
-            values = joined(utilities, sizes, feature.partition, place)
+            values = join_groups(utilities, sizes, feature.partition, place)
             # No two groups of a feature share a crossing, or its noise.
             of_feature = tuple(
-                Estimate(float(value), math.hypot(*(errors[own] for own in places)) / sum(sizes[own] for own in places))
+                Estimate(
+                    float(value),
+                    math.hypot(*(errors[column] for column in places)) / sum(sizes[column] for column in places),
+                )
                 for value, places in zip(values, feature.partition, strict=True)
             )
             of_features.append(FeatureOutcome(utilities=of_feature, disparity=float(max(values) - min(values))))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import check_names
 from ..arrays import IntArray
-from ..errors import ConfigurationError, one_of, refuse, require
+from ..errors import ConfigurationError, describe_choices, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..phases import check_sizes
@@ -212,9 +212,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _masked_bits(self) -> int:
         """Bits of the scores' range in masked sums: as many as make noise nearly continuous, and no scale huge."""
         scores = make_scores(self.scores, len(self.alternatives))
-        exact = (bits for bits in range(MOST_BITS) if Scoring(scores, bits=bits).is_exact)
+        exact_bits = (bits for bits in range(MOST_BITS) if Scoring(scores, bits=bits).is_exact)
         room = math.frexp(_MOST_SCALE * self.epsilon / len(self.alternatives))[1] - 1
-        return min(next(exact, MOST_BITS) + _SPARE_BITS, room, MOST_BITS)
+        return min(next(exact_bits, MOST_BITS) + _SPARE_BITS, room, MOST_BITS)
 
     @property
     def _takes_ties(self) -> bool:
@@ -231,9 +231,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if not tied.size:
             return
         field = f"ranking in row {tied[0] + 1}"
-        own = f"reading {self.reading!r}" if self.samples_voters_first else f"mechanism {self.mechanism!r}"
+        setting = f"reading {self.reading!r}" if self.samples_voters_first else f"mechanism {self.mechanism!r}"
         instead = "reading 'group'" if self.kind.is_sampled else f"{'joint' if self.is_joint else 'noisy'}_scores"
-        require(self._takes_ties, field, "a tie", f"a strict order with {own}; {instead} counts the mean score of ties")
+        require(
+            self._takes_ties, field, "a tie", f"a strict order with {setting}; {instead} counts the mean score of ties"
+        )
         scoring, rows = self.make_scoring(is_centered=True), positions[tied]
         for position in range(0 if self.kind.counts_pairs else len(self.alternatives)):
             numbers = (rows == position).sum(axis=1)
@@ -285,7 +287,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.plan.num_samples
 
     @property
-    def claimed(self) -> float:
+    def claimed_epsilon(self) -> float:
         """What the paper says that a voter pays: ε, or the label of the samples that were chosen so that ε holds."""
         if not self.kind.is_sampled or self.calibration != "proven":
             return self.epsilon
@@ -315,8 +317,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_levels(self) -> None:
         """Refuse levels where a voter cannot be kept to its own; set `epsilon` to the greatest."""
         if isinstance(self.epsilons, msgspec.UnsetType):
-            some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
-            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            allowed_levels = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], allowed_levels)
             return
         reason = "what it releases has one ε for all, and to leave out voters by chance would bend the result"
         if self.is_joint:
@@ -351,9 +353,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_names("objective", (self.objective,), without=SEPARATOR)
         names = [name for name, kind in MECHANISMS.items() if kind.estimates_utilities]
         allowed = (
-            f"{one_of(OBJECTIVES, self.objective)}, or another mechanism: somebody's own objective is for those that "
+            f"{describe_choices(OBJECTIVES, self.objective)}, or another mechanism: somebody's own objective is for "
         )
-        allowed += f"estimate utilities ({', '.join(names)})"
+        allowed += f"those that estimate utilities ({', '.join(names)})"
         require(self.objective in OBJECTIVES or self.kind.estimates_utilities, "objective", self.objective, allowed)
 
     def _check_welfare_share(self) -> None:
@@ -386,7 +388,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         size = len(self.alternatives)
         allowed = f"at most {MAX_JOINT_GROUPS} with mechanism {self.mechanism!r}: each report tells of every group"
         are_too_many = self.is_joint and len(self.groups) > MAX_JOINT_GROUPS
-        refuse(are_too_many, "groups", _counted(self.groups, "group"), allowed)
+        refuse(are_too_many, "groups", _name_count(self.groups, "group"), allowed)
         allowed = f"another one for more than {MAX_RANKED} alternatives: there are {size}"
         refuse(self.kind.ranks_whole and size > MAX_RANKED, "mechanism", self.mechanism, allowed)
         allowed = "another one, or equally spaced scores: comparisons of pairs estimate no other scores"
@@ -432,18 +434,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(self.kind.counts_pairs, "mechanism", self.mechanism, allowed)
         require(by_pairs, "objective", self.objective, "'copeland' or 'kemeny' with mechanism 'pairwise'")
         allowed = "one alone with mechanism 'pairwise': it compares alternatives, and no groups"
-        require(len(self.groups) == 1, "groups", _counted(self.groups, "group"), allowed)
+        require(len(self.groups) == 1, "groups", _name_count(self.groups, "group"), allowed)
         allowed = "'borda' with mechanism 'pairwise', whose counts tell no other"
         require(self.scores == "borda", "scores", self.scores, allowed)
         are_few = self.objective != "kemeny" or len(self.alternatives) <= MAX_KEMENY
         allowed = f"{MAX_KEMENY} at most with objective 'kemeny', of which all rankings are tried"
-        require(are_few, "alternatives", _counted(self.alternatives, "alternative"), allowed)
+        require(are_few, "alternatives", _name_count(self.alternatives, "alternative"), allowed)
 
 
-def _counted(names: tuple[str, ...], what: str) -> str:
+def _name_count(names: tuple[str, ...], what: str) -> str:
     return f"1 {what}: {names[0]}" if len(names) == 1 else f"{len(names)} {what}s"
 
 
 def _check_number(what: str, names: tuple[str, ...], most: int, least: int = 2) -> None:
     """Raise ConfigurationError unless there are so many: one alternative is no choice."""
-    require(least <= len(names) <= most, f"{what}s", _counted(names, what), f"{least} to {most}")
+    require(least <= len(names) <= most, f"{what}s", _name_count(names, what), f"{least} to {most}")

@@ -18,7 +18,7 @@ from .joint_reports import JointReport, make_joint_report
 from .objective import Utilities
 from .pairwise import make_pair_noise, preferences_of
 from .parameters import Parameters
-from .rankings import Rankings, are_strict, cells_of_members, check_ranking, some_rankings
+from .rankings import Rankings, are_strict, cells_of_members, check_ranking, representative_rankings
 from .reports import LocalReport, RankingReport, make_reports, mean_utilities
 from .rules import pairwise_wins
 from .sampling_bounds import proven_epsilon
@@ -131,7 +131,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         return super().release_event_of(public)
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        return some_rankings(self.num_values)
+        return representative_rankings(self.num_values)
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         groups = np.flatnonzero(np.bincount(public[:, 0]))
@@ -161,7 +161,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
 
     def noise_of(self, counts: ReportCounts) -> UtilityNoise:
         """Return the noise in mean utilities."""
-        return UtilityNoise.of_sums(cast("VectorLaplace", self.tally_mechanism), self.scoring.step, self.group_sizes)
+        return UtilityNoise.from_sums(cast("VectorLaplace", self.tally_mechanism), self.scoring.step, self.group_sizes)
 
     def numbers_of(self, positions: IntArray) -> IntArray:
         """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
@@ -203,9 +203,9 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
     def _sums_of_sampled(self, rows: IntArray, subsample: Subsample, draw: Draw) -> IntArray:
         """Return the sums of the voters that line 4 of Algorithm 2 samples from each group."""
         parameters = self._parameters
-        chosen = np.array(draw(subsample, [0]), dtype=np.int64).reshape(-1, parameters.samples)
+        samples = np.array(draw(subsample, [0]), dtype=np.int64).reshape(-1, parameters.samples)
         sums = np.zeros((len(parameters.groups), self.num_values), dtype=np.int64)
-        for group, places in enumerate(chosen):
+        for group, places in enumerate(samples):
             start, stop = np.searchsorted(rows[:, 0], [group, group + 1]).tolist()
             present = places[places < stop - start]  # who has not reported leaves 0
             positions = rankings_of_codes(rows[start + present, 1], self.num_values)
@@ -250,20 +250,20 @@ class MaskedRankings(_SummedRankings, MaskedSums):
 
     def noise_of(self, counts: ReportCounts) -> UtilityNoise:
         """Return the noise in mean utilities, to which so many voters have added a share each."""
-        return UtilityNoise.of_shares(self.share, counts[0][0], self.scoring.step, self.group_sizes)
+        return UtilityNoise.from_shares(self.share, counts[0][0], self.scoring.step, self.group_sizes)
 
     def values_of(self, public: Sequence[int]) -> Values:
         # Of each number of tied places the mean score: one alone has its own.
         spans = [self.scoring.steps[low:high] for high in range(1, self._size + 1) for low in range(high)]
         steps = sorted({sum(span) // len(span) for span in spans if not sum(span) % len(span)})
-        own = range(public[0] * self._size, (public[0] + 1) * self._size)
-        return [steps if place in own else (0,) for place in range(self.num_values)]
+        own_columns = range(public[0] * self._size, (public[0] + 1) * self._size)
+        return [steps if place in own_columns else (0,) for place in range(self.num_values)]
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         return [np.flatnonzero(public[:, 0] == group) for group in np.unique(public[:, 0])]
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        rankings = some_rankings(self._size)
+        rankings = representative_rankings(self._size)
         return self.rows_for(rankings, np.full(len(rankings), public[0]))
 
 
@@ -300,7 +300,7 @@ class RandomizedRankings(PersonalizedPhase):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        return some_rankings(self.num_values)
+        return representative_rankings(self.num_values)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         totals = np.zeros((self._num_cells, 1 + self.report.width), dtype=np.int64)
@@ -313,25 +313,28 @@ class RandomizedRankings(PersonalizedPhase):
         """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
         return public[:, 0] * len(self.reports) + self.levels_of(public)
 
-    def by_group(self, totals: IntArray) -> list[list[list[int]]]:
+    def group_rows(self, totals: IntArray) -> list[list[list[int]]]:
         """Return the rows of a tally: for each group those of its levels."""
         return totals.reshape(-1, len(self.reports), totals.shape[1]).tolist()
 
     def counts_of(self, tally: Tally) -> ReportCounts:
         """Return how many of each group reported at each level."""
-        return tuple(tuple(count for count, *_ in rows) for rows in self.by_group(tally.totals))
+        return tuple(tuple(count for count, *_ in rows) for rows in self.group_rows(tally.totals))
 
     def utilities_of(self, tally: Tally) -> Utilities:
         """Return the groups' mean utilities by a tally, exactly."""
-        return [mean_utilities(self.reports, rows) for rows in self.by_group(tally.totals)]
+        return [mean_utilities(self.reports, rows) for rows in self.group_rows(tally.totals)]
 
     def noise_of(self, counts: ReportCounts) -> UtilityNoise | None:
         """Return the noise in mean utilities; None where a group has no report, and nothing is known of it."""
-        return UtilityNoise.of_reports(self.reports, counts) if all(map(sum, counts)) else None
+        return UtilityNoise.from_reports(self.reports, counts) if all(map(sum, counts)) else None
 
     def errors_of(self, counts: ReportCounts) -> Sequence[float]:
         """Return each group's standard error, averaged over the alternatives; without a report the scores' range."""
-        return [error_of_levels(self.reports, own) if any(own) else self.report.range for own in counts]
+        return [
+            error_of_levels(self.reports, level_counts) if any(level_counts) else self.report.range
+            for level_counts in counts
+        ]
 
 
 class JointRankings(Phase):
@@ -354,7 +357,7 @@ class JointRankings(Phase):
         super().__init__(PHASE, columns=columns, mechanism=mechanism, losses=[_local_loss(self.report)])
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        rankings = some_rankings(self.num_values)
+        rankings = representative_rankings(self.num_values)
         groups = range(min(self.report.num_groups, _GROUPS_LOOKED_AT))
         return np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in groups])
 
@@ -376,7 +379,7 @@ class JointRankings(Phase):
 
     def noise_of(self, counts: ReportCounts) -> UtilityNoise | None:
         """Return the noise in mean utilities; None where nobody reported, and nothing is known of it."""
-        return UtilityNoise.of_joint_reports(self.report, counts[0][0]) if counts[0][0] else None
+        return UtilityNoise.from_joint_reports(self.report, counts[0][0]) if counts[0][0] else None
 
     def errors_of(self, counts: ReportCounts) -> Sequence[float]:
         """Return each group's standard error, averaged over the alternatives; without a report the scores' range."""
@@ -453,5 +456,5 @@ def _loss(parameters: Parameters, mechanism: RowMechanism, group: int) -> Privac
         unit=UNIT,
         relation=parameters.relation,
         model=TrustModel.CENTRAL,
-        claimed=parameters.claimed,
+        claimed=parameters.claimed_epsilon,
     )

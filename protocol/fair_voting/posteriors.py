@@ -66,11 +66,11 @@ def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNo
     below = _heavy_tail(first, second) if noise.is_heavy else _normal_tail(error)
     outside = greatest + _OUTSIDE * error
     sizes = np.minimum(np.abs(differences), outside)
-    own = float(sizes[winner])
-    start = max(min(own, greatest) - _REACH * error, 0.0)
-    ends = np.linspace(start, min(own + _REACH * error, greatest), _STEPS + 1)
+    winner_size = float(sizes[winner])
+    start = max(min(winner_size, greatest) - _REACH * error, 0.0)
+    ends = np.linspace(start, min(winner_size + _REACH * error, greatest), _STEPS + 1)
     middles = (ends[1:] + ends[:-1]) / 2
-    chances = np.diff(_share_within(ends, own, greatest, below))
+    chances = np.diff(_share_within(ends, winner_size, greatest, below))
     for place, size in enumerate(sizes.tolist()):
         if place != winner:
             chances = chances * (1.0 - _share_within(middles, size, greatest, below))
@@ -102,12 +102,12 @@ def chance_by_utilities(
     if noise.is_balanced:
         # Independent noise of this size, less its mean, has the law of noise that adds up to 0.
         errors = errors * np.sqrt(size / (size - 1))
-    drawn = draw_within(
+    truths = draw_within(
         uniforms, utilities, errors, least=least, greatest=greatest, is_heavy=noise.is_heavy, shares=noise.shares
     )
     if noise.is_balanced:
-        drawn = drawn - drawn.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
-    merits = merits_of(drawn, objective, sizes)
+        truths = truths - truths.mean(axis=2, keepdims=True) + utilities.mean(axis=1, keepdims=True)
+    merits = merits_of(truths, objective, sizes)
     is_best = merits[:, winner] >= merits.max(axis=1) - _TOLERANCE * (greatest - least)
     return float(is_best.mean())
 
@@ -144,12 +144,12 @@ def _share_within(
     """
 
     def share(points: FloatArray) -> FloatArray:
-        beyond = below(np.abs(points))
-        return np.where(points < 0, beyond, 1.0 - beyond)
+        tails = below(np.abs(points))
+        return np.where(points < 0, tails, 1.0 - tails)
 
     ends = share(np.array([greatest - size, -greatest - size]))
-    within = (share(reaches - size) - share(-reaches - size)) / (ends[0] - ends[1])
-    return np.clip(within, 0.0, 1.0)
+    shares = (share(reaches - size) - share(-reaches - size)) / (ends[0] - ends[1])
+    return np.clip(shares, 0.0, 1.0)
 
 
 def _normal_tail(error: float) -> Callable[[FloatArray], FloatArray]:

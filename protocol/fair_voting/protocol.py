@@ -120,27 +120,27 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=is_private)
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in groups and their sizes from the column of groups, and alternatives from the rankings.
 
         Groups come in the order of their first voters, alternatives in that of their names: those that most of the
         first rankings have.
         """
-        completed = dict(given)
-        check_alone(given, cls.client_role)
-        named = given.get("groups")
-        groups = cast("Sequence[Any]", named) if isinstance(named, (list, tuple)) else ()
+        completed = dict(fields)
+        check_alone(fields, cls.client_role)
+        group_names = fields.get("groups")
+        groups = cast("Sequence[Any]", group_names) if isinstance(group_names, (list, tuple)) else ()
         if "group" not in table:
-            if named is None:
+            if group_names is None:
                 raise missing_column("group")
-            if len(groups) == 1 and "ranking" in table and "group_sizes" not in given:
+            if len(groups) == 1 and "ranking" in table and "group_sizes" not in fields:
                 completed["group_sizes"] = [len(table["ranking"])]
         elif not isinstance(table["group"], np.ndarray):
-            found = groups_of(table["group"], [str(name) for name in groups])
-            completed.setdefault("groups", found)
+            group_codes = groups_of(table["group"], [str(name) for name in groups])
+            completed.setdefault("groups", group_codes)
             numbers = Counter(str(entry).strip() for entry in table["group"])
-            completed.setdefault("group_sizes", [numbers[name] for name in found])
-        if "alternatives" not in given:
+            completed.setdefault("group_sizes", [numbers[name] for name in group_codes])
+        if "alternatives" not in fields:
             rankings = table.get("ranking")
             if rankings is None or not len(rankings):
                 raise missing_column("ranking")
@@ -157,7 +157,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return DisclosedRankings(self.parameters) if trusts else RandomizedRankings(self.parameters)
 
     @property
-    def disclosed(self) -> DisclosedRankings:
+    def disclosed_phase(self) -> DisclosedRankings:
         """The phase of a vote in the central model; ConfigurationError in the local one."""
         if not isinstance(self.phase, DisclosedRankings):
             allowed = "one of the central model"
@@ -232,15 +232,15 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         self.check_public(public)
         if self.parameters.is_joint:
             self.check_columns(entries)
-            own = {name: [entry] for name, entry in entries.items()}
-            (cells,) = self.encode(own).private.tolist()
+            columns = {name: [entry] for name, entry in entries.items()}
+            (cells,) = self.encode(columns).private.tolist()
             return tuple(cells)
         own_levels = self.parameters.own_levels
         self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # as the server has
         own_levels.check_own(entries, public)
         if "group" in entries:
-            own = {"group": [entries["group"]]}
-            ours = places_of_groups(own, self.parameters.groups, num_parties=1)[0].tolist()
+            columns = {"group": [entries["group"]]}
+            ours = places_of_groups(columns, self.parameters.groups, num_parties=1)[0].tolist()
             allowed = f"the group that the server has: {self.parameters.groups[public[0]]}"
             require(ours == list(public[:1]), "group", entries["group"], allowed)
         positions = positions_of([entries["ranking"]], self.parameters.alternatives)
@@ -257,7 +257,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             sizes, allowed = [], "empty: groups are private here"
         if levels := self.parameters.own_levels.epsilons:
             sizes, allowed = [*sizes, len(levels)], f"{allowed}, then that of an ε, in [0, {len(levels) - 1}]"
-        is_fine = len(public) == len(sizes) and all(0 <= own < size for own, size in zip(public, sizes, strict=True))
+        is_fine = len(public) == len(sizes) and all(0 <= code < size for code, size in zip(public, sizes, strict=True))
         require(is_fine, "the server's public row", list(public[:12]), allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
@@ -306,12 +306,12 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             return ElectionDecisions(winners=block.totals[:, 0], kinds=block.totals[:, :1])
         if self.parameters.kind.counts_pairs:
             level, noise = self.parameters.level, cast("VectorLaplace", phase.tally_mechanism)
-            found = [self._winner_by_pairs(totals, noise) for totals in block.totals]
+            pair_winners = [self._winner_by_pairs(totals, noise) for totals in block.totals]
             kinds = [
                 (winner, p_value <= level, int(bytes_of(totals).sum()))
-                for (winner, _, p_value), totals in zip(found, block.totals, strict=True)
+                for (winner, _, p_value), totals in zip(pair_winners, block.totals, strict=True)
             ]
-            return ElectionDecisions(winners=np.array([winner for winner, *_ in found]), kinds=np.array(kinds))
+            return ElectionDecisions(winners=np.array([winner for winner, *_ in pair_winners]), kinds=np.array(kinds))
         objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
 
         @functools.cache
@@ -322,20 +322,22 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
             return ElectionDecisions(winners=winners, kinds=winners[:, None])
 
-        def exactly(place: int) -> FloatArray:
+        def exact_utilities(place: int) -> FloatArray:
             return np.array([[float(value) for value in row] for row in utilities(place)])
 
         if isinstance(phase, (JointRankings, RandomizedRankings)):
-            rounded = np.array([exactly(place) for place in range(len(block))])
+            rounded = np.array([exact_utilities(place) for place in range(len(block))])
         else:
             rounded = phase.rounded_utilities(block)
         winners = clear_winners(rounded, objective, sizes)
         for place in np.flatnonzero(winners < 0).tolist():
             winners[place] = self._winner(utilities(place), block.totals[place])
-        confirming = self._confirming(phase.counts_of(block.tally(0)))
+        confirming = self._confirmation(phase.counts_of(block.tally(0)))
         return ElectionDecisions(
             winners=winners,
-            kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exactly)], axis=1).astype(np.int64),
+            kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exact_utilities)], axis=1).astype(
+                np.int64
+            ),
         )
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
@@ -364,20 +366,20 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     def _winner(self, utilities: Utilities, totals: IntArray) -> int:
         """Return the best, of several by the totals' lot."""
-        return draw_lot(self.objective.best(utilities, self.parameters.group_sizes), lot_of(totals))
+        return draw_lot(self.objective.best_alternatives(utilities, self.parameters.group_sizes), lot_of(totals))
 
     @functools.cached_property
-    def _confirming(self) -> Callable[[ReportCounts], Confirming]:
+    def _confirmation(self) -> Callable[[ReportCounts], Confirming]:
         """What tells who is confirmed where so many have reported; what it has found is kept."""
         sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
         objective, size = self.parameters.make_objective(), len(self.parameters.alternatives)
 
         @functools.lru_cache(maxsize=_MOST_KEPT)
-        def confirming(counts: ReportCounts) -> Confirming:
+        def make_confirming(counts: ReportCounts) -> Confirming:
             noise = self.phase.noise_of(counts)
             return Confirming(noise, objective, sizes, num_alternatives=size, level=self.parameters.level)
 
-        return confirming
+        return make_confirming
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         names, num_groups, phase = self.parameters.alternatives, len(self.parameters.groups), self.phase
@@ -394,7 +396,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         )
         details = msgspec.UNSET
         if self.parameters.kind.counts_pairs:
-            differences = (self.disclosed.tally_mechanism.report_range[0],) * (len(names) * (len(names) - 1) // 2)
+            differences = (self.disclosed_phase.tally_mechanism.report_range[0],) * (len(names) * (len(names) - 1) // 2)
             points = (len(names) - 0.5,) * len(names)
             details = Details(
                 differences=differences, difference_error=0.1, copeland_scores=points, ranking=names[:MAX_KEMENY]
@@ -407,9 +409,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     def _plain_phase(self) -> DisclosedRankings:
         """That of the same vote whose sums are of utilities."""
         objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
-        given: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
-        given |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
-        return DisclosedRankings(msgspec.structs.replace(self.parameters, **given))
+        fields: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
+        fields |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
+        return DisclosedRankings(msgspec.structs.replace(self.parameters, **fields))
 
     def utilities_in(self, inputs: Inputs) -> list[list[Fraction]]:
         """Return the mean utility to each group of each alternative, without noise: a row for each group."""
@@ -433,7 +435,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         parity = dataclasses.replace(parameters.make_objective(), name="parity")
         winners = {
             "this objective": self.best_in(inputs),
-            "least disparity": parity.best(utilities, parameters.group_sizes),
+            "least disparity": parity.best_alternatives(utilities, parameters.group_sizes),
             **{name: rule(Rankings(positions)) for name, rule in RULES.items()},
         }
         for name, places in winners.items():
@@ -445,8 +447,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         objective = self.parameters.objective
         if objective in PAIRWISE:
             groups, positions = self.members_of(inputs)
-            return best_by_pairs(objective, table_of_pairs(self.disclosed.sums_of(positions, groups)[0].tolist()))
-        return self.objective.best(self.utilities_in(inputs), self.parameters.group_sizes)
+            return best_by_pairs(objective, table_of_pairs(self.disclosed_phase.sums_of(positions, groups)[0].tolist()))
+        return self.objective.best_alternatives(self.utilities_in(inputs), self.parameters.group_sizes)
 
     def _pairwise_outcome(self, tally: Tally, noise: VectorLaplace) -> Outcome:
         """Return all that is read from noisy differences: points, a ranking, a winner, and mean utilities."""
@@ -456,7 +458,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         # Who is first has m − 1 points for others that are behind: its utility is (1 + D/n)/2, added up over them.
         size, number = len(table), parameters.num_voters
         utilities = [Fraction(size - 1, 2) + Fraction(total, 2 * number) for total in table.sum(axis=1).tolist()]
-        estimates = [Estimate(float(own), error * math.sqrt(size - 1) / (2 * number)) for own in utilities]
+        estimates = [Estimate(float(utility), error * math.sqrt(size - 1) / (2 * number)) for utility in utilities]
         winner, order, p_value = self._winner_by_pairs(tally.totals, noise)
         details = Details(
             differences=tuple(differences),

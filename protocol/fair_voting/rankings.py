@@ -85,10 +85,10 @@ def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
         [True, True, False]
     """
     fine = are_strict(positions)
-    others = np.flatnonzero(~fine)
-    if others.size:
-        rows = positions[others]
-        fine[others] = (rows == positions_of_classes(rows)).all(axis=1)
+    unchecked = np.flatnonzero(~fine)
+    if unchecked.size:
+        rows = positions[unchecked]
+        fine[unchecked] = (rows == positions_of_classes(rows)).all(axis=1)
     return fine
 
 
@@ -171,7 +171,7 @@ def positions_of_classes(classes: IntArray) -> IntArray:
     return positions
 
 
-def some_rankings(num_alternatives: int) -> IntArray:
+def representative_rankings(num_alternatives: int) -> IntArray:
     """Return all rankings of few alternatives; of more, one with what turns it round, shifts it and swaps its ends.
 
     Returns:

@@ -120,14 +120,15 @@ class LaplaceSums(NamedTuple):
             laws, places = laws.max(axis=0)[None], np.zeros(len(weights), dtype=np.int64)
         tails = [
             tail_of_noise(
-                [NoisePart(own, shape, own / grain) for own, (shape, grain) in zip(law, kinds, strict=True)], reach
+                [NoisePart(factor, shape, factor / grain) for factor, (shape, grain) in zip(law, kinds, strict=True)],
+                reach,
             )
             for law in laws.tolist()
         ]
         return np.array(tails)[places]
 
 
-def in_group(law: ReportLaw, group: int, groups: int) -> ReportLaw:
+def group_law(law: ReportLaw, group: int, groups: int) -> ReportLaw:
     """Return the law of a report of one group's sums, among those of all groups."""
     values = np.zeros((len(law.values), groups, 2))
     values[:, group] = law.values[:, 0]
@@ -151,9 +152,9 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
     below = np.stack([size - 1 - first - (second > first), size - 1 - second - (first > second)])
     prefers_first = (first < second)[:, None]
     of_both = np.where(prefers_first, right, wrong)
-    alone = [own[:, None] * right + (size - 2 - own)[:, None] * wrong for own in below]
+    group_laws = [num_right[:, None] * right + (size - 2 - num_right)[:, None] * wrong for num_right in below]
     nothing = np.full((len(first), 1), (size - 2) * (size - 3) / 2)
-    channel = np.hstack([of_both, *alone, nothing]) / (size * (size - 1) / 2)
+    channel = np.hstack([of_both, *group_laws, nothing]) / (size * (size - 1) / 2)
     preferred: FloatArray = factor * signs[:, :, None].astype(np.float64)
     none: FloatArray = np.zeros((1, signs.shape[1], 2))
     values = np.concatenate(
@@ -181,8 +182,8 @@ def law_of_positions(
         cells[np.arange(len(first)), side, group * size + places] = keep / size
     channel = np.hstack([cells.reshape(len(first), -1), np.full((len(first), 1), (size - 2) / size)])
     values = np.zeros((2, groups, size, groups, 2))
-    for side, own in itertools.product(range(2), range(groups)):
-        values[side, own, :, own, side] = [float(factor * score) for score in scores]
+    for side, own_group in itertools.product(range(2), range(groups)):
+        values[side, own_group, :, own_group, side] = [float(factor * score) for score in scores]
     return ReportLaw(np.concatenate([values.reshape(-1, groups, 2), np.zeros((1, groups, 2))]), channel)
 
 
@@ -199,8 +200,8 @@ def law_of_rankings(
     chances[np.arange(number), group, np.arange(number)] += keep - lie
     numbers = np.array([float(factor * score) for score in scores])
     values = np.zeros((groups, number, groups, 2))
-    for own in range(groups):
-        values[own, :, own] = np.stack([numbers[first], numbers[second]], axis=1)
+    for own_group in range(groups):
+        values[own_group, :, own_group] = np.stack([numbers[first], numbers[second]], axis=1)
     return ReportLaw(values.reshape(-1, groups, 2), chances.reshape(number, -1))
 
 

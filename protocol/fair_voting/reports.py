@@ -65,7 +65,7 @@ class LocalReport(abc.ABC):
         self.epsilon = epsilon
         self.size = scoring.num_alternatives
         self.step = Fraction(scoring.step)
-        scores = [(own + scoring.center) * self.step for own in scoring.steps]
+        scores = [(num_steps + scoring.center) * self.step for num_steps in scoring.steps]
         self.mean = sum(scores, Fraction(0)) / self.size
         self._center = scoring.center * self.step - self.mean
         self.centered = [score - self.mean for score in scores]
@@ -219,8 +219,10 @@ def mean_utilities(reports: Sequence[RankingReport], rows: Sequence[Sequence[int
     values = [reports[0].mean] * reports[0].size
     for report, (count, *totals) in zip(reports, rows, strict=True):
         if count:
-            own = report.estimates(totals, count)
-            values = [value + Fraction(count, number) * each for value, each in zip(values, own, strict=True)]
+            estimates = report.estimates(totals, count)
+            values = [
+                value + Fraction(count, number) * estimate for value, estimate in zip(values, estimates, strict=True)
+            ]
     return values
 
 

@@ -27,8 +27,10 @@ def plurality(rankings: Rankings) -> list[int]:
     # Whoever shares the first place with k − 1 others has a k-th of the voter.
     is_first = rankings.positions == 0
     numbers = is_first.sum(axis=1)
-    counts = [is_first[numbers == own].sum(axis=0) * Fraction(1, own) for own in np.unique(numbers).tolist()]
-    return _most(np.sum(counts, axis=0))
+    counts = [
+        is_first[numbers == num_first].sum(axis=0) * Fraction(1, num_first) for num_first in np.unique(numbers).tolist()
+    ]
+    return _argmax(np.sum(counts, axis=0))
 
 
 def borda(rankings: Rankings) -> list[int]:
@@ -38,7 +40,7 @@ def borda(rankings: Rankings) -> list[int]:
         >>> borda(Rankings(np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])))
         [1]
     """
-    return _most(-_doubled_places(rankings).sum(axis=0, dtype=np.int64))
+    return _argmax(-_doubled_places(rankings).sum(axis=0, dtype=np.int64))
 
 
 def copeland(rankings: Rankings) -> list[int]:
@@ -49,7 +51,7 @@ def copeland(rankings: Rankings) -> list[int]:
         [1]
     """
     wins = pairwise_wins(rankings)
-    return _most(np.sign(wins - wins.T).sum(axis=1))
+    return _argmax(np.sign(wins - wins.T).sum(axis=1))
 
 
 def egalitarian(rankings: Rankings) -> list[int]:
@@ -63,7 +65,7 @@ def egalitarian(rankings: Rankings) -> list[int]:
     """
     places = _doubled_places(rankings)
     worst, totals = places.max(axis=0), places.sum(axis=0, dtype=np.int64)
-    return _most(-(worst * (2 * len(rankings) * rankings.num_alternatives + 1) + totals))
+    return _argmax(-(worst * (2 * len(rankings) * rankings.num_alternatives + 1) + totals))
 
 
 def pairwise_wins(rankings: Rankings) -> IntArray:
@@ -93,5 +95,5 @@ def _doubled_places(rankings: Rankings) -> IntArray:
     return scores_of_positions(rankings.positions, range(0, 2 * rankings.num_alternatives, 2))
 
 
-def _most(numbers: IntArray) -> list[int]:
+def _argmax(numbers: IntArray) -> list[int]:
     return np.flatnonzero(numbers == numbers.max()).tolist()

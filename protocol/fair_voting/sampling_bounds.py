@@ -85,8 +85,8 @@ def simple_hit_bound(num_alternatives: int, *, group_size: int, samples: int, re
     """
     questions = num_alternatives * samples
     if reading == "group":
-        return _at_least_once(2 / (num_alternatives * group_size), questions)
-    return samples / group_size * _at_least_once(2 / (num_alternatives * samples), questions)
+        return _hit_probability(2 / (num_alternatives * group_size), questions)
+    return samples / group_size * _hit_probability(2 / (num_alternatives * samples), questions)
 
 
 def tighter_hit_bound(scoring: Scoring, *, group_size: int, samples: int) -> float:
@@ -115,7 +115,10 @@ def _moves(scoring: Scoring, group_size: int) -> list[float]:
     """Return by how much a reversed ranking moves each θ, the largest first."""
     steps = scoring.steps
     unit = 2 / (group_size * scoring.num_alternatives * scoring.range)
-    return sorted((unit * abs(own - other) for own, other in zip(steps, reversed(steps), strict=True)), reverse=True)
+    return sorted(
+        (unit * abs(step - reversed_step) for step, reversed_step in zip(steps, reversed(steps), strict=True)),
+        reverse=True,
+    )
 
 
 def _least_chances(scoring: Scoring, group_size: int) -> list[float]:
@@ -138,7 +141,7 @@ def _largest_of_binomial(number: int, chance: float, num_alternatives: int) -> f
     return 1.0 if spread <= 1 else 1 / math.sqrt(spread)
 
 
-def _at_least_once(probability: float, times: int) -> float:
+def _hit_probability(probability: float, times: int) -> float:
     """Return 1 − (1 − p)^times."""
     if probability >= 1:
         return 1.0
@@ -153,8 +156,8 @@ def largest_probability(variance: float) -> float:
     Exact to rounding up to V = 40; above it at most a part in 10⁵ more. For large V about 1/√(2πV).
     """
     if variance > _GREATEST_FOR_SERIES:
-        each = 1 / variance
-        sum_of_three = 1 + each / 8 + 9 / 128 * square(each) + 75 / 512 * square(each) * each
+        log_part = 1 / variance
+        sum_of_three = 1 + log_part / 8 + 9 / 128 * square(log_part) + 75 / 512 * square(log_part) * log_part
         return min(1.0, sum_of_three / math.sqrt(2 * math.pi * variance) + exp(-variance) / 2)
     term, total, number = 1.0, 1.0, 0
     while term > total * _NEGLIGIBLE:
@@ -171,9 +174,9 @@ def steepest_step(variance: float) -> float:
     Of a sum of independent 0s and 1s of variance V ≥ 0. Precise as `largest_probability` is; for large V about 1/(πV).
     """
     if variance > _GREATEST_FOR_SERIES:
-        each = 1 / (2 * variance)
-        series = 1 + each / 2 + 3 / 4 * square(each) + 15 / 4 * square(each) * each
-        return 2 / math.pi * (series * each + math.sqrt(2) * exp(-variance))
+        slope_part = 1 / (2 * variance)
+        series = 1 + slope_part / 2 + 3 / 4 * square(slope_part) + 15 / 4 * square(slope_part) * slope_part
+        return 2 / math.pi * (series * slope_part + math.sqrt(2) * exp(-variance))
     term, total, number = 1.0, 2.0, 0
     while number < 2 * variance or term > total * _NEGLIGIBLE:
         number += 1
@@ -224,26 +227,26 @@ def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: floa
     if size < _FEWEST_FOR_TIGHTER or below > 1 or floor < _LEAST_FLOOR:
         return math.inf
     shares = [max(2 * (step - least - 2 * below) / (size * scoring.range), 0.0) for step in reversed(scoring.steps)]
-    others = [share * (group_size - 1) / group_size for share in shares]
-    if others[1] == 0:
+    other_shares = [share * (group_size - 1) / group_size for share in shares]
+    if other_shares[1] == 0:
         return math.inf
     moves = _moves(scoring, group_size)
     rate = math.sqrt(samples / (floor * (1 + floor))) / 2
     together = _least_chances(scoring, group_size)
     best = math.inf
-    cut = others[1]
+    cut = other_shares[1]
     for _ in range(_CUTS):
         cut /= 2
         all_followed = rate * _length(moves, [cut, *together[1:]], size)
-        chances = [others[1] - cut, *others[2:]]
+        chances = [other_shares[1] - cut, *other_shares[2:]]
         lengths = [rate * _length(moves[:place] + moves[place + 1 :], chances, size) for place in range(size)]
         followed = _Followed(samples, floor, moves[0], chances, shares, cut, comparison)
-        alone = max(
+        single_bound = max(
             loss - slope * (moves[0] - move) + length
             for loss, slope in followed.losses()
             for move, length in zip(moves, lengths, strict=True)
         )
-        best = min(best, max(all_followed, alone))
+        best = min(best, max(all_followed, single_bound))
     return best * _MARGIN
 
 
@@ -279,33 +282,35 @@ class _Followed:
         One pair for each range of the other group's θ(z); the greatest holds.
         """
         size = len(self.shares)
-        own = [self.samples * _variance(chance, size) for chance in self.chances]
+        variances = [self.samples * _variance(chance, size) for chance in self.chances]
         if self.comparison != "counts":
             change = 1.0
             if self.comparison == "weighted counts":
-                change -= math.prod(max(0.0, 1 - 2 * largest_probability(variance)) for variance in own)
-            return [self._by_change(change)]
+                change -= math.prod(max(0.0, 1 - 2 * largest_probability(variance)) for variance in variances)
+            return [self._change_bound(change)]
         # The other group's spread adds to one's own. Where it likes z no less than another one, it adds nothing there.
         second = self.shares[1]
-        found = [self._by_either(own, second)]
-        rest = [mine + self.samples * _variance(share, size) for mine, share in zip(own, self.shares[1:], strict=True)]
+        bounds = [self._either_bound(variances, second)]
+        pooled = [
+            mine + self.samples * _variance(share, size) for mine, share in zip(variances, self.shares[1:], strict=True)
+        ]
         for cell in range(_CELLS):
-            left, right = second * cell / _CELLS, second * (cell + 1) / _CELLS
-            both = own[0] + self.samples * _variance(second - right, size)
-            found.append(self._by_either([both, *rest[1:]], left))
-        return found
+            low, high = second * cell / _CELLS, second * (cell + 1) / _CELLS
+            joint_variance = variances[0] + self.samples * _variance(second - high, size)
+            bounds.append(self._either_bound([joint_variance, *pooled[1:]], low))
+        return bounds
 
-    def _by_either(self, variances: Sequence[float], chance: float) -> tuple[float, float]:
+    def _either_bound(self, variances: Sequence[float], chance: float) -> tuple[float, float]:
         """Return the less of two bounds: by z's own spread, its θ in the other group being at least `chance`."""
         spread = self.samples * _variance(chance, len(self.shares))
-        return min(self._by_change(largest_probability(spread)), self._by_ratio(variances))
+        return min(self._change_bound(largest_probability(spread)), self._ratio_bound(variances))
 
-    def _by_change(self, change: float) -> tuple[float, float]:
+    def _change_bound(self, change: float) -> tuple[float, float]:
         """Each of n_s questions moves Q by `change` at most."""
         rate = self.samples * change / self.floor
         return ln(1 + rate * self.move), rate / (1 + rate * self.move)
 
-    def _by_ratio(self, variances: Sequence[float]) -> tuple[float, float]:
+    def _ratio_bound(self, variances: Sequence[float]) -> tuple[float, float]:
         """A change of Q in proportion to what Q is at least: of another winner than z, or of z."""
         floor = self.floor
         most, step = largest_probability(variances[0]), steepest_step(variances[0])

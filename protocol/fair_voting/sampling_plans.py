@@ -106,16 +106,16 @@ def plan_for(
 
         One voter counts most there. With fewer samples than `number`, n_s, so many steps as `start` were the least.
         """
-        return _least(lambda steps: loss(steps, number, smallest) <= epsilon, start)
+        return _find_least(lambda steps: loss(steps, number, smallest) <= epsilon, start)
 
     if num_samples is None:
-        found = _best_of_all(least_steps, _Worth(scoring, group_sizes, objective, scale), most_samples)
+        plan = _best_of_all(least_steps, _Worth(scoring, group_sizes, objective, scale), most_samples)
     else:
         steps = least_steps(num_samples)
-        found = None if steps is None else (steps, num_samples)
-    while found is not None and greatest_loss(*found) > epsilon:  # of the other groups, too
-        found = None if found[0] == _MOST_STEPS else (found[0] + 1, found[1])
-    if found is None:
+        plan = None if steps is None else (steps, num_samples)
+    while plan is not None and greatest_loss(*plan) > epsilon:  # of the other groups, too
+        plan = None if plan[0] == _MOST_STEPS else (plan[0] + 1, plan[1])
+    if plan is None:
         number = num_samples or 1
         least = math.ceil(_ROUNDING * greatest_loss(_MOST_STEPS, number)) / _ROUNDING
         allowed = (
@@ -123,7 +123,7 @@ def plan_for(
             f"γ {GREATEST_GAMMA:g}, and no larger γ is chosen"
         )
         raise ConfigurationError(field="epsilon", value=epsilon, allowed=allowed)
-    steps, number = found
+    steps, number = plan
     return SamplingPlan(steps / _GAMMA_STEPS, number)
 
 
@@ -134,16 +134,16 @@ def _best_of_all(least_steps: Callable[..., int | None], worth: "_Worth", most: 
     best. More samples than are needed would take time, and where any loss is proven by γ alone they cost nothing else.
     """
     best: tuple[int, int] | None = None
-    most_worth, behind = 0, 0
+    most_worth, num_worse = 0, 0
     number, steps = 1, 0
     while number <= most and (least := least_steps(number, steps)) is not None:
         steps = least
-        own = worth.of(steps, number)
-        if best is None or own >= most_worth + worth.margin:
-            best, most_worth, behind = (steps, number), own, 0
+        worth_here = worth.mean_quality(steps, number)
+        if best is None or worth_here >= most_worth + worth.margin:
+            best, most_worth, num_worse = (steps, number), worth_here, 0
         else:
-            behind += 1
-        if behind == _IN_A_ROW:
+            num_worse += 1
+        if num_worse == _IN_A_ROW:
             break
         number *= 2
     if best is None:
@@ -151,13 +151,13 @@ def _best_of_all(least_steps: Callable[..., int | None], worth: "_Worth", most: 
     square = best[1] * best[1]
     for near in (math.isqrt(square // 2), math.isqrt(2 * square)):
         least = least_steps(near) if 1 <= near <= most else None
-        own = most_worth if least is None else worth.of(least, near)
-        if least is not None and own > most_worth:
-            best, most_worth = (least, near), own
+        worth_here = most_worth if least is None else worth.mean_quality(least, near)
+        if least is not None and worth_here > most_worth:
+            best, most_worth = (least, near), worth_here
     return best
 
 
-def _least(holds: Callable[[int], bool], start: int) -> int | None:
+def _find_least(holds: Callable[[int], bool], start: int) -> int | None:
     """Return about the least number up to `_MOST_STEPS` that holds, from `start` on; None where that does not."""
     if not holds(_MOST_STEPS):
         return None
@@ -203,7 +203,7 @@ class _Worth:
         self._qualities: IntArray = np.rint(qualities / unit).astype(np.int64)
         self.margin = round(self._range / _CLEARLY / unit) * draws * size * _GAMMA_STEPS
 
-    def of(self, steps: int, number: int) -> int:
+    def mean_quality(self, steps: int, number: int) -> int:
         """Return the mean quality, in units of a public grid, at γ of so many steps and n_s = `number`."""
         estimates = self._shares + self._noise / math.sqrt(number)
         if self._scale == "printed":

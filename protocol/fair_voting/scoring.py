@@ -94,12 +94,12 @@ class Scoring:
 
     def __post_init__(self) -> None:
         step = power_of_two_below(self.scores[0] - self.scores[-1]) / (1 << self.bits)
-        whole = [round(score / step) for score in self.scores]
-        size = len(whole)
-        center = (whole[(size - 1) // 2] + whole[size // 2]) // 2 if self.is_centered else 0
+        rounded_steps = [round(score / step) for score in self.scores]
+        size = len(rounded_steps)
+        center = (rounded_steps[(size - 1) // 2] + rounded_steps[size // 2]) // 2 if self.is_centered else 0
         object.__setattr__(self, "step", step)
         object.__setattr__(self, "center", center)
-        object.__setattr__(self, "steps", tuple(score - center for score in whole))
+        object.__setattr__(self, "steps", tuple(score - center for score in rounded_steps))
 
     @property
     def num_alternatives(self) -> int:
@@ -119,7 +119,9 @@ class Scoring:
     @property
     def is_exact(self) -> bool:
         """Whether no score is rounded to the grid."""
-        return all((steps + self.center) * self.step == own for steps, own in zip(self.steps, self.scores, strict=True))
+        return all(
+            (steps + self.center) * self.step == score for steps, score in zip(self.steps, self.scores, strict=True)
+        )
 
     @property
     def is_equally_spaced(self) -> bool:

@@ -48,12 +48,15 @@ class Subsample(ExactMechanism):
         return NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        rows = [self.randomize_row(row, own) for row, own in zip(values.tolist(), uniforms.tolist(), strict=True)]
+        rows = [
+            self.randomize_row(row, row_uniforms)
+            for row, row_uniforms in zip(values.tolist(), uniforms.tolist(), strict=True)
+        ]
         return np.array(rows, dtype=np.int64).reshape(len(values), self.slots_of(1))
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
-        left = iter(uniforms)
-        return self._draw(lambda number: min(int(next(left) * number), number - 1))
+        remaining_uniforms = iter(uniforms)
+        return self._draw(lambda number: min(int(next(remaining_uniforms) * number), number - 1))
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         return self._draw(below)
@@ -69,11 +72,11 @@ class Subsample(ExactMechanism):
         return np.repeat(np.where(is_possible, log_chance, -np.inf)[:, None], len(values), axis=1)
 
     def _draw(self, below: Callable[[int], int]) -> list[int]:
-        drawn: list[int] = []
+        sample: list[int] = []
         for size in self.group_sizes:
-            moved: dict[int, int] = {}  # Fisher and Yates's shuffle, of which only the first places are needed
+            swaps: dict[int, int] = {}  # Fisher and Yates's shuffle, of which only the first places are needed
             for place in range(self.num_samples):
-                other = place + below(size - place)
-                drawn.append(moved.get(other, other))
-                moved[other] = moved.get(place, place)
-        return drawn
+                swap_place = place + below(size - place)
+                sample.append(swaps.get(swap_place, swap_place))
+                swaps[swap_place] = swaps.get(place, place)
+        return sample

@@ -12,7 +12,7 @@ from scipy.special import expm1, log1p, ndtr, ndtri
 from ..arrays import FloatArray
 from ..mechanisms import NoiseShare, VectorLaplace
 from ..mechanisms.polya import share_masses
-from .report_laws import LaplaceSums, ReportLaw, UtilityReportSums, in_group
+from .report_laws import LaplaceSums, ReportLaw, UtilityReportSums, group_law
 
 if TYPE_CHECKING:
     from .joint_reports import JointReport
@@ -51,8 +51,8 @@ class UtilityNoise:
     is_mixed: bool = False
 
     @classmethod
-    def of_shares(cls, share: NoiseShare, number: int, step: float, sizes: Sequence[int]) -> Self:
-        """Return the noise of masked sums, to which so many voters have added a share each. See `of_sums`."""
+    def from_shares(cls, share: NoiseShare, number: int, step: float, sizes: Sequence[int]) -> Self:
+        """Return the noise of masked sums, to which so many voters have added a share each. See `from_sums`."""
         error = math.sqrt(number * share.noise_variance) * step
         is_one = number == share.planned
         draws = 1 if is_one else number / share.planned
@@ -61,7 +61,7 @@ class UtilityNoise:
         return cls(tuple(error / size for size in sizes), sums, is_balanced=False, shares=shares)
 
     @classmethod
-    def of_sums(cls, laplace: VectorLaplace, step: float, sizes: Sequence[int]) -> Self:
+    def from_sums(cls, laplace: VectorLaplace, step: float, sizes: Sequence[int]) -> Self:
         """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others.
 
         Args:
@@ -73,14 +73,19 @@ class UtilityNoise:
         return cls(tuple(error / size for size in sizes), sums, is_balanced=False)
 
     @classmethod
-    def of_reports(cls, reports: "Sequence[RankingReport]", counts: Sequence[Sequence[int]]) -> Self:
+    def from_reports(cls, reports: "Sequence[RankingReport]", counts: Sequence[Sequence[int]]) -> Self:
         """Return the noise of randomized reports.
 
         Args:
             reports: of each level of ε.
             counts: how many voters of each level have reported, group by group: at least one of each group.
         """
-        cells = [(group, level, count) for group, own in enumerate(counts) for level, count in enumerate(own) if count]
+        cells = [
+            (group, level, count)
+            for group, level_counts in enumerate(counts)
+            for level, count in enumerate(level_counts)
+            if count
+        ]
         sizes, numbers = tuple(map(sum, counts)), tuple(count for *_, count in cells)
         sums: UtilityReportSums | LaplaceSums | None = None
         noises = [report.laplace for report in reports if report.laplace is not None]
@@ -88,18 +93,18 @@ class UtilityNoise:
         if noises:
             groups, scales = tuple(group for group, *_ in cells), tuple(noises[level].scale for _, level, _ in cells)
             step = float(reports[0].step)
-            own = tuple(scale * step / sizes[group] for group, scale in zip(groups, scales, strict=True))
-            sums = LaplaceSums(groups, own, numbers, scales)
+            factors = tuple(scale * step / sizes[group] for group, scale in zip(groups, scales, strict=True))
+            sums = LaplaceSums(groups, factors, numbers, scales)
         elif len(laws) == len(reports):
             sums = UtilityReportSums(
-                tuple(in_group(laws[level], group, len(counts)) for group, level, _ in cells), numbers, sizes
+                tuple(group_law(laws[level], group, len(counts)) for group, level, _ in cells), numbers, sizes
             )
-        errors = tuple(error_of_levels(reports, own) for own in counts)
+        errors = tuple(error_of_levels(reports, level_counts) for level_counts in counts)
         is_mixed = len({level for _, level, _ in cells}) > 1
         return cls(errors, sums, is_balanced=reports[0].is_balanced, is_mixed=is_mixed)
 
     @classmethod
-    def of_joint_reports(cls, report: "JointReport", count: int) -> Self:
+    def from_joint_reports(cls, report: "JointReport", count: int) -> Self:
         """Return the noise of so many reports of group and ranking together, at least one: all are in every group."""
         sizes = report.group_sizes
         laws = [law for group in range(report.num_groups) if (law := report.law(group)) is not None]
@@ -163,11 +168,11 @@ def share_quantiles(uniforms: FloatArray, *, planned: int, number: int) -> Float
 
 def quantiles_of(uniforms: FloatArray, *, is_heavy: bool) -> FloatArray:
     """Return noise of mean 0 and variance 1: normal, or Laplace noise where it is heavy."""
-    inside = np.clip(uniforms, 2.0**-54, 1 - 2.0**-53)
+    probabilities = np.clip(uniforms, 2.0**-54, 1 - 2.0**-53)
     if not is_heavy:
-        return np.asarray(ndtri(inside))
-    side = np.where(inside < 0.5, 1.0, -1.0)  # noqa: PLR2004  the median
-    return side * log1p(-np.abs(1 - 2 * inside)) / _ROOT_TWO
+        return np.asarray(ndtri(probabilities))
+    side = np.where(probabilities < 0.5, 1.0, -1.0)  # noqa: PLR2004  the median
+    return side * log1p(-np.abs(1 - 2 * probabilities)) / _ROOT_TWO
 
 
 def draw_within(
@@ -197,17 +202,19 @@ def draw_within(
     start, stop = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
     if shares is not None:
         table = _table_of(shares)
-        below, above = (np.interp(end, table.points, table.below) for end in (start, stop))
-        inside = np.interp(below + uniforms * (above - below), table.below, table.points)
+        low_mass, high_mass = (np.interp(end, table.points, table.below) for end in (start, stop))
+        quantiles = np.interp(low_mass + uniforms * (high_mass - low_mass), table.below, table.points)
     elif is_heavy:
-        inside = _laplace_between(uniforms, start, stop)
+        quantiles = _laplace_between(uniforms, start, stop)
     else:
-        below, above = ndtr(start), ndtr(stop)
+        low_mass, high_mass = ndtr(start), ndtr(stop)
         far = np.minimum(stop, -1.0)
         tail = stop + log1p(uniforms * expm1(np.maximum(far * (stop - start), -700.0))) / -far
-        inside = np.where(stop < -_FAR, tail, ndtri(np.maximum(below + uniforms * (above - below), 1e-300)))
-    inside = np.clip(inside, start, stop)
-    return centers + errors * np.where(is_turned, -inside, inside)
+        quantiles = np.where(
+            stop < -_FAR, tail, ndtri(np.maximum(low_mass + uniforms * (high_mass - low_mass), 1e-300))
+        )
+    quantiles = np.clip(quantiles, start, stop)
+    return centers + errors * np.where(is_turned, -quantiles, quantiles)
 
 
 def _laplace_between(uniforms: FloatArray, start: FloatArray, stop: FloatArray) -> FloatArray:

@@ -25,24 +25,24 @@ POLYNOMIALS: Final = b"fgr"
 _CHUNK: Final = 16  # entries
 
 
-def hashed(*parts: bytes, size: int = DIGEST_BYTES) -> bytes:
+def hash_parts(*parts: bytes, size: int = DIGEST_BYTES) -> bytes:
     """Return a digest (BLAKE2b) of parts, each of a length that follows from what is before it."""
     return hashlib.blake2b(b"".join(parts), digest_size=size).digest()
 
 
 def leaves_of(rules: MaskingRules, dealer: int, holder: int, content: bytes) -> bytes:
     """Return the leaves of what a holder's box holds, one after another."""
-    about = rules.about("leaf", dealer, rules.graph.number_of(dealer, holder))
-    leaves = [hashed(about, bytes((name,)), value, size=LEAF_BYTES) for name, value in _named(content)]
+    about = rules.domain("leaf", dealer, rules.graph.number_of(dealer, holder))
+    leaves = [hash_parts(about, bytes((name,)), value, size=LEAF_BYTES) for name, value in _named(content)]
     return b"".join(leaves)
 
 
 def has_leaf(rules: MaskingRules, dealer: int, holder: int, *, leaves: bytes, is_of_seed: bool, value: bytes) -> bool:
     """Return whether a value, of the seed's polynomial or the key's, is a scalar, and the one that a leaf is of."""
-    about = rules.about("leaf", dealer, rules.graph.number_of(dealer, holder))
-    leaf = hashed(about, POLYNOMIALS[is_of_seed : is_of_seed + 1], value, size=LEAF_BYTES)
-    own = leaves[LEAF_BYTES * is_of_seed : LEAF_BYTES * (is_of_seed + 1)]
-    return leaf == own and scalar_from(value) is not None
+    about = rules.domain("leaf", dealer, rules.graph.number_of(dealer, holder))
+    leaf = hash_parts(about, POLYNOMIALS[is_of_seed : is_of_seed + 1], value, size=LEAF_BYTES)
+    leaf_bytes = leaves[LEAF_BYTES * is_of_seed : LEAF_BYTES * (is_of_seed + 1)]
+    return leaf == leaf_bytes and scalar_from(value) is not None
 
 
 def value_of(content: bytes, *, is_of_seed: bool) -> bytes:
@@ -61,7 +61,9 @@ def alpha_of(
     rules: MaskingRules, dealer: int, keys: Keys, *, blinding: bytes, seed: bytes, leaves: Iterable[bytes]
 ) -> bytes:
     """Return what a dealer's polynomials are combined by: a digest of the leaves of all holders, in their order."""
-    return hashed(rules.about("alpha", dealer), keys.of_masks, keys.of_boxes, blinding, seed, *leaves, size=MARK_BYTES)
+    return hash_parts(
+        rules.domain("alpha", dealer), keys.of_masks, keys.of_boxes, blinding, seed, *leaves, size=MARK_BYTES
+    )
 
 
 def key_of_box(
@@ -73,12 +75,12 @@ def key_of_box(
         pair: the places of dealer and holder.
         secret: what their keys of boxes have in common.
     """
-    return primitives.derive(secret, rules.about("key of a box", *pair) + alpha, KEY_BYTES)
+    return primitives.derive(secret, rules.domain("key of a box", *pair) + alpha, KEY_BYTES)
 
 
 def entry_digest(holder: Keys, entry: Entry | Piece) -> bytes:
     """Return the digest of an entry, and of the keys of the holder for whom it is."""
-    return hashed(holder.of_masks, holder.of_boxes, entry.box, entry.leaves, entry.combined)
+    return hash_parts(holder.of_masks, holder.of_boxes, entry.box, entry.leaves, entry.combined)
 
 
 def entry_of(
@@ -98,14 +100,14 @@ def held_entry(dealer: int, entry: bytes, alpha: bytes) -> bytes:
 
 def held_digest(rules: MaskingRules, holder: int, entries: Iterable[bytes]) -> bytes:
     """Return the digest of what a holder says that it holds: of each dealer's `held_entry`, by place."""
-    return hashed(rules.about("held", holder), *entries)
+    return hash_parts(rules.domain("held", holder), *entries)
 
 
 def deal_digest(
     rules: MaskingRules, dealer: int, keys: Keys, *, blinding: bytes, seed: bytes, alpha: bytes, chunks: Iterable[bytes]
 ) -> bytes:
     """Return the digest of a deal, of those of its chunks."""
-    return hashed(rules.about("deal", dealer), keys.of_masks, keys.of_boxes, blinding, seed, alpha, *chunks)
+    return hash_parts(rules.domain("deal", dealer), keys.of_masks, keys.of_boxes, blinding, seed, alpha, *chunks)
 
 
 def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple[MaskingRules, int, Keys]) -> bool:
@@ -114,9 +116,9 @@ def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple
     Args:
         about: the rules, the dealer's place and its keys.
     """
-    own = {"blinding": path.blinding, "seed": path.seed, "alpha": path.alpha}
+    known_parts = {"blinding": path.blinding, "seed": path.seed, "alpha": path.alpha}
     is_in_chunk = (holder, entry) in path.chunk and _digest_of_chunk(path.chunk) in path.chunks
-    return is_in_chunk and deal == deal_digest(*about, **own, chunks=path.chunks)
+    return is_in_chunk and deal == deal_digest(*about, **known_parts, chunks=path.chunks)
 
 
 class KnownDeal:
@@ -141,7 +143,7 @@ class KnownDeal:
         self.pieces = {piece.place: piece for piece in deal.pieces}
         self.numbers = {holder: rules.graph.number_of(dealer, holder) for holder in self.pieces}
         self.entries = {piece.place: entry_digest(keys[piece.place], piece) for piece in deal.pieces}
-        self.held = {place: held_entry(dealer, entry, self.alpha) for place, entry in self.entries.items()}
+        self.held_entries = {place: held_entry(dealer, entry, self.alpha) for place, entry in self.entries.items()}
         pairs = tuple(self.entries.items())
         self._chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
         self.chunks = tuple(map(_digest_of_chunk, self._chunks))
@@ -167,9 +169,9 @@ class KnownDeal:
         if not has_large_order(deal.blinding):  # then it is of the group if it is the difference of two others
             return False
         try:
-            left = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))
+            commitment = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))
             secrets = primitives.plus(self._keys.of_masks, primitives.times(alpha, deal.seed))
-            return left == primitives.plus(deal.blinding, primitives.times(alpha, secrets))
+            return commitment == primitives.plus(deal.blinding, primitives.times(alpha, secrets))
         except ValueError:
             return False
 
@@ -180,4 +182,4 @@ def _named(content: bytes) -> Iterable[tuple[int, bytes]]:
 
 
 def _digest_of_chunk(chunk: Iterable[tuple[int, bytes]]) -> bytes:
-    return hashed(*(place.to_bytes(4, "big") + entry for place, entry in chunk))
+    return hash_parts(*(place.to_bytes(4, "big") + entry for place, entry in chunk))

@@ -191,8 +191,10 @@ def proof_of(
 
     Source: Chaum and Pedersen (1992), with the challenge of Fiat and Shamir (1986).
     """
-    drawn = encode_scalar(nonce)
-    challenge = _challenge(about, public, point, shared, primitives.base(drawn), primitives.times(drawn, point))
+    nonce_bytes = encode_scalar(nonce)
+    challenge = _challenge(
+        about, public, point, shared, primitives.base(nonce_bytes), primitives.times(nonce_bytes, point)
+    )
     return encode_scalar(challenge), encode_scalar((nonce + challenge * secret) % ORDER)
 
 
@@ -215,10 +217,10 @@ def has_possession(proof: bytes, *, public: bytes, about: bytes, primitives: Pri
         return False
     opposite = encode_scalar(-challenge % ORDER)
     try:
-        drawn = primitives.plus(primitives.base(response), primitives.times(opposite, public))
+        commitment = primitives.plus(primitives.base(response), primitives.times(opposite, public))
     except ValueError:
         return False
-    return challenge == _challenge(about, public, drawn)
+    return challenge == _challenge(about, public, commitment)
 
 
 def opens_to(
@@ -233,7 +235,7 @@ def opens_to(
     (secret,) = montgomery_of([shared])
     key = key_of_box(rules, pair, secret, alpha=alpha, primitives=primitives)
     try:
-        content = primitives.open(key, entry.box, rules.about("box", *pair))
+        content = primitives.open(key, entry.box, rules.domain("box", *pair))
     except ValueError:
         return False
     return entry_of(rules, *pair, content=content, alpha=alpha, box=entry.box) == entry
@@ -247,7 +249,7 @@ class _Judge:
 
     def has_signed_keys(self, place: int, keys: Keys) -> bool:
         return 0 <= place < len(self._rules.names) and self._is_signed(
-            place, keys.signature, self._rules.about_keys(place, keys)
+            place, keys.signature, self._rules.keys_statement(place, keys)
         )
 
     def are_keys(self, keys: Keys) -> bool:
@@ -270,7 +272,7 @@ class _Judge:
         points = {"blinding": evidence.blinding, "seed": evidence.seed}
         if not self._are_holders([place for place, _ in evidence.leaves], dealer):
             return False
-        alpha = alpha_of(rules, dealer, keys, **points, leaves=(own for _, own in evidence.leaves))
+        alpha = alpha_of(rules, dealer, keys, **points, leaves=(leaf for _, leaf in evidence.leaves))
         digest = deal_digest(rules, dealer, keys, **points, alpha=alpha, chunks=evidence.chunks)
         if digest != evidence.check.deal or not self._has_signed(evidence.check, dealer, keys):
             return False
@@ -302,7 +304,7 @@ class _Judge:
         is_entry = leads_to(path, holder, digest, deal=check.deal, about=(rules, dealer, evidence.keys))
         if not is_entry or not self._has_signed(check, dealer, evidence.keys) or claim.place != dealer:
             return None
-        about = rules.about_claim(holder, evidence.holder_keys, claim, deal=check.deal, entry=digest)
+        about = rules.claim_statement(holder, evidence.holder_keys, claim, deal=check.deal, entry=digest)
         if not self._is_signed(holder, claim.signature, about):
             return None
         if not self._is_proven(claim, (dealer, holder), evidence.holder_keys.of_boxes, evidence.keys.of_boxes):
@@ -318,21 +320,21 @@ class _Judge:
         if dealer not in {holder, *rules.graph.neighbors_of(holder)}:
             return False
         digest, check = entry_digest(evidence.keys, entry), evidence.check
-        alphas = [alpha for place, own, alpha in evidence.held if (place, own) == (dealer, digest)]
-        if not alphas or check.held != held_digest(rules, holder, (held_entry(*own) for own in evidence.held)):
+        alphas = [alpha for place, known_digest, alpha in evidence.held if (place, known_digest) == (dealer, digest)]
+        if not alphas or check.held != held_digest(rules, holder, (held_entry(*mark) for mark in evidence.held)):
             return False
         if not self._has_signed(check, holder, evidence.keys):
             return False
         if isinstance(evidence, WrongShare):
-            said = evidence.shares
-            about = rules.about_shares(holder, evidence.keys, said, held=check.held)
-            return self._is_signed(holder, said.signature, about) and any(
+            shares = evidence.shares
+            about = rules.shares_statement(holder, evidence.keys, shares, held=check.held)
+            return self._is_signed(holder, shares.signature, about) and any(
                 not has_leaf(rules, dealer, holder, leaves=entry.leaves, is_of_seed=is_of_seed, value=share)
-                for place, is_of_seed, share in said.shares
+                for place, is_of_seed, share in shares.shares
                 if place == dealer
             )
         opening = evidence.opening
-        about = rules.about_opening(holder, evidence.keys, opening, held=check.held)
+        about = rules.opening_statement(holder, evidence.keys, opening, held=check.held)
         return self._is_signed(holder, opening.signature, about) and any(
             entry_of(rules, dealer, holder, content=content, alpha=alphas[0], box=entry.box) != entry
             for place, content in opening.values
@@ -341,7 +343,7 @@ class _Judge:
 
     def _is_proven(self, claim: Claim, pair: tuple[int, int], public: bytes, point: bytes) -> bool:
         """Return whether the proof of a claim is right."""
-        primitives, about = self._primitives, self._rules.about("proof", *pair)
+        primitives, about = self._primitives, self._rules.domain("proof", *pair)
         challenge, response = scalar_from(claim.challenge), scalar_from(claim.response)
         if challenge is None or response is None:
             return False
@@ -354,11 +356,11 @@ class _Judge:
         return challenge == _challenge(about, public, point, claim.shared, first, second)
 
     def _has_signed(self, check: Check, place: int, keys: Keys) -> bool:
-        return self._is_signed(place, check.signature, self._rules.about_check(place, keys, check))
+        return self._is_signed(place, check.signature, self._rules.check_statement(place, keys, check))
 
     def _is_signed(self, place: int, signature: bytes, message: bytes) -> bool:
         return self._primitives.verify(self._rules.keys[place], signature, message)
 
 
-def _challenge(*told: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(b"".join(told), digest_size=64).digest(), "little") % ORDER
+def _challenge(*parts: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(b"".join(parts), digest_size=64).digest(), "little") % ORDER

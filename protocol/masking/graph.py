@@ -43,7 +43,7 @@ class Complete:
     needed: int
 
     @property
-    def against(self) -> str:
+    def adversary(self) -> str:
         """Whom it holds against, as a phrase."""
         return "a server that lies"
 
@@ -68,7 +68,7 @@ class Circle:
 
     Examples:
         >>> circle = Circle(num_parties=1_001, needed=2, degree=4, seed=b"public")
-        >>> circle.against
+        >>> circle.adversary
         'a semi-honest server only'
     """
 
@@ -84,7 +84,7 @@ class Circle:
         require(1 <= self.needed <= self.degree, "needed", self.needed, f"in [1, {self.degree}], the degree")
 
     @property
-    def against(self) -> str:
+    def adversary(self) -> str:
         """Whom it holds against, as a phrase."""
         return "a semi-honest server only"
 
@@ -134,12 +134,12 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
     """
     for field, part in (("corrupt", corrupt), ("dropped", dropped)):
         require(0 <= part < 1, field, part, "in [0, 1)")
-    found = _degree_for(num_parties, math.floor(corrupt * num_parties), math.floor(dropped * num_parties))
-    if found is None:
+    degree_found = _degree_for(num_parties, math.floor(corrupt * num_parties), math.floor(dropped * num_parties))
+    if degree_found is None:
         raise ConfigurationError(
             field="corrupt, dropped", value=(corrupt, dropped), allowed="smaller parts of the parties"
         )
-    degree, needed = found
+    degree, needed = degree_found
     return Circle(num_parties, needed, degree, seed)
 
 
@@ -160,11 +160,11 @@ def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[i
     return None
 
 
-def _quantile(total: int, marked: int, drawn: int, chance: Fraction) -> int:
+def _quantile(total: int, num_marked: int, num_drawn: int, chance: Fraction) -> int:
     """Return the least x such that more than x of those drawn are marked with at most this chance (hypergeometric)."""
-    limit, above = math.floor(chance * math.comb(total, drawn)), 0
-    for count in range(min(drawn, marked), -1, -1):
-        above += math.comb(marked, count) * math.comb(total - marked, drawn - count)
-        if above > limit:
+    limit, num_above = math.floor(chance * math.comb(total, num_drawn)), 0
+    for count in range(min(num_drawn, num_marked), -1, -1):
+        num_above += math.comb(num_marked, count) * math.comb(total - num_marked, num_drawn - count)
+        if num_above > limit:
             return count
     return 0

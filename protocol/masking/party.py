@@ -25,7 +25,7 @@ from .deals import (
     combined_of,
     entry_digest,
     entry_of,
-    hashed,
+    hash_parts,
     held_digest,
     held_entry,
     key_of_box,
@@ -79,7 +79,7 @@ def agreements(scalar: int, points: Sequence[bytes], primitives: Primitives) -> 
 
 def mask_of_seed(seed: int, rules: MaskingRules, primitives: Primitives) -> IntArray:
     """Return a party's own mask: int64, shape (width,), modulo 2⁶⁴."""
-    return _expand(primitives.derive(encode_scalar(seed), rules.about("own mask"), KEY_BYTES), rules, primitives)
+    return _expand(primitives.derive(encode_scalar(seed), rules.domain("own mask"), KEY_BYTES), rules, primitives)
 
 
 def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primitives: Primitives) -> IntArray:
@@ -88,7 +88,7 @@ def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primi
     Args:
         secret: what their keys of masks have in common.
     """
-    key = primitives.derive(secret, rules.about("mask of two", min(place, other), max(place, other)), KEY_BYTES)
+    key = primitives.derive(secret, rules.domain("mask of two", min(place, other), max(place, other)), KEY_BYTES)
     mask = _expand(key, rules, primitives)
     return mask if place < other else -mask
 
@@ -115,7 +115,7 @@ class MaskingParty:
         if len(root) != KEY_BYTES:
             raise ValueError(f"the root must have {KEY_BYTES} bytes, got {len(root)}")
         self._rules, self._place, self._sign, self._primitives = rules, place, sign, primitives
-        self._root = primitives.derive(root, rules.about("root", place), KEY_BYTES)
+        self._root = primitives.derive(root, rules.domain("root", place), KEY_BYTES)
         self._neighbors = rules.graph.neighbors_of(place)
         self._key_terms = self._scalars("coefficients for the key", rules.needed)  # the last one is the key
         self._seed_terms = self._scalars("coefficients for the seed", rules.needed)
@@ -156,28 +156,28 @@ class MaskingParty:
         return self._done(MaskingMove.SHARES, deal)
 
     def _deal(self) -> Deal:
-        rules, primitives, own = self._rules, self._primitives, self._place
-        keys = {**self._known, own: self._own}
+        rules, primitives, own_place = self._rules, self._primitives, self._place
+        keys = {**self._known, own_place: self._own}
         holders = sorted(keys)
         # For other keys it is another one: of two α, one blinding would tell what it covers.
-        told = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
-        heard = hashed(*told)
+        holder_keys = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
+        heard = hash_parts(*holder_keys)
         terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {heard.hex()}", rules.needed)
-        numbers = [rules.graph.number_of(own, holder) for holder in holders]
+        numbers = [rules.graph.number_of(own_place, holder) for holder in holders]
         values = dict(zip(holders, values_at(numbers, terms), strict=True))
-        contents = {holder: b"".join(map(encode_scalar, each)) for holder, each in values.items()}
-        leaves = {holder: leaves_of(rules, own, holder, content) for holder, content in contents.items()}
+        contents = {holder: b"".join(map(encode_scalar, shares)) for holder, shares in values.items()}
+        leaves = {holder: leaves_of(rules, own_place, holder, content) for holder, content in contents.items()}
         seed, blinding = (primitives.base(encode_scalar(each[-1])) for each in terms[1:])
-        alpha = alpha_of(rules, own, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
+        alpha = alpha_of(rules, own_place, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
         boxes = {
             holder: primitives.seal(
-                key_of_box(rules, (own, holder), secret, alpha=alpha, primitives=primitives),
+                key_of_box(rules, (own_place, holder), secret, alpha=alpha, primitives=primitives),
                 contents[holder],
-                rules.about("box", own, holder),
+                rules.domain("box", own_place, holder),
             )
             for holder, secret in self._box_secrets.items()
         }
-        self._held[own] = contents[own]
+        self._held[own_place] = contents[own_place]
         pieces = (
             Piece(holder, leaves[holder], combined_of(values[holder], alpha), boxes.get(holder, b""))
             for holder in holders
@@ -188,36 +188,36 @@ class MaskingParty:
         """Step 3: sign the own deal, and what it holds of others'; say whose boxes do not hold what they should."""
         self._begin(MaskingMove.CHECK)
         rules, place = self._rules, self._place
-        self._check_neighbors("boxes", [told.place for told in heard.boxes], self._known)
-        self._told = {told.place: told for told in heard.boxes}
-        for told in heard.boxes:
-            self._take_box(told)
+        self._check_neighbors("boxes", [held_box.place for held_box in heard.boxes], self._known)
+        self._told = {held_box.place: held_box for held_box in heard.boxes}
+        for held_box in heard.boxes:
+            self._take_box(held_box)
         self._doubted = tuple(sorted(self._told.keys() - self._held.keys()))
         if len(self._doubted) > rules.most_gone:
             most = rules.most_gone
             raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
         entries = (held_entry(dealer, *self._entries[dealer]) for dealer in sorted(self._held))
         self._held_digest = held_digest(rules, place, entries)
-        about, (nonce,) = rules.about("possession", place), self._scalars("nonce for the key of boxes", 1)
+        about, (nonce,) = rules.domain("possession", place), self._scalars("nonce for the key of boxes", 1)
         possession = possession_of(
             self._of_boxes, nonce, public=self._own.of_boxes, about=about, primitives=self._primitives
         )
         check = Check(self._own_deal, self._held_digest, self._doubted, b"", possession)
-        signature = self._sign(rules.about_check(place, self._own, check))
+        signature = self._sign(rules.check_statement(place, self._own, check))
         return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
 
-    def _take_box(self, told: HeldBox) -> None:
+    def _take_box(self, held_box: HeldBox) -> None:
         """Keep what a box holds, if it is what its dealer says that it dealt."""
-        rules, dealer, place, primitives = self._rules, told.place, self._place, self._primitives
+        rules, dealer, place, primitives = self._rules, held_box.place, self._place, self._primitives
         secret, pair = self._box_secrets[dealer], (dealer, place)
-        key = key_of_box(rules, pair, secret, alpha=told.alpha, primitives=primitives)
+        key = key_of_box(rules, pair, secret, alpha=held_box.alpha, primitives=primitives)
         try:
-            content = primitives.open(key, told.box, rules.about("box", *pair))
+            content = primitives.open(key, held_box.box, rules.domain("box", *pair))
         except ValueError:
             return
-        entry = entry_of(rules, dealer, place, content=content, alpha=told.alpha, box=told.box)
-        if entry is not None and (digest := entry_digest(self._own, entry))[:MARK_BYTES] == told.mark:
-            self._held[dealer], self._entries[dealer] = content, (digest, told.alpha)
+        entry = entry_of(rules, dealer, place, content=content, alpha=held_box.alpha, box=held_box.box)
+        if entry is not None and (digest := entry_digest(self._own, entry))[:MARK_BYTES] == held_box.mark:
+            self._held[dealer], self._entries[dealer] = content, (digest, held_box.alpha)
 
     def accuse(self, heard: Disputes) -> Claims:
         """Step 4, asked of who doubts alone: show what opens the boxes, which their dealers have signed."""
@@ -225,25 +225,29 @@ class MaskingParty:
         places = [dispute.place for dispute in heard.disputes]
         if not places or len({*places}) < len(places) or not {*places} <= {*self._doubted}:
             raise self._fault("the disputes are not of boxes that this party doubts, each once")
-        nonces = self._scalars(f"nonces for {hashed(msgspec.msgpack.encode(heard)).hex()}", len(places))
+        nonces = self._scalars(f"nonces for {hash_parts(msgspec.msgpack.encode(heard)).hex()}", len(places))
         claims = (self._claim(dispute, nonce) for dispute, nonce in zip(heard.disputes, nonces, strict=True))
         return self._done(MaskingMove.ACCUSE, Claims(tuple(claims)))
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
         """Return what proves that a box does not hold what its dealer has signed."""
-        rules, primitives, dealer, own = self._rules, self._primitives, dispute.place, self._place
-        keys, told, name, check = self._known[dealer], self._told[dealer], rules.names[dealer], dispute.check
-        if not primitives.verify(rules.keys[dealer], check.signature, rules.about_check(dealer, keys, check)):
+        rules, primitives, dealer, own_place = self._rules, self._primitives, dispute.place, self._place
+        keys, held_box, name, check = self._known[dealer], self._told[dealer], rules.names[dealer], dispute.check
+        if not primitives.verify(rules.keys[dealer], check.signature, rules.check_statement(dealer, keys, check)):
             raise self._fault(f"{name!r} has not signed what it is said to have dealt")
         digest = entry_digest(self._own, dispute.entry)
-        if not leads_to(dispute.path, own, digest, deal=check.deal, about=(rules, dealer, keys)):
+        if not leads_to(dispute.path, own_place, digest, deal=check.deal, about=(rules, dealer, keys)):
             raise self._fault(f"what {name!r} is said to have dealt is not what it has signed")
-        if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (told.box, told.mark, told.alpha):
+        if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (
+            held_box.box,
+            held_box.mark,
+            held_box.alpha,
+        ):
             raise self._fault(f"the box of {name!r} was another one than it has signed")
-        about = rules.about("possession", dealer)
+        about = rules.domain("possession", dealer)
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
             raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
-        secret, about = self._of_boxes, rules.about("proof", dealer, own)
+        secret, about = self._of_boxes, rules.domain("proof", dealer, own_place)
         shared = primitives.times(encode_scalar(secret), keys.of_boxes)  # a point of the group, since that was proven
         proof = proof_of(
             secret,
@@ -255,10 +259,10 @@ class MaskingParty:
             primitives=primitives,
         )
         claim = Claim(dealer, shared, *proof, b"")
-        signature = self._sign(rules.about_claim(own, self._own, claim, deal=check.deal, entry=digest))
+        signature = self._sign(rules.claim_statement(own_place, self._own, claim, deal=check.deal, entry=digest))
         return msgspec.structs.replace(claim, signature=signature)
 
-    def masked(self, heard: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
+    def mask(self, heard: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
         """Step 5: say the row under masks.
 
         Args:
@@ -314,7 +318,7 @@ class MaskingParty:
         if strangers := {*places}.intersection(self._excluded):
             raise self._fault(f"{rules.names[min(strangers)]!r} is said to have survived, and was left out before")
         self._survivors = places
-        return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(self._about_survivors())))
+        return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(self._survivors_statement())))
 
     def unmask(self, heard: Confirmations) -> Shares:
         """Step 7: say of each neighbor one share, of the one secret or of the other; never both."""
@@ -325,9 +329,9 @@ class MaskingParty:
             (dealer, dealer in survivors, value_of(self._held[dealer], is_of_seed=dealer in survivors))
             for dealer in sorted(self._held.keys() - excluded)
         )
-        said = Shares(shares, b"")
-        signature = self._sign(self._rules.about_shares(self._place, self._own, said, held=self._held_digest))
-        return self._done(MaskingMove.UNMASK, msgspec.structs.replace(said, signature=signature))
+        message = Shares(shares, b"")
+        signature = self._sign(self._rules.shares_statement(self._place, self._own, message, held=self._held_digest))
+        return self._done(MaskingMove.UNMASK, msgspec.structs.replace(message, signature=signature))
 
     def open(self, heard: Liars) -> Opening:
         """Step 8, asked only where a dealer has lied: say all that is held of it, once that is proven."""
@@ -343,35 +347,37 @@ class MaskingParty:
             if verdict(rules, evidence, self._primitives) != evidence.place:
                 name = rules.names[evidence.place]
                 raise self._fault(f"it is not proven that {name!r} has lied, of whom all is to be told")
-        said = Opening(tuple((liar, self._held[liar]) for liar in liars), b"")
-        signature = self._sign(rules.about_opening(self._place, self._own, said, held=self._held_digest))
-        return self._done(MaskingMove.OPEN, msgspec.structs.replace(said, signature=signature))
+        message = Opening(tuple((liar, self._held[liar]) for liar in liars), b"")
+        signature = self._sign(rules.opening_statement(self._place, self._own, message, held=self._held_digest))
+        return self._done(MaskingMove.OPEN, msgspec.structs.replace(message, signature=signature))
 
-    def _about_survivors(self) -> bytes:
+    def _survivors_statement(self) -> bytes:
         known = {**self._known, self._place: self._own}
-        return self._rules.about_survivors(self._survivors, self._excluded, known)
+        return self._rules.survivors_statement(self._survivors, self._excluded, known)
 
     def _own_keys(self) -> Keys:
         base = self._primitives.base
         keys = Keys(base(encode_scalar(self._key_terms[-1])), base(encode_scalar(self._of_boxes)), b"")
-        return msgspec.structs.replace(keys, signature=self._sign(self._rules.about_keys(self._place, keys)))
+        return msgspec.structs.replace(keys, signature=self._sign(self._rules.keys_statement(self._place, keys)))
 
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
-        seen = {self._own.of_masks, self._own.of_boxes}
+        keys_seen = {self._own.of_masks, self._own.of_boxes}
         for place, keys in self._known.items():
             name = rules.names[place]
-            if not primitives.verify(rules.keys[place], keys.signature, rules.about_keys(place, keys)):
+            if not primitives.verify(rules.keys[place], keys.signature, rules.keys_statement(place, keys)):
                 raise self._fault(f"the keys of {name!r} are not signed by it for this phase", place)
-            if len(seen | {keys.of_masks, keys.of_boxes}) < len(seen) + 2:
+            if len(keys_seen | {keys.of_masks, keys.of_boxes}) < len(keys_seen) + 2:
                 raise self._fault(f"the keys of {name!r} are somebody's already", place)
-            seen |= {keys.of_masks, keys.of_boxes}
+            keys_seen |= {keys.of_masks, keys.of_boxes}
         try:
-            agreed = agreements(self._key_terms[-1], [keys.of_masks for keys in self._known.values()], primitives)
+            agreed_secrets = agreements(
+                self._key_terms[-1], [keys.of_masks for keys in self._known.values()], primitives
+            )
             secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._known.values()], primitives)
         except ValueError:
             raise self._fault("a key of a neighbor is of low order") from None
-        self._agreed = dict(zip(self._known, agreed, strict=True))
+        self._agreed = dict(zip(self._known, agreed_secrets, strict=True))
         self._box_secrets = dict(zip(self._known, secrets, strict=True))
 
     def _check_neighbors(self, what: str, places: Sequence[int], allowed: Sequence[int] | Mapping[int, Keys]) -> None:
@@ -384,7 +390,7 @@ class MaskingParty:
             raise self._fault(f"{what} came of {len(places)} neighbors, and at least {least} are needed")
 
     def _check_confirmed(self, heard: Confirmations) -> None:
-        rules, message = self._rules, self._about_survivors()
+        rules, message = self._rules, self._survivors_statement()
         signers = {place for place, _ in heard.signatures}
         if len(signers) < len(heard.signatures) or not signers <= {self._place, *self._neighbors}:
             raise self._fault("the signatures on the survivors are not those of distinct neighbors")
@@ -398,7 +404,7 @@ class MaskingParty:
 
     def _scalars(self, what: str, number: int) -> list[int]:
         """Return so many secret scalars."""
-        key = self._primitives.derive(self._root, self._rules.about(what, self._place), KEY_BYTES)
+        key = self._primitives.derive(self._root, self._rules.domain(what, self._place), KEY_BYTES)
         return scalars_of(self._primitives.expand(key, ENTROPY_BYTES * number))
 
     def _begin(self, move: MaskingMove) -> None:
@@ -406,14 +412,14 @@ class MaskingParty:
             reason = f"the step {move.value!r} cannot follow {self.state.value!r}"
             raise LocalProtocolError(reason, role=Side.CLIENT.value, state=self.state.value)
 
-    def _done(self, move: MaskingMove, said: _PartyMessageT) -> _PartyMessageT:
+    def _done(self, move: MaskingMove, message: _PartyMessageT) -> _PartyMessageT:
         self._position.move(move)
-        return said
+        return message
 
     def _fault(self, reason: str, place: int | None = None) -> RemoteProtocolError:
         """Return the fault of the server; or, where it passes on what the party at `place` said, of either."""
-        before = self.state.value
+        step_name = self.state.value
         self._position.move(MaskingMove.BREAK)
-        who = SERVER if place is None else f"{SERVER} or {self._rules.names[place]!r}"
-        reason = f"the {who} is at fault: {reason}"
-        return RemoteProtocolError(reason, sender=SERVER, role=Side.CLIENT.value, state=before)
+        sender = SERVER if place is None else f"{SERVER} or {self._rules.names[place]!r}"
+        reason = f"the {sender} is at fault: {reason}"
+        return RemoteProtocolError(reason, sender=SERVER, role=Side.CLIENT.value, state=step_name)

@@ -67,7 +67,10 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
         [(6,), (7,)]
     """
     shifts = [_SLOT * place for place in range(len(polynomials))]
-    packed = [sum(own << by for own, by in zip(each, shifts, strict=True)) for each in zip(*polynomials, strict=True)]
+    packed = [
+        sum(term << by for term, by in zip(coefficients, shifts, strict=True))
+        for coefficients in zip(*polynomials, strict=True)
+    ]
     # A value grows by a number's bits for each coefficient, and is reduced before its slot is full.
     length = max(1, (_SLOT - ORDER.bit_length() - 8) // (max(numbers).bit_length() + 1))
     blocks = [packed[start : start + length] for start in range(0, len(packed), length)]
@@ -75,7 +78,7 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
     for number in numbers:
         values = [0] * len(polynomials)
         for block in blocks:
-            value = sum(own << by for own, by in zip(values, shifts, strict=True))
+            value = sum(part << by for part, by in zip(values, shifts, strict=True))
             for coefficient in block:
                 value = value * number + coefficient
             values = [(value >> by & slot) % ORDER for by in shifts]
@@ -124,9 +127,9 @@ def _product(factors: Sequence[int], values: Mapping[int, int], numbers: Sequenc
 @functools.lru_cache(maxsize=4096)
 def _factors_at_zero(numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Return Lagrange's factors for the value at 0: Π x_j/(x_j − x_i) over all others j."""
-    above = math.prod(numbers) % ORDER
+    numerator = math.prod(numbers) % ORDER
     below = [number * product % ORDER for number, product in zip(numbers, _differences(numbers), strict=True)]
-    return tuple(above * inverse % ORDER for inverse in _inverses(below, ORDER))
+    return tuple(numerator * inverse % ORDER for inverse in _inverses(below, ORDER))
 
 
 @functools.lru_cache(maxsize=8)
@@ -156,12 +159,12 @@ def _differences(numbers: Sequence[int]) -> Iterator[int]:
 
 def _inverses(values: Sequence[int], modulus: int) -> list[int]:
     """Return the inverses of all: one is taken, of their product, and from it each other one."""
-    before = [*itertools.accumulate(values, lambda product, own: product * own % modulus, initial=1)]
-    inverse = pow(before.pop(), -1, modulus)
+    products = [*itertools.accumulate(values, lambda product, value: product * value % modulus, initial=1)]
+    inverse = pow(products.pop(), -1, modulus)
     inverses: list[int] = []
-    for own, product in zip(reversed(values), reversed(before), strict=True):
+    for value, product in zip(reversed(values), reversed(products), strict=True):
         inverses.append(inverse * product % modulus)
-        inverse = inverse * own % modulus
+        inverse = inverse * value % modulus
     return inverses[::-1]
 
 

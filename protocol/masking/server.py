@@ -17,7 +17,7 @@ from ..arrays import IntArray
 from ..errors import LocalProtocolError, MalformedMessageError, QuorumError, RemoteProtocolError, UnexpectedMessageError
 from ..roles import Side
 from ..states import Position
-from .deals import KnownDeal, entry_of, has_leaf, hashed, held_digest, value_of
+from .deals import KnownDeal, entry_of, has_leaf, hash_parts, held_digest, value_of
 from .evidence import (
     Evidence,
     Liars,
@@ -118,7 +118,7 @@ class MaskingServer:
             LocalProtocolError: the last step is not closed.
         """
         if self._sum is None:
-            raise self._misused("nothing is opened before the last step has closed")
+            raise self._misuse_error("nothing is opened before the last step has closed")
         return tuple(self._sum.tolist())
 
     def receive(self, place: int, message: PartyMessage) -> None:
@@ -129,16 +129,20 @@ class MaskingServer:
             MalformedMessageError: it does not fit the rules; the party is out of the phase.
         """
         move, name = self.step, self._rules.names[place]
-        if any(message == own.get(place) for earlier, own in self._received.items() if earlier is not move):
+        if any(
+            message == messages.get(place)
+            for earlier_move, messages in self._received.items()
+            if earlier_move is not move
+        ):
             return  # again, and late
         if move is None or not (place in self.parties and place in self.asked) or type(message) is not _STEPS[move]:
             reason = f"{name!r} says {type(message).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
-        before = self._received[move].setdefault(place, message)
-        if before != message:
+        earlier_message = self._received[move].setdefault(place, message)
+        if earlier_message != message:
             reason = f"{name!r} says another {type(message).__name__} than before"
             raise self._fault(place, reason, UnexpectedMessageError)
-        if reason := self._wrong_of(place, message):
+        if reason := self._find_fault(place, message):
             raise self._fault(place, f"{name!r} {reason}")
 
     def drop(self, place: int) -> None:
@@ -157,22 +161,24 @@ class MaskingServer:
         """
         move = self.step
         if move is None:
-            raise self._misused("no step is open")
+            raise self._misuse_error("no step is open")
         self.parties -= self.asked - self._received[move].keys()
         self._judge(move)
-        left = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
-        if move is not MaskingMove.OPEN and len(left) < self._rules.threshold:
-            raise self._too_few(move.value, {*range(len(self._rules.names))} - left, len(left), self._rules.threshold)
+        remaining = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
+        if move is not MaskingMove.OPEN and len(remaining) < self._rules.threshold:
+            raise self._too_few(
+                move.value, {*range(len(self._rules.names))} - remaining, len(remaining), self._rules.threshold
+            )
         if move in {MaskingMove.UNMASK, MaskingMove.OPEN}:
             self._find_secrets()
-            self._sum = None if self._liars.keys() - self._secrets.keys() else self._opened()
+            self._sum = None if self._liars.keys() - self._secrets.keys() else self._open_sum()
         self._position.move(move)
-        self.step = self._next_after(move)
+        self.step = self._next_move(move)
         answers = self._answers()
         self.asked = frozenset(answers)
         return answers
 
-    def _next_after(self, move: MaskingMove) -> MaskingMove | None:
+    def _next_move(self, move: MaskingMove) -> MaskingMove | None:
         if self._sum is not None:
             return None
         if move is MaskingMove.CHECK and not self._disputes:
@@ -189,9 +195,11 @@ class MaskingServer:
                 return {}
             case MaskingMove.SHARES:
                 keys = self._signed_keys
-                return self._to_all(lambda place: NeighborKeys(tuple((o, keys[o]) for o in near(place) if o in keys)))
+                return self._messages_to_all(
+                    lambda place: NeighborKeys(tuple((o, keys[o]) for o in near(place) if o in keys))
+                )
             case MaskingMove.CHECK:
-                return self._to_all(self._boxes)
+                return self._messages_to_all(self._boxes)
             case MaskingMove.ACCUSE:
                 return self._disputes
             case MaskingMove.MASKED:
@@ -200,24 +208,29 @@ class MaskingServer:
             case MaskingMove.CONFIRM:
                 answer = Survivors(self.survivors)
             case MaskingMove.UNMASK:
-                signed = {place: own.signature for place, own in self._of(MaskingMove.CONFIRM, Confirmation).items()}
-                return self._to_all(
+                signed = {
+                    place: message.signature
+                    for place, message in self._messages(MaskingMove.CONFIRM, Confirmation).items()
+                }
+                return self._messages_to_all(
                     lambda place: Confirmations(
-                        tuple((other, signed[other]) for other in sorted({place, *near(place)} & signed.keys()))
+                        tuple(
+                            (neighbor, signed[neighbor]) for neighbor in sorted({place, *near(place)} & signed.keys())
+                        )
                     )
                 )
             case _:
-                return self._to_holders()
-        return self._to_all(lambda _: answer)
+                return self._messages_to_holders()
+        return self._messages_to_all(lambda _: answer)
 
-    def _to_all(self, tell: Callable[[int], ServerMessage]) -> Mapping[int, ServerMessage]:
+    def _messages_to_all(self, tell: Callable[[int], ServerMessage]) -> Mapping[int, ServerMessage]:
         return {place: tell(place) for place in sorted(self.parties)}
 
-    def _to_holders(self) -> Mapping[int, ServerMessage]:
+    def _messages_to_holders(self) -> Mapping[int, ServerMessage]:
         """Return what each party hears that holds shares of dealers who have lied."""
         answers: dict[int, ServerMessage] = {}
         for place in sorted(self.parties):
-            liars = Liars(tuple(own for liar, own in self._liars.items() if liar in self._near(place)))
+            liars = Liars(tuple(secrets for liar, secrets in self._liars.items() if liar in self._near(place)))
             if len(msgspec.msgpack.encode(liars)) > _MOST_EVIDENCE:
                 self._break()
                 reason = f"{len(self._liars)} parties have dealt shares of no secret: more than a question has room for"
@@ -242,12 +255,12 @@ class MaskingServer:
         ]
         return Boxes(tuple(boxes))
 
-    def _held_by(self, holder: int, doubted: Collection[int]) -> list[int]:
+    def _held_places(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
         kept = (self._right_deals | {holder}).difference(doubted)
         return [near for near in self._near(holder) if near in kept]
 
-    def _wrong_of(self, place: int, message: PartyMessage) -> str:
+    def _find_fault(self, place: int, message: PartyMessage) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
         rules, primitives = self._rules, self._primitives
         verify, key = primitives.verify, rules.keys[place]
@@ -256,11 +269,11 @@ class MaskingServer:
                 return self._wrong_of_keys(place, message)
             case Deal(pieces=pieces):
                 known = self._signed_keys
-                wanted = [other for other in self._near(place) if other in known]
-                sizes = [BOX_BYTES] * len(wanted)
-                sizes[wanted.index(place)] = 0
-                if [piece.place for piece in pieces] != wanted or [len(piece.box) for piece in pieces] != sizes:
-                    return f"deals to other parties than its {len(wanted) - 1} neighbors and itself"
+                recipients = [neighbor for neighbor in self._near(place) if neighbor in known]
+                sizes = [BOX_BYTES] * len(recipients)
+                sizes[recipients.index(place)] = 0
+                if [piece.place for piece in pieces] != recipients or [len(piece.box) for piece in pieces] != sizes:
+                    return f"deals to other parties than its {len(recipients) - 1} neighbors and itself"
                 self._deals[place] = KnownDeal(rules, place, known, message)
                 return ""
             case Check(doubted=doubted):
@@ -270,14 +283,14 @@ class MaskingServer:
                     return f"doubts the boxes of {len(doubted)} parties, and {rules.most_gone} at most may lie"
                 if message.deal != self._deals[place].digest:
                     return "has signed another deal than its own"
-                held = [self._deals[dealer].held[place] for dealer in self._held_by(place, doubted)]
-                if message.held != held_digest(rules, place, held):
+                entries = [self._deals[dealer].held_entries[place] for dealer in self._held_places(place, doubted)]
+                if message.held != held_digest(rules, place, entries):
                     return "has signed that it holds something else than what it was told"
-                public, about = self._keys(place).of_boxes, rules.about("possession", place)
+                public, about = self._keys(place).of_boxes, rules.domain("possession", place)
                 if not has_possession(message.possession, public=public, about=about, primitives=primitives):
                     self._name_for_keys(place)
                     return "has not proven that it has the secret of its key of boxes"
-                about = rules.about_check(place, self._keys(place), message)
+                about = rules.check_statement(place, self._keys(place), message)
                 return "" if verify(key, message.signature, about) else "has not signed its word on the deals"
             case Claims(claims):
                 disputes = self._disputes[place].disputes
@@ -285,30 +298,30 @@ class MaskingServer:
                     return "accuses others than those whose boxes it doubts"
                 for claim, dispute in zip(claims, disputes, strict=True):
                     entry = self._deals[claim.place].entries[place]
-                    about = rules.about_claim(place, self._keys(place), claim, deal=dispute.check.deal, entry=entry)
+                    about = rules.claim_statement(place, self._keys(place), claim, deal=dispute.check.deal, entry=entry)
                     if not verify(key, claim.signature, about):
                         return "has not signed its accusation"
                 return ""
             case Masked(residues):
                 return "" if len(residues) == rules.width else f"sends {len(residues)} values, not {rules.width}"
             case Confirmation(signature):
-                return "" if verify(key, signature, self._about_survivors) else "has not signed who survived"
+                return "" if verify(key, signature, self._survivors_statement) else "has not signed who survived"
             case Shares(shares):
                 survivors, dealers = {*self.survivors}, {*self._near(place)}.difference(self._excluded)
-                if [own[:2] for own in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
+                if [share[:2] for share in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
                     return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
-                about = rules.about_shares(place, self._keys(place), message, held=self._check(place).held)
+                about = rules.shares_statement(place, self._keys(place), message, held=self._check(place).held)
                 return "" if verify(key, message.signature, about) else "has not signed its shares"
             case Opening(values):
                 liars = [liar for liar in self._liars if liar in self._near(place)]
                 if [liar for liar, _ in values] != liars:
                     return "tells values of other parties than those who have lied"
-                about = rules.about_opening(place, self._keys(place), message, held=self._check(place).held)
+                about = rules.opening_statement(place, self._keys(place), message, held=self._check(place).held)
                 return "" if verify(key, message.signature, about) else "has not signed the values that it tells"
 
     def _wrong_of_keys(self, place: int, message: Keys) -> str:
         rules, primitives = self._rules, self._primitives
-        if not primitives.verify(rules.keys[place], message.signature, rules.about_keys(place, message)):
+        if not primitives.verify(rules.keys[place], message.signature, rules.keys_statement(place, message)):
             return "has not signed its keys for this phase"
         # Whether they are of the group is found as their secrets are proven: by its deal, and of possession.
         points = message.of_masks, message.of_boxes
@@ -325,7 +338,7 @@ class MaskingServer:
         match move:
             case MaskingMove.SHARES:
                 deals = {place: self._deals[place] for place in sorted(self.parties)}
-                seed = hashed(*(deal.digest for deal in deals.values()))
+                seed = hash_parts(*(deal.digest for deal in deals.values()))
                 wrong = [place for place, deal in deals.items() if not deal.is_right(self._primitives, seed=seed)]
                 self._wrong_deals = frozenset(wrong)
                 self._right_deals = frozenset(deals) - self._wrong_deals
@@ -339,7 +352,7 @@ class MaskingServer:
                     self._name(WrongDeal(place=place, keys=keys, check=check, deal=deal, holders=holders))
                 self._disputes = self._find_disputes()
             case MaskingMove.ACCUSE:
-                for holder, message in self._of(move, Claims).items():
+                for holder, message in self._messages(move, Claims).items():
                     for dispute, claim in zip(self._disputes[holder].disputes, message.claims, strict=True):
                         self._name(
                             WrongBox(
@@ -381,7 +394,7 @@ class MaskingServer:
         """Leave out whom evidence names, who is named once."""
         place = verdict(self._rules, evidence, self._primitives)
         assert place is not None  # noqa: S101  it was made of what was checked as it came
-        if all(place != other for other, _ in self.named):
+        if all(place != named_place for named_place, _ in self.named):
             self.named.append((place, evidence))
         self.parties -= {place}
 
@@ -393,7 +406,7 @@ class MaskingServer:
                 self._secrets[dealer] = self._secret_of_liar(dealer)
             return
         shares: dict[int, dict[int, bytes]] = {}  # of each dealer, by holder
-        for holder, message in self._of(MaskingMove.UNMASK, Shares).items():
+        for holder, message in self._messages(MaskingMove.UNMASK, Shares).items():
             for dealer, _, share in message.shares:
                 shares.setdefault(dealer, {})[holder] = share
         for dealer in sorted(self._deals.keys() - {*self._excluded}):
@@ -406,7 +419,7 @@ class MaskingServer:
         """Return a secret by its shares; None where its dealer has lied, and all that was dealt is to be told."""
         rules, primitives, deal = self._rules, self._primitives, self._deals[dealer]
         point = deal.deal.seed if is_of_seed else self._keys(dealer).of_masks
-        secret = self._put_together(dealer, shares)
+        secret = self._combine_values(dealer, shares)
         is_right = is_secret_of(secret, point, primitives)
         if is_right and len(shares) == rules.needed:
             return secret
@@ -420,7 +433,7 @@ class MaskingServer:
             elif holder in self.parties:  # else it is named
                 message = cast("Shares", self._received[MaskingMove.UNMASK][holder])
                 self._name(WrongShare(**self._acknowledged(holder, dealer), shares=message))
-        if is_right or is_secret_of(secret := self._put_together(dealer, right), point, primitives):
+        if is_right or is_secret_of(secret := self._combine_values(dealer, right), point, primitives):
             return secret
         first = [*right][: rules.needed]
         evidence = NoSecret(
@@ -442,7 +455,7 @@ class MaskingServer:
         """Return a secret by all that its holders have, of a dealer who has lied."""
         rules, deal, is_of_seed = self._rules, self._deals[dealer], self._liars[dealer].is_of_seed
         values: dict[int, bytes] = {}
-        for holder, message in self._of(MaskingMove.OPEN, Opening).items():
+        for holder, message in self._messages(MaskingMove.OPEN, Opening).items():
             content = dict(message.values).get(dealer)
             if content is None:
                 continue
@@ -451,14 +464,14 @@ class MaskingServer:
                 values[holder] = value_of(content, is_of_seed=is_of_seed)
             elif holder in self.parties:  # else it is named
                 self._name(WrongOpening(**self._acknowledged(holder, dealer), opening=message))
-        secret = self._put_together(dealer, values)
+        secret = self._combine_values(dealer, values)
         if not is_secret_of(secret, deal.deal.seed if is_of_seed else self._keys(dealer).of_masks, self._primitives):
             self._break()
             reason = f"the shares of a secret of {rules.names[dealer]!r}, who was found to lie, do not open it"
             raise RemoteProtocolError(reason, role=Side.SERVER.value)
         return secret
 
-    def _put_together(self, dealer: int, values: Mapping[int, bytes]) -> int:
+    def _combine_values(self, dealer: int, values: Mapping[int, bytes]) -> int:
         """Return what the first of these values tell, by their holders; of one that is no scalar as of 0.
 
         Raises:
@@ -472,10 +485,10 @@ class MaskingServer:
             raise self._too_few(step, holders - values.keys(), len(known), rules.needed)
         return value_at_zero(known, rules.needed)
 
-    def _opened(self) -> IntArray:
+    def _open_sum(self) -> IntArray:
         """Return the sum of all masked rows without own masks, and without those for who has left."""
         rules, primitives = self._rules, self._primitives
-        rows, keys = self._of(MaskingMove.MASKED, Masked), self._signed_keys
+        rows, keys = self._messages(MaskingMove.MASKED, Masked), self._signed_keys
         total = np.zeros(rules.width, dtype=np.int64)
         for row in rows.values():
             total += np.array(row.residues, dtype=np.int64)
@@ -483,23 +496,23 @@ class MaskingServer:
             if place in rows:
                 total -= mask_of_seed(secret, rules, primitives)
                 continue
-            near = [other for other in self._neighbors(place) if other in rows]
-            for other, common in zip(
+            near = [neighbor for neighbor in self._neighbors(place) if neighbor in rows]
+            for neighbor, common in zip(
                 near, agreements(secret, [keys[o].of_masks for o in near], primitives), strict=True
             ):
                 # What the other added for this one is the opposite of what this one would have.
-                total += mask_of(common, place, other, rules=rules, primitives=primitives)
+                total += mask_of(common, place, neighbor, rules=rules, primitives=primitives)
         return total
 
     @functools.cached_property
     def _signed_keys(self) -> Mapping[int, Keys]:
         """All that were right; asked for once their step is closed."""
-        return self._of(MaskingMove.KEYS, Keys)
+        return self._messages(MaskingMove.KEYS, Keys)
 
     @functools.cached_property
-    def _about_survivors(self) -> bytes:
+    def _survivors_statement(self) -> bytes:
         """What parties sign; asked for once they are fixed."""
-        return self._rules.about_survivors(self.survivors, self._excluded, self._signed_keys)
+        return self._rules.survivors_statement(self.survivors, self._excluded, self._signed_keys)
 
     def _keys(self, place: int) -> Keys:
         return cast("Keys", self._received[MaskingMove.KEYS][place])
@@ -520,13 +533,13 @@ class MaskingServer:
             "check": check,
             "held": tuple(
                 (place, self._deals[place].entries[holder], self._deals[place].alpha)
-                for place in self._held_by(holder, check.doubted)
+                for place in self._held_places(holder, check.doubted)
             ),
             "dealer": dealer,
             "entry": self._entry(dealer, holder),
         }
 
-    def _of(self, move: MaskingMove, kind: type[_PartyMessageT]) -> dict[int, _PartyMessageT]:
+    def _messages(self, move: MaskingMove, kind: type[_PartyMessageT]) -> dict[int, _PartyMessageT]:
         return {place: message for place, message in self._received[move].items() if isinstance(message, kind)}
 
     def _fault(
@@ -545,5 +558,5 @@ class MaskingServer:
         names = [self._rules.names[place] for place in sorted(missing)]
         return QuorumError(phase=f"{self._rules.phase}, {step}", received=received, required=required, missing=names)
 
-    def _misused(self, reason: str) -> LocalProtocolError:
+    def _misuse_error(self, reason: str) -> LocalProtocolError:
         return LocalProtocolError(reason, role=Side.SERVER.value, state=self.state.value)

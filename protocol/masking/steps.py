@@ -370,60 +370,62 @@ class MaskingRules:
         numbers = map(str, (self.threshold, self.colluders, self.width, self.needed))
         keys = (key.hex() for key in self.keys)
         texts = [self.session, self.phase, self.agreed.hex(), *numbers, *self.names, *keys, *sparse]
-        told = b"".join(len(own).to_bytes(8, "big") + own for own in (text.encode() for text in texts))
-        return hashlib.blake2b(told, digest_size=DIGEST_BYTES, person=b"psephos-masking2").digest()
+        content = b"".join(len(encoded).to_bytes(8, "big") + encoded for encoded in (text.encode() for text in texts))
+        return hashlib.blake2b(content, digest_size=DIGEST_BYTES, person=b"psephos-masking2").digest()
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """Return all of it, as evidence shows it to whoever holds it against what they have agreed to."""
-        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "circle"}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "circle"}
         circle = None if self.circle is None else dataclasses.asdict(self.circle)
-        return {**own, "circle": circle, "needed": self.needed}
+        return {**fields, "circle": circle, "needed": self.needed}
 
-    def about(self, what: str, *places: int) -> bytes:
+    def domain(self, what: str, *places: int) -> bytes:
         """Return what something that is signed, sealed or derived is about: rules, what it is, and whose."""
         return b"%b%b%b" % (self.digest, what.encode(), struct.pack(f">x{len(places)}I", *places))
 
-    def about_keys(self, place: int, keys: Keys) -> bytes:
+    def keys_statement(self, place: int, keys: Keys) -> bytes:
         """Return what a party signs of its keys."""
-        return self.about("keys", place) + keys.of_masks + keys.of_boxes
+        return self.domain("keys", place) + keys.of_masks + keys.of_boxes
 
-    def about_check(self, place: int, keys: Keys, check: Check) -> bytes:
+    def check_statement(self, place: int, keys: Keys, check: Check) -> bytes:
         """Return what a party signs of its word on the deals."""
-        return self._about_said("check", place, keys, check.deal, check.held, *map(_place_bytes, check.doubted))
+        return self._statement("check", place, keys, check.deal, check.held, *map(_place_bytes, check.doubted))
 
-    def about_claim(self, place: int, keys: Keys, claim: Claim, *, deal: bytes, entry: bytes) -> bytes:
+    def claim_statement(self, place: int, keys: Keys, claim: Claim, *, deal: bytes, entry: bytes) -> bytes:
         """Return what a holder signs of a claim: all that a verdict reads, so the digests of deal and entry, too."""
-        told = deal, entry, claim.shared, claim.challenge, claim.response
-        return self._about_said("accuse", place, keys, _place_bytes(claim.place), *told)
+        parts = deal, entry, claim.shared, claim.challenge, claim.response
+        return self._statement("accuse", place, keys, _place_bytes(claim.place), *parts)
 
-    def about_shares(self, place: int, keys: Keys, said: Shares, *, held: bytes) -> bytes:
+    def shares_statement(self, place: int, keys: Keys, said: Shares, *, held: bytes) -> bytes:
         """Return what a party signs of its shares, and of what it has acknowledged to hold.
 
         Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
         against none but those.
         """
-        told = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in said.shares)
-        return self._about_said("unmask", place, keys, held, *told)
+        parts = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in said.shares)
+        return self._statement("unmask", place, keys, held, *parts)
 
-    def about_opening(self, place: int, keys: Keys, said: Opening, *, held: bytes) -> bytes:
-        """Return what a party signs of all that it tells of dealers who have lied: as `about_shares`."""
-        told = (_place_bytes(dealer) + content for dealer, content in said.values)
-        return self._about_said("open", place, keys, held, *told)
+    def opening_statement(self, place: int, keys: Keys, said: Opening, *, held: bytes) -> bytes:
+        """Return what a party signs of all that it tells of dealers who have lied: as `shares_statement`."""
+        parts = (_place_bytes(dealer) + content for dealer, content in said.values)
+        return self._statement("open", place, keys, held, *parts)
 
-    def _about_said(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
+    def _statement(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
         """Return what a party signs. Its own keys, which are new in each run, are part of it."""
-        told = hashlib.blake2b(b"".join(content), digest_size=DIGEST_BYTES).digest()
-        return self.about(what, place) + keys.of_masks + keys.of_boxes + told
+        digest = hashlib.blake2b(b"".join(content), digest_size=DIGEST_BYTES).digest()
+        return self.domain(what, place) + keys.of_masks + keys.of_boxes + digest
 
-    def about_survivors(self, places: tuple[int, ...], excluded: tuple[int, ...], keys: Mapping[int, Keys]) -> bytes:
+    def survivors_statement(
+        self, places: tuple[int, ...], excluded: tuple[int, ...], keys: Mapping[int, Keys]
+    ) -> bytes:
         """Return what a party signs of who survived, and who was left before.
 
         Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
         the same session, which a server broke off, passes in none.
         """
         known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
-        told = b"".join((self.about("survivors", *places), self.about("excluded", *excluded), *known))
-        return hashlib.blake2b(told, digest_size=DIGEST_BYTES).digest()
+        content = b"".join((self.domain("survivors", *places), self.domain("excluded", *excluded), *known))
+        return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
 def _place_bytes(place: int) -> bytes:

@@ -77,16 +77,16 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
     """
     _check_num_labels("num_labels", num_labels)
     require(0 <= epsilon <= MAX_EPSILON, "epsilon", epsilon, f"in [0, {MAX_EPSILON:g}]")
-    others = num_labels - 1
-    even = others / num_labels
+    num_others = num_labels - 1
+    uniform_flip = num_others / num_labels
     if epsilon == 0:
-        return even
+        return uniform_flip
     # e^(−ε) keeps its digits where e^ε would swamp s − 1.
-    odds = others * exp(-epsilon)
+    odds = num_others * exp(-epsilon)
     flip = odds / (1 + odds)
-    while flip < even and loss_of_flip_probability(flip, num_labels) > epsilon:
+    while flip < uniform_flip and loss_of_flip_probability(flip, num_labels) > epsilon:
         flip = math.nextafter(flip, 1.0)
-    return min(flip, even)
+    return min(flip, uniform_flip)
 
 
 @exact_arguments
@@ -170,13 +170,13 @@ class _InBlocks(RowMechanism):
                 counts[block] += number
         return counts
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows that skip the same places, and answer the others from the same blocks."""
         offsets, _ = _tables(self.sizes)
-        alike = np.ones((len(values), len(others)), dtype=np.bool_)
-        for column, of_others in zip(values.T, others.T, strict=True):
-            alike &= offsets[column - NO_ANSWER][:, None] == offsets[of_others - NO_ANSWER]
-        return alike
+        is_alike = np.ones((len(values), len(other_values)), dtype=np.bool_)
+        for column, of_others in zip(values.T, other_values.T, strict=True):
+            is_alike &= offsets[column - NO_ANSWER][:, None] == offsets[of_others - NO_ANSWER]
+        return is_alike
 
 
 class _EachByItself(_InBlocks, FiniteMechanism):
@@ -219,7 +219,7 @@ class _EachByItself(_InBlocks, FiniteMechanism):
         for value in codes:
             flip = flips[value.block] if value.size > 1 else 0.0
             lie = flip / max(value.size - 1, 1)
-            chances = (1.0 - flip if each == value else lie if each.offset == value.offset else 0.0 for each in codes)
+            chances = (1.0 - flip if code == value else lie if code.offset == value.offset else 0.0 for code in codes)
             rows.append(tuple(chances))
         return tuple(rows)
 
@@ -231,8 +231,8 @@ class _EachByItself(_InBlocks, FiniteMechanism):
         log_lies = log_of(flips) - log_of(np.maximum(all_sizes - 1.0, 1.0))
         of_values = values - NO_ANSWER
         is_in_block = offsets[of_values][:, None] == offsets[reports - NO_ANSWER]
-        others = np.where(is_in_block, log_lies[of_values][:, None], -np.inf)
-        return np.where(values[:, None] == reports, log_keeps[of_values][:, None], others).T
+        log_other_labels = np.where(is_in_block, log_lies[of_values][:, None], -np.inf)
+        return np.where(values[:, None] == reports, log_keeps[of_values][:, None], log_other_labels).T
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,7 +250,7 @@ class OneLayer(_EachByItself):
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
 
     Examples:
-        >>> mechanism = OneLayer.of_epsilon((2, 3), epsilon=1.0)
+        >>> mechanism = OneLayer.from_epsilon((2, 3), epsilon=1.0)
         >>> [round(flip, 3) for flip in mechanism.flip_probabilities]
         [0.269, 0.424]
         >>> mechanism.randomize_row([0, NO_ANSWER, 4], [0.9, 0.9, 0.1])
@@ -273,14 +273,14 @@ class OneLayer(_EachByItself):
 
     @classmethod
     @exact_arguments
-    def of_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
+    def from_epsilon(cls, sizes: Sequence[int], epsilon: float) -> "OneLayer":
         """Return the mechanism whose answers cost ε each, in [0, `MAX_EPSILON`] nats, whatever their answer set."""
         _check_blocks(tuple(sizes))
         return cls(tuple(sizes), tuple(flip_probability_of(epsilon, size) for size in sizes))
 
     @classmethod
     @exact_arguments
-    def of_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
+    def from_flip_probability(cls, sizes: Sequence[int], flip_probability: float) -> "OneLayer":
         """Return the mechanism that flips every answer with the same p, at most (s − 1)/s for the smallest s."""
         return cls(tuple(sizes), (flip_probability,) * len(sizes))
 
@@ -369,8 +369,8 @@ class TwoLayer(_InBlocks):
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         """Perturb each row with a flip probability of its own. See `RowMechanism.randomize_rows`."""
         if values.ndim != 2 or uniforms.shape != (len(values), self.slots_of(values.shape[1])):  # noqa: PLR2004  rows
-            expected = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
-            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
+            allowed_shapes = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
+            raise ValueError(f"expected {allowed_shapes}, got {values.shape} and {uniforms.shape}")
         check_numbers("values", values, self.value_range)
         slots, width = self.hyper.slots, values.shape[1]
         flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
@@ -507,8 +507,8 @@ def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: t
     all_offsets, all_sizes = _tables(sizes)
     at = np.flatnonzero((uniforms < flips) & (values != NO_ANSWER))
     flipped = values[at]
-    offsets, others = all_offsets[flipped - NO_ANSWER], all_sizes[flipped - NO_ANSWER] - 1
-    labels = np.minimum((uniforms[at] * others / flips[at]).astype(np.int64), others - 1)
+    offsets, num_others = all_offsets[flipped - NO_ANSWER], all_sizes[flipped - NO_ANSWER] - 1
+    labels = np.minimum((uniforms[at] * num_others / flips[at]).astype(np.int64), num_others - 1)
     labels += labels >= flipped - offsets  # the lies are the labels without the value's own
     reports = values.copy()
     reports[at] = offsets + labels
@@ -517,10 +517,10 @@ def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: t
 
 def _perturb_one(code: _Code, uniform: float, flip: float) -> int:
     """Return `_perturb` of one value, bit for bit."""
-    others = code.size - 1
-    if not others or uniform >= flip:
+    num_others = code.size - 1
+    if not num_others or uniform >= flip:
         return code.offset + code.label
-    label = min(int(uniform * others / flip), others - 1)
+    label = min(int(uniform * num_others / flip), num_others - 1)
     return code.offset + label + (label >= code.label)
 
 

@@ -25,19 +25,19 @@ def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[floa
         return number, (1.0,)
     odds = float(probability / (1 - probability))
     mode = min(int((number + 1) * probability), number)
-    above: list[float] = []
+    upper_masses: list[float] = []
     mass, count = 1.0, mode
     while count < number and mass > _NEGLIGIBLE:
         mass *= (number - count) / (count + 1) * odds
         count += 1
-        above.append(mass)
+        upper_masses.append(mass)
     below: list[float] = []
     mass, count = 1.0, mode
     while count > 0 and mass > _NEGLIGIBLE:
         mass *= count / ((number - count + 1) * odds)
         count -= 1
         below.append(mass)
-    masses = [*reversed(below), 1.0, *above]
+    masses = [*reversed(below), 1.0, *upper_masses]
     total = math.fsum(masses)
     return count, [mass / total for mass in masses]
 
@@ -45,10 +45,10 @@ def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[floa
 def draw_binomial(number: int, probability: Fraction, uniform: float) -> int:
     """Return the count that a uniform in [0, 1) names, by the inverse of the cumulative law."""
     least, masses = binomial_law(number, probability)
-    left = uniform
+    remaining_mass = uniform
     for place, mass in enumerate(masses):
-        left -= mass
-        if left < 0:
+        remaining_mass -= mass
+        if remaining_mass < 0:
             return least + place
     return least + len(masses) - 1  # rounding
 

@@ -78,15 +78,15 @@ class Certificate:
         """Return the greatest (Λ_S² − 4·A_S·M_S)/(4·A_S²), or 0 if none is positive."""
         # Just below e^(-epsilon): the bound is one for a few more randomizers than it must be.
         ratio = Fraction(exp(-self.epsilon)) * (1 - Fraction(1, 1 << 50))
-        other, more = ratio.numerator, ratio.denominator - ratio.numerator
+        rest_numerator, more = ratio.numerator, ratio.denominator - ratio.numerator
         scale = math.lcm(*(number.denominator for number in (*self.slopes, *self.masses, *self.prior)))
         points = [
             tuple(int(number * scale) for number in point)
             for point in zip(self.slopes, self.prior, self.masses, strict=True)
         ]
         steps = [tuple(more * number for number in point) for point in points]
-        slope, share, mass = (other * sum(numbers) for numbers in zip(*points, strict=True))
-        inside = [False] * len(points)
+        slope, share, mass = (rest_numerator * sum(numbers) for numbers in zip(*points, strict=True))
+        is_inside = [False] * len(points)
         worst = Fraction(0)
         # Gray code: each subset differs from the one before in a single value.
         for count in range(1, (1 << len(points)) + 1):
@@ -96,8 +96,8 @@ class Certificate:
             place = (count & -count).bit_length() - 1
             if place == len(points):
                 break
-            sign = -1 if inside[place] else 1
-            inside[place] = not inside[place]
+            sign = -1 if is_inside[place] else 1
+            is_inside[place] = not is_inside[place]
             of_slope, of_share, of_mass = steps[place]
             slope += sign * of_slope
             share += sign * of_share

@@ -250,9 +250,9 @@ class VectorLaplace(_Laplace):
         widest = max((abs(last - first) for first, last in ends), default=0)
         return events.PureMechanism(epsilon=quotient_up(min(widest, self.sensitivity), self.scale))
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        return are_within(self.sensitivity, values, others)
+        return are_within(self.sensitivity, values, other_values)
 
 
 def _draw_noise(scale: float, below: Below) -> int:
@@ -261,14 +261,14 @@ def _draw_noise(scale: float, below: Below) -> int:
     With blocks of B ≥ scale steps, abs(x) = qB + r: r is uniform below B and accepted with e^(−r/scale), and q is how
     often e^(−B/scale) happens. A sign is drawn, and −0 drawn again.
     """
-    of_step, whole, block = _rate(scale)
+    of_step, numerator, block = _rate(scale)
     while True:
-        rest = below(block)
-        if happens_exp(rest * of_step, whole, below):
+        remainder = below(block)
+        if happens_exp(remainder * of_step, numerator, below):
             blocks = 0
-            while happens_exp(block * of_step, whole, below):
+            while happens_exp(block * of_step, numerator, below):
                 blocks += 1
-            size = blocks * block + rest
+            size = blocks * block + remainder
             if below(2):
                 return size
             if size:
@@ -278,14 +278,14 @@ def _draw_noise(scale: float, below: Below) -> int:
 @functools.lru_cache(maxsize=256)
 def _rate(scale: float) -> tuple[int, int, int]:
     """Return 1/scale as a numerator and a denominator, and the least power of two of at least the scale, or 1."""
-    whole, of_step = scale.as_integer_ratio()
-    return of_step, whole, 1 << max(0, math.ceil(scale) - 1).bit_length()
+    numerator, of_step = scale.as_integer_ratio()
+    return of_step, numerator, 1 << max(0, math.ceil(scale) - 1).bit_length()
 
 
-def are_within(most: int, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+def are_within(most: int, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
     """Return which of c, d rows have an l1 distance of at most so much, shape (c, d)."""
-    distances = np.zeros((len(values), len(others)), dtype=np.int64)
-    for column, of_others in zip(values.T, others.T, strict=True):
+    distances = np.zeros((len(values), len(other_values)), dtype=np.int64)
+    for column, of_others in zip(values.T, other_values.T, strict=True):
         # Beyond the most it does not matter by how much, and sums stay within 64 bits.
         distances += np.minimum(np.abs(column[:, None] - of_others), most + 1)
         np.minimum(distances, most + 1, out=distances)

@@ -64,11 +64,11 @@ def bernoulli_exp(x: Fraction, below: Below) -> bool:
 
 def happens_exp(numerator: int, denominator: int, below: Below) -> bool:
     """Do it for x = numerator/denominator, in lowest terms or not: of more than 1, e^(−1) as often as x has a whole."""
-    whole, rest = divmod(numerator, denominator)
-    for _ in range(whole):
+    quotient, remainder = divmod(numerator, denominator)
+    for _ in range(quotient):
         if not _happens_exp_small(1, 1, below):
             return False
-    return not rest or _happens_exp_small(rest, denominator, below)
+    return not remainder or _happens_exp_small(remainder, denominator, below)
 
 
 def _happens_exp_small(numerator: int, denominator: int, below: Below) -> bool:

@@ -35,10 +35,10 @@ def choice_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple
 def choose(qualities: Sequence[Fraction], rate: Fraction, uniform: float) -> int:
     """Return the choice that a uniform in [0, 1) names, by the inverse of the cumulative law."""
     masses = _masses(qualities, rate)
-    left = uniform * math.fsum(masses)
+    remaining_mass = uniform * math.fsum(masses)
     for place, mass in enumerate(masses):
-        left -= mass
-        if left < 0:
+        remaining_mass -= mass
+        if remaining_mass < 0:
             return place
     return max(range(len(masses)), key=masses.__getitem__)  # rounding
 
@@ -65,8 +65,8 @@ def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[f
     law: list[float] = []
     for place, mass in enumerate(masses):
         product = [Fraction(1)]  # coefficients of a polynomial in t
-        for other, of_other in enumerate(masses):
-            if other != place:
+        for other_place, of_other in enumerate(masses):
+            if other_place != place:
                 shifted = [Fraction(0), *(of_other * part for part in product)]
                 product = [part - less for part, less in zip([*product, Fraction(0)], shifted, strict=True)]
         integral = sum((part / power for power, part in enumerate(product, start=1)), Fraction(0))
@@ -92,8 +92,8 @@ def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
     fallen = -sp.special.expm1(-deficits)  # 1 − p
     # For each time, law and choice: that a choice which came before has not been kept.
     passed = log_of(rests[:, None, None] + times[:, None, None] * fallen)
-    others = passed.sum(axis=2, keepdims=True) - passed
-    return -deficits + log_sums(others + log_shares[:, None, None], axis=0)
+    other_passes = passed.sum(axis=2, keepdims=True) - passed
+    return -deficits + log_sums(other_passes + log_shares[:, None, None], axis=0)
 
 
 def greatest_choice_deficit(num_choices: int, level: float) -> float:
@@ -109,21 +109,21 @@ def greatest_flip_deficit(num_choices: int, level: float) -> float:
 
     The probability is at most 1 − (1 − (1 − e^(−x))^m)/(m·e^(−x)): the best is reached when all before it have failed.
     """
-    below, above = 0.0, greatest_choice_deficit(num_choices, level)
-    while below < (middle := (below + above) / 2) < above:
+    low, high = 0.0, greatest_choice_deficit(num_choices, level)
+    while low < (middle := (low + high) / 2) < high:
         kept = exp(-middle)
         passed = num_choices * log1p(-kept) if middle else -math.inf
         chance = 1.0 + expm1(passed) / (num_choices * kept) if middle else 1.0 - 1.0 / num_choices
-        below, above = (middle, above) if chance > level else (below, middle)
-    return above
+        low, high = (middle, high) if chance > level else (low, middle)
+    return high
 
 
 def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float]) -> int:
     """Return the choice that uniforms in [0, 1) name by permute-and-flip: two each, for its turn and for keeping it."""
     masses = _masses(qualities, rate)
-    left = list(range(len(masses)))
+    remaining_places = list(range(len(masses)))
     for turn in range(len(masses)):
-        place = left.pop(min(int(uniforms[2 * turn] * len(left)), len(left) - 1))
+        place = remaining_places.pop(min(int(uniforms[2 * turn] * len(remaining_places)), len(remaining_places) - 1))
         if uniforms[2 * turn + 1] < masses[place]:
             return place
     raise AssertionError("the best choice is always kept")
@@ -132,9 +132,9 @@ def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float
 def flip_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) -> int:
     """Return a choice by permute-and-flip, drawn without rounding."""
     best = max(qualities)
-    left = list(range(len(qualities)))
+    remaining_places = list(range(len(qualities)))
     while True:
-        place = left.pop(below(len(left)))
+        place = remaining_places.pop(below(len(remaining_places)))
         if bernoulli_exp(rate * (best - qualities[place]), below):
             return place
 

@@ -49,9 +49,9 @@ class OracleLaw(NamedTuple):
     num_numbers: int = 1
 
     @classmethod
-    def keep_at(cls, epsilon: float, supporting: int, others: int) -> Fraction:
+    def keep_at(cls, epsilon: float, supporting: int, other_choices: int) -> Fraction:
         """Return the greatest p in units of 2**−53 that is ε-LDP, for numbers of reports in this proportion."""
-        share = supporting / (supporting + others * least_ratio_of(epsilon))
+        share = supporting / (supporting + other_choices * least_ratio_of(epsilon))
         return Fraction(int(TOTAL_MASS * share), TOTAL_MASS)
 
 
@@ -106,7 +106,7 @@ class FrequencyOracle(ExactMechanism):
         """Return `support_counts` of reports that are in range, shape (n, numbers)."""
 
     @abc.abstractmethod
-    def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
+    def make_reports(self, values: IntArray, is_kept: NDArray[np.bool_], integers: IntArray) -> IntArray:
         """Return n reports, shape (n, numbers), that support their value or not, by integers of shape (n, bounds)."""
 
     @exact_arguments
@@ -190,8 +190,8 @@ class FrequencyOracle(ExactMechanism):
         check_numbers("values", values, self.value_range)
         uniforms = uniforms.reshape(number * width, 1 + len(self.law.bounds))
         kept = uniforms[:, 0] * TOTAL_MASS < int(self.law.keep * TOTAL_MASS)
-        drawn = (uniforms[:, 1:] * np.array(self.law.bounds)).astype(np.int64)
-        return self.make_reports(values.reshape(-1), kept, drawn).reshape(number, self.num_reports_of(width))
+        integers = (uniforms[:, 1:] * np.array(self.law.bounds)).astype(np.int64)
+        return self.make_reports(values.reshape(-1), kept, integers).reshape(number, self.num_reports_of(width))
 
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
@@ -199,8 +199,8 @@ class FrequencyOracle(ExactMechanism):
         check_numbers("values", row, self.value_range)
         draws = [(below(TOTAL_MASS) < keep, [int(below(bound)) for bound in bounds]) for _ in values]
         kept = np.array([is_kept for is_kept, _ in draws], dtype=np.bool_)
-        drawn = np.array([integers for _, integers in draws], dtype=np.int64).reshape(len(row), len(bounds))
-        return self.make_reports(row, kept, drawn).reshape(-1).tolist()
+        drawn_integers = np.array([integers for _, integers in draws], dtype=np.int64).reshape(len(row), len(bounds))
+        return self.make_reports(row, kept, drawn_integers).reshape(-1).tolist()
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Add up the two numbers of the law, value by value; reports whose numbers fall are impossible."""
@@ -209,9 +209,9 @@ class FrequencyOracle(ExactMechanism):
         inside, outside = ln(float(keep)) - ln(num_supporting), ln(float(1 - keep)) - ln(num_others)
         total = np.zeros((len(reports), len(values)))
         for place in range(values.shape[1]):
-            own = reports[:, self.num_reports_of(place) : self.num_reports_of(place + 1)]
-            total += np.where(self.supports(own, values[:, place]), inside, outside)
-            total[(np.diff(own, axis=1) < 0).any(axis=1)] = -math.inf
+            block = reports[:, self.num_reports_of(place) : self.num_reports_of(place + 1)]
+            total += np.where(self.supports(block, values[:, place]), inside, outside)
+            total[(np.diff(block, axis=1) < 0).any(axis=1)] = -math.inf
         return total
 
 
@@ -236,27 +236,37 @@ class SubsetSelection(FrequencyOracle):
     @functools.cached_property
     def law(self) -> OracleLaw:
         """Draws shuffle the other values, by Fisher and Yates; q = (ω − p)/(k − 1)."""
-        others, near, laws = self.num_choices - 1, int(self.num_choices / (exp(self.epsilon) + 1)), list[OracleLaw]()
-        for size in sorted({min(max(size, 1), others) for size in (near, near + 1)}):
+        num_others, near, laws = (
+            self.num_choices - 1,
+            int(self.num_choices / (exp(self.epsilon) + 1)),
+            list[OracleLaw](),
+        )
+        for size in sorted({min(max(size, 1), num_others) for size in (near, near + 1)}):
             keep = OracleLaw.keep_at(self.epsilon, size, self.num_choices - size)
-            counts, bounds = (math.comb(others, size - 1), math.comb(others, size)), range(others, others - size, -1)
+            counts, bounds = (
+                (math.comb(num_others, size - 1), math.comb(num_others, size)),
+                range(num_others, num_others - size, -1),
+            )
             greatest = self.num_choices - size
-            laws.append(OracleLaw(keep, (size - keep) / others, *counts, tuple(bounds), greatest, size))
+            laws.append(OracleLaw(keep, (size - keep) / num_others, *counts, tuple(bounds), greatest, size))
         return min(laws, key=_variance)
 
-    def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
+    def make_reports(self, values: IntArray, is_kept: NDArray[np.bool_], integers: IntArray) -> IntArray:
         size = self.law.num_numbers
         reports: IntArray = np.empty((len(values), size), dtype=np.int64)
         step = max(1, _BLOCK // self.num_choices)
         for start in range(0, len(values), step):
             rows = slice(start, start + step)
-            own, each = values[rows], np.arange(len(values[rows]))
-            others = np.tile(np.arange(self.num_choices - 1, dtype=np.int64), (len(own), 1))
+            row_values, row_numbers = values[rows], np.arange(len(values[rows]))
+            other_choices = np.tile(np.arange(self.num_choices - 1, dtype=np.int64), (len(row_values), 1))
             for place in range(size):
-                chosen = place + drawn[rows, place]
-                others[each, place], others[each, chosen] = others[each, chosen], others[each, place]
-            subsets = others[:, :size] + (others[:, :size] >= own[:, None])
-            subsets[kept[rows], -1] = own[kept[rows]]  # in place of the last one
+                choice_places = place + integers[rows, place]
+                other_choices[row_numbers, place], other_choices[row_numbers, choice_places] = (
+                    other_choices[row_numbers, choice_places],
+                    other_choices[row_numbers, place],
+                )
+            subsets = other_choices[:, :size] + (other_choices[:, :size] >= row_values[:, None])
+            subsets[is_kept[rows], -1] = row_values[is_kept[rows]]  # in place of the last one
             reports[rows] = np.sort(subsets, axis=1) - np.arange(size)
         return reports
 
@@ -331,26 +341,28 @@ class HadamardResponse(_OneNumber):
 
     @property
     def variance_of_others(self) -> Fraction:
-        others = self.num_choices - 1
-        of_block = others // self.num_blocks  # whose block is that of value 0
-        inside = self.variance_of(0, self.num_blocks) if of_block else Fraction(0)
-        outside = self.variance_of(0, 1) if of_block < others else Fraction(0)
-        return (of_block * inside + (others - of_block) * outside) / others
+        num_others = self.num_choices - 1
+        of_block = num_others // self.num_blocks  # whose block is that of value 0
+        block_variance = self.variance_of(0, self.num_blocks) if of_block else Fraction(0)
+        outside = self.variance_of(0, 1) if of_block < num_others else Fraction(0)
+        return (of_block * block_variance + (num_others - of_block) * outside) / num_others
 
-    def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
+    def make_reports(self, values: IntArray, is_kept: NDArray[np.bool_], integers: IntArray) -> IntArray:
         rows, blocks = values // self.num_blocks, values % self.num_blocks
-        places, halves = drawn[:, 0], drawn[:, 1]
+        places, halves = integers[:, 0], integers[:, 1]
         # In its own block a report is moved to a place where the sign is as it shall be.
         bits = (rows + 1) & -(rows + 1)
-        moved = places ^ np.where(_is_odd((rows + 1) & places) == kept, bits, 0)
-        others = (blocks + (halves + 1) // 2) % self.num_blocks
-        is_own = kept | (halves == 0)
-        return np.where(is_own, blocks * self.block_size + moved, others * self.block_size + places)[:, None]
+        shifted_places = places ^ np.where(_is_odd((rows + 1) & places) == is_kept, bits, 0)
+        other_blocks = (blocks + (halves + 1) // 2) % self.num_blocks
+        is_own = is_kept | (halves == 0)
+        return np.where(is_own, blocks * self.block_size + shifted_places, other_blocks * self.block_size + places)[
+            :, None
+        ]
 
     def supports(self, reports: IntArray, values: IntArray) -> NDArray[np.bool_]:
         rows, blocks = values // self.num_blocks, values % self.num_blocks
-        own, places = reports // self.block_size, reports % self.block_size
-        return (own == blocks) & ~_is_odd((rows + 1) & places)
+        report_blocks, places = reports // self.block_size, reports % self.block_size
+        return (report_blocks == blocks) & ~_is_odd((rows + 1) & places)
 
     def count(self, reports: IntArray) -> IntArray:
         table = np.bincount(reports[:, 0], minlength=self.law.greatest + 1)
@@ -394,8 +406,8 @@ class LocalHashing(_OneNumber):
     @exact_arguments
     def collision_probability(self, num_hashes: int) -> Fraction:
         """Return how often two values have the same one of so many hashes: c."""
-        each, more = divmod(self.prime, num_hashes)
-        pairs = more * (each + 1) * each + (num_hashes - more) * each * (each - 1)
+        quotient, remainder = divmod(self.prime, num_hashes)
+        pairs = remainder * (quotient + 1) * quotient + (num_hashes - remainder) * quotient * (quotient - 1)
         return Fraction(pairs, self.prime * (self.prime - 1))
 
     @property
@@ -414,10 +426,10 @@ class LocalHashing(_OneNumber):
             laws.append(OracleLaw(keep, luck, functions, lies * functions, (prime - 1, prime, lies), greatest))
         return min(laws, key=_variance)
 
-    def make_reports(self, values: IntArray, kept: NDArray[np.bool_], drawn: IntArray) -> IntArray:
-        less_one, shifts, lies = drawn.T
-        own = ((less_one + 1) * values + shifts) % self.prime % self.num_hashes
-        hashes = (own + np.where(kept, 0, lies + 1)) % self.num_hashes
+    def make_reports(self, values: IntArray, is_kept: NDArray[np.bool_], integers: IntArray) -> IntArray:
+        less_one, shifts, lies = integers.T
+        own_hashes = ((less_one + 1) * values + shifts) % self.prime % self.num_hashes
+        hashes = (own_hashes + np.where(is_kept, 0, lies + 1)) % self.num_hashes
         return ((less_one * self.prime + shifts) * self.num_hashes + hashes)[:, None]
 
     def _parts(self, reports: IntArray) -> tuple[IntArray, IntArray, IntArray]:

@@ -32,7 +32,7 @@ from .hyper_law import (
     mixture_of_points,
     mixture_on,
     scale_exactly,
-    snapped,
+    snap_places,
 )
 from .hyper_normal import TruncatedNormal
 from .hyper_tables import Discrete, Moments, Piecewise
@@ -198,7 +198,7 @@ class Beta(HyperQuantiles, frozen=True):
             place = order[0] - 1
             return _scale(np.partition(uniforms, place, axis=1)[:, place], self.low, self.high)
         places = sp.special.betaincinv(self.alpha, self.beta, uniforms[:, 0])
-        return _scale(snapped(np.asarray(places, dtype=np.float64)), self.low, self.high)
+        return _scale(snap_places(np.asarray(places, dtype=np.float64)), self.low, self.high)
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
         if (order := self._order) is None:
@@ -231,11 +231,11 @@ class Beta(HyperQuantiles, frozen=True):
 
     def _flips_of_urn(self, below: Below) -> Iterator[bool]:
         low, ask, unit, ahead, total = _urn(self.alpha, self.beta, self.low, self.high)
-        always, asked = (flips_of(*each.as_integer_ratio(), below) for each in (low, ask))
+        low_flips, urn_asks = (flips_of(*number.as_integer_ratio(), below) for number in (low, ask))
         while True:
-            if next(always):
+            if next(low_flips):
                 yield True
-            elif not next(asked):
+            elif not next(urn_asks):
                 yield False
             else:
                 shared = math.gcd(ahead, total)
@@ -276,9 +276,9 @@ def _scale(places: FloatArray, low: float, high: float) -> FloatArray:
 @functools.lru_cache(maxsize=64)
 def _urn(alpha: float, beta: float, low: float, high: float) -> tuple[Fraction, Fraction, int, int, int]:
     """Return how likely an answer is flipped at once, else asks; then 1, α and α + β as multiples of one number."""
-    least, one, whole = Fraction(low), Fraction(alpha), Fraction(alpha) + Fraction(beta)
-    unit = math.lcm(one.denominator, whole.denominator)
-    return least, (Fraction(high) - least) / (1 - least or 1), unit, int(one * unit), int(whole * unit)
+    least, alpha_fraction, total = Fraction(low), Fraction(alpha), Fraction(alpha) + Fraction(beta)
+    unit = math.lcm(alpha_fraction.denominator, total.denominator)
+    return least, (Fraction(high) - least) / (1 - least or 1), unit, int(alpha_fraction * unit), int(total * unit)
 
 
 @functools.lru_cache(maxsize=64)

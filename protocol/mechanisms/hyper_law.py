@@ -126,10 +126,10 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         greatest = float(terms.max())
         if greatest == -math.inf:
             raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
-        both = np.stack([terms + log_of(flips), terms + log_of(keeps)])
-        above, below = log_sums(both, axis=1).tolist()
-        if not abs(above - below) < _NEARLY_EQUAL:
-            return above - below
+        log_terms = np.stack([terms + log_of(flips), terms + log_of(keeps)])
+        flip_sum, below = log_sums(log_terms, axis=1).tolist()
+        if not abs(flip_sum - below) < _NEARLY_EQUAL:
+            return flip_sum - below
         # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
         # logarithms would not.
         common = sp.special.expm1(terms - greatest) + 1.0
@@ -156,10 +156,10 @@ def flips_of(numerator: int, denominator: int, below: Below) -> Iterator[bool]:
     if denominator <= _WORD:
         while True:
             yield below(denominator) < numerator
-    first, rest = divmod(numerator * _WORD, denominator)
+    first, remainder = divmod(numerator * _WORD, denominator)
     while True:
-        drawn = below(_WORD)
-        yield drawn < first or (drawn == first and rest > 0 and below(denominator) < rest)
+        word = below(_WORD)
+        yield word < first or (word == first and remainder > 0 and below(denominator) < remainder)
 
 
 def check_probability(field: str, value: float) -> None:
@@ -176,18 +176,18 @@ def check_range(low: float, high: float) -> None:
 
 def scale_exactly(numerator: int, denominator: int, low: float, high: float) -> tuple[int, int]:
     """Return low + (high − low)·place as a ratio, for a place that is one."""
-    least, width, whole = _exact_range(low, high)
-    return least * denominator + width * numerator, whole * denominator
+    least, width, common_denominator = _exact_range(low, high)
+    return least * denominator + width * numerator, common_denominator * denominator
 
 
 @functools.lru_cache(maxsize=256)
 def _exact_range(low: float, high: float) -> tuple[int, int, int]:
     """Return low, and high − low, as multiples of one part of so many."""
-    whole = math.lcm(Fraction(low).denominator, Fraction(high).denominator)
-    return int(Fraction(low) * whole), int((Fraction(high) - Fraction(low)) * whole), whole
+    denominator = math.lcm(Fraction(low).denominator, Fraction(high).denominator)
+    return int(Fraction(low) * denominator), int((Fraction(high) - Fraction(low)) * denominator), denominator
 
 
-def snapped(places: FloatArray) -> FloatArray:
+def snap_places(places: FloatArray) -> FloatArray:
     """Return the nearest multiples of 2⁻⁴⁴: numbers that are as good, and the same on every processor."""
     return np.rint(places * _GRID) / _GRID
 

@@ -29,7 +29,7 @@ from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import require
 from .exact import Below, bernoulli_exp
-from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snapped
+from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snap_places
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
@@ -92,7 +92,7 @@ class TruncatedNormal(HyperLaw, frozen=True):
         log_stop = sp.special.log_ndtr(stop)
         below = sp.special.expm1(sp.special.log_ndtr(start) - log_stop) + 1.0
         places = sign * sp.special.ndtri_exp(log_stop + sp.special.xlogy(1.0, below + shares * (1.0 - below)))
-        flips = snapped(self.location + self.scale * np.asarray(places, dtype=np.float64))
+        flips = snap_places(self.location + self.scale * np.asarray(places, dtype=np.float64))
         return np.clip(flips, self.low, self.high)
 
     def flips_exactly(self, below: Below) -> Iterator[bool]:
@@ -158,10 +158,10 @@ def _mean_bounds(location: float, scale: float, low: float, high: float) -> tupl
 def _series(place: decimal.Decimal) -> decimal.Decimal:
     """Return x + x³/3 + x⁵/(3·5) + …, to the digits of the context."""
     term = total = place
-    square, odd = place * place, 1
+    square, odd_number = place * place, 1
     least = decimal.Decimal(10) ** -_DIGITS
-    while abs(term) > abs(total) * least or square > odd + 2:
-        odd += 2
-        term = term * square / odd
+    while abs(term) > abs(total) * least or square > odd_number + 2:
+        odd_number += 2
+        term = term * square / odd_number
         total += term
     return total

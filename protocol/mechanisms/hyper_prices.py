@@ -92,14 +92,14 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
         raise ValueError(f"loss must be at least {least:g} for these sets, got {loss}")
     if len(sizes) == 1:  # nothing but the mean matters
         return uniform_for(_least_place(lambda mean: loss_of(uniform_for(mean)) <= loss, most))
-    found: list[Uniform] = []
+    laws: list[Uniform] = []
     if loss_of(Uniform(0.0, 1.0)) <= loss:
         mean = _least_place(lambda mean: loss_of(Uniform(0.0, min(2.0 * mean, 1.0))) <= loss, most)
-        found.append(Uniform(0.0, min(2.0 * mean, 1.0)))
+        laws.append(Uniform(0.0, min(2.0 * mean, 1.0)))
     if loss_of(Uniform(0.0, most)) > loss:
         low = _least_place(lambda low: loss_of(Uniform(low, most)) <= loss, most)
-        found.append(Uniform(low, most))
-    return min(found, key=lambda hyper: hyper.mean)
+        laws.append(Uniform(low, most))
+    return min(laws, key=lambda hyper: hyper.mean)
 
 
 def _loss_of(sizes: Sequence[int], unit: LossUnit) -> Callable[[Uniform], float]:
@@ -109,11 +109,11 @@ def _loss_of(sizes: Sequence[int], unit: LossUnit) -> Callable[[Uniform], float]
 
 def _least_place(is_enough: Callable[[float], bool], most: float) -> float:
     """Return the least float in (0, most] that is enough, rounded up on a grid; `most` is enough."""
-    below, above = 0.0, most
-    while below < (middle := (below + above) / 2) < above:  # until no float is between
+    low, high = 0.0, most
+    while low < (middle := (low + high) / 2) < high:  # until no float is between
         if is_enough(middle):
-            above = middle
+            high = middle
         else:
-            below = middle
-    digits, exponent = math.frexp(above)
+            low = middle
+    digits, exponent = math.frexp(high)
     return min(math.ldexp(math.ceil(digits * _GRID) / _GRID, exponent), most)

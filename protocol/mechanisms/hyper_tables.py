@@ -27,7 +27,7 @@ from .hyper_law import (
     mixture_of_points,
     mixture_on,
     scale_exactly,
-    snapped,
+    snap_places,
 )
 from .logarithms import log_of
 from .quadrature import Rule, canonical_moments, gauss_rule, legendre_rule, num_nodes_for
@@ -131,18 +131,18 @@ class Moments(_Points, frozen=True):
         make_fields_exact(self, prefix="hyper.")
         check_range(self.low, self.high)
         require(self.low < self.high, "hyper.high", self.high, f"above low = {self.low}")
-        given = len(self.moments)
-        require(0 < given <= MAX_MOMENTS, "hyper.moments", f"{given} of them", f"1 to {MAX_MOMENTS}")
+        num_moments = len(self.moments)
+        require(0 < num_moments <= MAX_MOMENTS, "hyper.moments", f"{num_moments} of them", f"1 to {MAX_MOMENTS}")
         for moment in self.moments:
             check_probability("hyper.moments", moment)
-        found = canonical_moments(_moments_of_place(self.moments, self.low, self.high))
-        number = len(found)
-        canonical, least, greatest = found[-1]
+        canonical_numbers = canonical_moments(_moments_of_place(self.moments, self.low, self.high))
+        number = len(canonical_numbers)
+        canonical, least, greatest = canonical_numbers[-1]
         if not 0 < canonical < 1:
             # E[P^j] is linear in E[T^j], with the slope (high − low)^j.
             moment, scale = Fraction(self.moments[number - 1]), (Fraction(self.high) - Fraction(self.low)) ** number
-            own = least + canonical * (greatest - least)
-            ends = moment + scale * (least - own), moment + scale * (greatest - own)
+            central_moment = least + canonical * (greatest - least)
+            ends = moment + scale * (least - central_moment), moment + scale * (greatest - central_moment)
             shown = ", ".join(f"{float(end):.12g}" for end in ends)
             allowed = f"such that moment {number} is inside ({shown}), as those before it demand"
             raise ConfigurationError(field="hyper.moments", value=float(moment), allowed=allowed)
@@ -222,11 +222,11 @@ def _bounds(shares: tuple[float, ...]) -> tuple[Fraction, ...]:
 
 def _moments_of_place(moments: tuple[float, ...], low: float, high: float) -> list[Fraction]:
     """Return the moments of T = (P − low)/(high − low), exactly."""
-    own, start = [Fraction(1), *map(Fraction, moments)], Fraction(low)
+    raw_moments, start = [Fraction(1), *map(Fraction, moments)], Fraction(low)
     width = Fraction(high) - start
     return [
-        sum((math.comb(j, i) * own[i] * (-start) ** (j - i) for i in range(j + 1)), Fraction()) / width**j
-        for j in range(1, len(own))
+        sum((math.comb(j, i) * raw_moments[i] * (-start) ** (j - i) for i in range(j + 1)), Fraction()) / width**j
+        for j in range(1, len(raw_moments))
     ]
 
 
@@ -235,12 +235,14 @@ def _points_of_moments(
     moments: tuple[float, ...], low: float, high: float
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return a law of so many moments, of the fewest points; rounded, so that every processor has the same one."""
-    canonical = [float(each) for each, _, _ in canonical_moments(_moments_of_place(moments, low, high))]
+    canonical = [
+        float(canonical_moment) for canonical_moment, _, _ in canonical_moments(_moments_of_place(moments, low, high))
+    ]
     if len(canonical) % 2 == 0:
         canonical.append(0.5)
     mixture = mixture_on(gauss_rule(canonical), low, high)
-    shares = snapped(sp.special.expm1(mixture.log_shares) + 1.0)
-    return tuple(np.clip(snapped(mixture.flips), low, high).tolist()), tuple(shares.tolist())
+    shares = snap_places(sp.special.expm1(mixture.log_shares) + 1.0)
+    return tuple(np.clip(snap_places(mixture.flips), low, high).tolist()), tuple(shares.tolist())
 
 
 @functools.lru_cache(maxsize=64)

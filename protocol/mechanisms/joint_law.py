@@ -289,11 +289,11 @@ def _log_chances_at_borders(counts: _Counts, hyper: HyperDistribution) -> list[f
 def _least_log_chance(counts: _Counts, hyper: HyperDistribution) -> float:
     """Return the least of ln L(k) − the k largest λ."""
     num_flips = _least_place(counts, hyper)
-    left, log_lies = num_flips, 0.0
+    num_remaining, log_lies = num_flips, 0.0
     for size, count in reversed(counts):
-        taken = min(left, count)
+        taken = min(num_remaining, count)
         log_lies += taken * _log_lies(size)
-        left -= taken
+        num_remaining -= taken
     return hyper.log_moment(sum(count for _, count in counts), num_flips) - log_lies
 
 

@@ -132,36 +132,38 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         self.check_rows(values)
         number = len(values)
         if uniforms.shape != (number, 1 + self.num_groups):
-            expected = f"{1 + self.num_groups} uniforms for each of {number} rows"
-            raise ValueError(f"expected {expected}, got shape {uniforms.shape}")
+            allowed_shapes = f"{1 + self.num_groups} uniforms for each of {number} rows"
+            raise ValueError(f"expected {allowed_shapes}, got shape {uniforms.shape}")
         reports = np.zeros((number, 1 + self.num_groups), dtype=np.int64)
         reports[:, 0] = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
         groups, answers = self._truths(values, reports[:, 0])
         rows = np.arange(number)
-        own = uniforms[rows, 1 + groups]
-        own_sign = np.where(own < self.agree_probability, answers, np.where(own < self._sign_below, -answers, 0))
+        own_uniforms = uniforms[rows, 1 + groups]
+        own_sign = np.where(
+            own_uniforms < self.agree_probability, answers, np.where(own_uniforms < self._sign_below, -answers, 0)
+        )
         reports[rows, 1 + groups] = own_sign
-        left = np.full(number, self.num_groups - 1)
+        num_remaining = np.full(number, self.num_groups - 1)
         needed = self.num_signs - np.abs(own_sign)
         for group in range(self.num_groups):
             is_other = groups != group
-            place = uniforms[:, 1 + group] * left
+            place = uniforms[:, 1 + group] * num_remaining
             is_chosen = is_other & (place < needed)
             sign = np.where(place * 2 < needed, 1, -1)
             reports[:, 1 + group] = np.where(is_chosen, sign, reports[:, 1 + group])
             needed -= is_chosen
-            left -= is_other
+            num_remaining -= is_other
         return reports
 
     def randomize_row(self, values: Sequence[int], uniforms: Sequence[float]) -> list[int]:
         question = min(int(uniforms[0] * self.num_questions), self.num_questions - 1)
         group, answer = self._truth(values, question)
-        own = uniforms[1 + group]
-        sign = answer if own < self.agree_probability else -answer if own < self._sign_below else 0
+        own_uniform = uniforms[1 + group]
+        sign = answer if own_uniform < self.agree_probability else -answer if own_uniform < self._sign_below else 0
 
-        def draw(other: int, needed: int, left: int) -> int:
-            place = uniforms[1 + other] * left
-            return 0 if place >= needed else 1 if place * 2 < needed else -1
+        def draw(group: int, num_needed: int, num_remaining: int) -> int:
+            place = uniforms[1 + group] * num_remaining
+            return 0 if place >= num_needed else 1 if place * 2 < num_needed else -1
 
         return [question, *self._signs(group, sign, draw)]
 
@@ -173,7 +175,12 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         sign = answer
         if below(of) >= agree:
             sign = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
-        return [question, *self._signs(group, sign, lambda _, needed, left: _draw_sign(needed, left, below))]
+        return [
+            question,
+            *self._signs(
+                group, sign, lambda _, num_needed, num_remaining: _draw_sign(num_needed, num_remaining, below)
+            ),
+        ]
 
     def _truth(self, values: Sequence[int], question: int) -> tuple[int, int]:
         """Return `_truths` of one row."""
@@ -183,11 +190,11 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
 
     def _signs(self, group: int, sign: int, draw: Callable[[int, int, int], int]) -> list[int]:
         """Return all groups' signs: the own one, and what is drawn of each other, with how many are needed and left."""
-        signs, needed, left = list[int](), self.num_signs - abs(sign), self.num_groups - 1
-        for other in range(self.num_groups):
-            signs.append(sign if other == group else draw(other, needed, left))
-            if other != group:
-                needed, left = needed - abs(signs[-1]), left - 1
+        signs, num_needed, num_remaining = list[int](), self.num_signs - abs(sign), self.num_groups - 1
+        for place in range(self.num_groups):
+            signs.append(sign if place == group else draw(place, num_needed, num_remaining))
+            if place != group:
+                num_needed, num_remaining = num_needed - abs(signs[-1]), num_remaining - 1
         return signs
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
@@ -205,8 +212,8 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         number = len(values)
         logs = np.empty((len(reports), number))
         for place in range(number):
-            own, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), asked)
-            agree = reports[np.arange(len(reports)), 1 + own] == answers
+            own_truths, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), asked)
+            agree = reports[np.arange(len(reports)), 1 + own_truths] == answers
             logs[:, place] = np.where(agree, agrees, differs)
         return np.where(possible[:, None], logs - ln(size), -np.inf)
 
@@ -226,8 +233,8 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         return values[:, 0] // self.num_alternatives, np.where(is_first, 1, -1)
 
 
-def _draw_sign(needed: int, left: int, below: Below) -> int:
-    return 2 * int(below(2)) - 1 if below(left) < needed else 0
+def _draw_sign(num_needed: int, num_remaining: int, below: Below) -> int:
+    return 2 * int(below(2)) - 1 if below(num_remaining) < num_needed else 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -323,7 +330,9 @@ class JointScores(CellMechanism, Prepared):
         make_fields_exact(self)
         require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
         _check_sizes(len(self.steps), MAX_ALTERNATIVES, self.num_groups)
-        within = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
+        within = sum(
+            abs(step - reversed_step) for step, reversed_step in zip(self.steps, reversed(self.steps), strict=True)
+        )
         distance = max(within, 2 * sum(map(abs, self.steps)))
         bound = max(map(abs, self.steps))
         laplace = VectorLaplace(scale=quotient_up(distance, self.epsilon), sensitivity=distance, bound=bound)

@@ -89,8 +89,8 @@ class RowMechanism(abc.ABC):
 
     __slots__ = ()
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
         for name in _TAKING_NUMBERS & vars(cls).keys():
             setattr(cls, name, exact_arguments(vars(cls)[name]))
         for name, inner in _INNER.items():
@@ -142,13 +142,13 @@ class RowMechanism(abc.ABC):
         """
         return self.event_among(values)
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
 
         A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
         is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
         """
-        return np.ones((len(values), len(others)), dtype=np.bool_)
+        return np.ones((len(values), len(other_values)), dtype=np.bool_)
 
     @abc.abstractmethod
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -249,8 +249,8 @@ class PostProcessed(RowMechanism):
     def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         return self.noise.event_of_one_among(values)
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        return self.noise.are_neighbors(values, others)
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
+        return self.noise.are_neighbors(values, other_values)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.finish_rows(self.noise.randomize_rows(values, uniforms))
@@ -314,8 +314,8 @@ class Prepared(RowMechanism):
     def event_of(self, num_values: int) -> PrivacyEvent:
         return self.noise.event_of(self.num_prepared_of(num_values))
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        return self.noise.are_neighbors(self.prepare_rows(values), self.prepare_rows(others))
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
+        return self.noise.are_neighbors(self.prepare_rows(values), self.prepare_rows(other_values))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         return self.noise.randomize_rows(self.prepare_rows(values), uniforms)
@@ -452,16 +452,16 @@ def sums_of(reports: IntArray, noise_variance: float) -> Estimates:
 def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) -> None:
     """Raise ValueError unless `values` and `uniforms` fit `mechanism` and each other."""
     if values.ndim != 1 or uniforms.shape != (values.shape[0], mechanism.slots):
-        expected = f"values of shape (n,) and uniforms of shape (n, {mechanism.slots})"
-        raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
+        allowed_shapes = f"values of shape (n,) and uniforms of shape (n, {mechanism.slots})"
+        raise ValueError(f"expected {allowed_shapes}, got {values.shape} and {uniforms.shape}")
     check_numbers("values", values, mechanism.value_range)
 
 
 def check_candidates(mechanism: RowMechanism, reports: IntArray, values: IntArray) -> None:
     """Raise ValueError unless `reports` and rows of candidate values fit `mechanism` and each other."""
     if values.ndim != 2 or reports.ndim != 2 or reports.shape[1] != mechanism.num_reports_of(values.shape[1]):  # noqa: PLR2004  tables
-        expected = "reports of shape (n, num_reports_of(w)) and candidates of shape (c, w)"
-        raise ValueError(f"expected {expected}, got {reports.shape} and {values.shape}")
+        allowed_shapes = "reports of shape (n, num_reports_of(w)) and candidates of shape (c, w)"
+        raise ValueError(f"expected {allowed_shapes}, got {reports.shape} and {values.shape}")
     check_numbers("reports", reports, mechanism.report_range)
     check_numbers("candidates", values, mechanism.value_range)
 

@@ -85,11 +85,11 @@ class _Dual:
     masses: _Numbers
     prior: _Numbers
 
-    def lifted(self, height: Decimal) -> "_Dual":
+    def lift(self, height: Decimal) -> "_Dual":
         """Return the point with μ + height·π, which lowers the objective by `height`."""
         return _Dual(self.slopes, self.masses + height * self.prior, self.prior)
 
-    def moved(self, step: _Numbers, length: Decimal) -> "_Dual":
+    def move(self, step: _Numbers, length: Decimal) -> "_Dual":
         """Return the point after a part of a step in λ, μ and, where it is free, π."""
         slopes, masses, *prior = (part * length for part in np.split(step, len(step) // len(self.slopes)))
         return _Dual(self.slopes + slopes, self.masses + masses, self.prior + prior[0] if prior else self.prior)
@@ -112,7 +112,7 @@ class _Program:
     is_symmetric: bool
 
     @property
-    def own(self) -> _Numbers:
+    def own_values(self) -> _Numbers:
         """The values that have variables of their own."""
         return self.x[len(self.x) // 2 :] if self.is_symmetric else self.x
 
@@ -125,7 +125,7 @@ class _Program:
         above, below = columns[:, half:], columns[:, :half][:, ::-1]
         return above - below, above + below
 
-    def whole(self, dual: _Dual) -> _Numbers:
+    def all_values(self, dual: _Dual) -> _Numbers:
         """Return λ, π and μ of all values, shape (values, 3)."""
         half = np.stack([dual.slopes, dual.prior, dual.masses], axis=1)
         if not self.is_symmetric:
@@ -134,7 +134,9 @@ class _Program:
 
     def objective(self, dual: _Dual) -> Decimal:
         """Return Σ_v (λ_v·v − μ_v − π_v·v²) over all values."""
-        total = np.add.reduce(dual.slopes * self.own - dual.masses - dual.prior * self.own * self.own)
+        total = np.add.reduce(
+            dual.slopes * self.own_values - dual.masses - dual.prior * self.own_values * self.own_values
+        )
         return 2 * total if self.is_symmetric else total
 
 
@@ -149,30 +151,32 @@ def design(values: Sequence[float], *, epsilon: float, prior: Sequence[float] | 
     """
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         x = _numbers(values)
-        given = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
-        is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(given == given[::-1]))
+        prior_numbers = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
+        is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(prior_numbers == prior_numbers[::-1]))
         # A prior of zero somewhere would leave that value's variance free; a trace of it keeps the program well posed.
-        shares = np.array([max(share, Decimal("1e-18")) for share in given.tolist()])
+        shares = np.array([max(share, Decimal("1e-18")) for share in prior_numbers.tolist()])
         program = _Program(x, Decimal(exp(-epsilon)), is_free=prior is None, is_symmetric=is_symmetric)
-        number = len(program.own)
+        number = len(program.own_values)
         start = np.array([Decimal(max(typical, _LEAST_GAP))] * number)
         dual = _Dual(0 * start, start, (shares / np.add.reduce(shares))[-number:])
         dual, subsets, sharpness, proof = _follow(program, dual, typical)
         if not program.is_free:  # without the trace, and as it was given
-            proof = dataclasses.replace(proof, prior=given[-number:])
-            proof = proof.lifted(_violations(program, proof)[0])
+            proof = dataclasses.replace(proof, prior=prior_numbers[-number:])
+            proof = proof.lift(_violations(program, proof)[0])
         odd, even = program.coefficients(subsets)
-        slopes, priors, _, room = _seen(dual, odd, even)
+        slopes, priors, _, room = _subset_sums(dual, odd, even)
         probabilities, estimates = 4 * priors / (sharpness * room), slopes / (2 * priors)
         if is_symmetric:  # each subset stands for its mirror image too
             subsets = np.concatenate([subsets, subsets[:, ::-1]])
             probabilities, estimates = np.tile(probabilities, 2), np.concatenate([estimates, -estimates])
-        subsets, probabilities, estimates = _merged(subsets, probabilities, estimates)
-        numbers = program.whole(proof).T
+        subsets, probabilities, estimates = _merge_subsets(subsets, probabilities, estimates)
+        numbers = program.all_values(proof).T
     return Design(subsets, probabilities.astype(np.float64), estimates.astype(np.float64), *numbers)
 
 
-def _merged(subsets: _Subsets, probabilities: _Numbers, estimates: _Numbers) -> tuple[_Subsets, _Numbers, _Numbers]:
+def _merge_subsets(
+    subsets: _Subsets, probabilities: _Numbers, estimates: _Numbers
+) -> tuple[_Subsets, _Numbers, _Numbers]:
     """Return each subset once, with all of its probability and the mean of its estimates: a report for each."""
     merged, place = np.unique(subsets, axis=0, return_inverse=True)
     totals, sums = (np.array([Decimal(0)] * len(merged), dtype=np.object_) for _ in range(2))
@@ -192,19 +196,19 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
     additions = 0
     while True:
         odd, even = program.coefficients(subsets)
-        sharpness = (2 * len(subsets) + len(program.own)) / Decimal(gap)
+        sharpness = (2 * len(subsets) + len(program.own_values)) / Decimal(gap)
         dual = _center(program, dual, odd, even, sharpness)
-        height, found = _violations(program, dual)
+        height, violations = _violations(program, dual)
         if program.objective(dual) - height > bound:
-            bound, proof = program.objective(dual) - height, dual.lifted(height)
-        new = _not_among(found, subsets)
+            bound, proof = program.objective(dual) - height, dual.lift(height)
+        new = _new_subsets(violations, subsets)
         # Far from the optimum, where the point is not held anywhere, all kinds of subsets would seem to be missing.
         is_near = gap <= typical / _GAP_OF_A_STEP
         is_worth_it = len(new) and height > gap / 4  # what is missing costs more than the barrier does
         if is_near and is_worth_it and additions < _MOST_ADDITIONS:
             additions += 1
             subsets = np.concatenate([subsets, new])
-            dual = dual.lifted(2 * height)
+            dual = dual.lift(2 * height)
             gap = max(gap, float(height))  # the path is taken up where the lifted point is not far from it
         elif gap == target:
             return dual, subsets, sharpness, proof
@@ -225,12 +229,12 @@ def _first_subsets(number: int) -> _Subsets:
     """Return all half-lines, every single value, and everything."""
     places = np.arange(number)
     below = [places < bound for bound in range(1, number)]
-    above = [places >= bound for bound in range(1, number)]
+    upper_sets = [places >= bound for bound in range(1, number)]
     single = [places == place for place in range(1, number - 1)]
-    return np.array([*below, *above, *single, places >= 0])
+    return np.array([*below, *upper_sets, *single, places >= 0])
 
 
-def _seen(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers]:
+def _subset_sums(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers]:
     """Return Λ, A and M of each subset, and the room 4·A·M − Λ² in its constraint."""
     rows = ((odd, dual.slopes), (even, dual.prior), (even, dual.masses))
     slopes, priors, masses = (np.add.reduce(of.T * numbers[:, None], axis=0) for of, numbers in rows)
@@ -243,10 +247,10 @@ def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharp
     Newton's method from a point inside; the barrier is self-concordant, so that damped steps stay inside and converge.
     The coefficients of λ are `odd`, those of π and μ `even`, both of shape (subsets, values).
     """
-    x, number = program.own, len(program.own)
+    x, number = program.own_values, len(program.own_values)
     coefficients = (odd, even, even)
     for _ in range(_MOST_NEWTON_STEPS):
-        slopes, priors, masses, room = _seen(dual, odd, even)
+        slopes, priors, masses, room = _subset_sums(dual, odd, even)
         of_subset = (-2 * slopes / room, 4 * priors / room, 4 * masses / room)
         pulls = (-sharpness * x, sharpness + 0 * x, sharpness * x * x - 1 / dual.prior)
         terms = zip(pulls, coefficients, of_subset, strict=True)
@@ -256,14 +260,14 @@ def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharp
         hessian[diagonal, diagonal] += 1 / (dual.prior * dual.prior)
         if program.is_free:  # π stays a distribution: the step's last part sums to 0
             ones = _numbers([0.0] * (2 * number) + [1.0] * number)
-            both = solve_positive_definite(hessian, np.stack([gradient, ones], axis=1))
-            shift = np.add.reduce(both[2 * number :, 0]) / np.add.reduce(both[2 * number :, 1])
-            step = shift * both[:, 1] - both[:, 0]
+            solutions = solve_positive_definite(hessian, np.stack([gradient, ones], axis=1))
+            shift = np.add.reduce(solutions[2 * number :, 0]) / np.add.reduce(solutions[2 * number :, 1])
+            step = shift * solutions[:, 1] - solutions[:, 0]
         else:
             gradient = gradient[: 2 * number]
             step = -solve_positive_definite(hessian[: 2 * number, : 2 * number], gradient[:, None])[:, 0]
         decrement = max(-np.add.reduce(gradient * step), Decimal(0)).sqrt()
-        dual = dual.moved(step, Decimal(1) if decrement < _FULL_STEP else 1 / (1 + decrement))
+        dual = dual.move(step, Decimal(1) if decrement < _FULL_STEP else 1 / (1 + decrement))
         if decrement < _CONVERGED:
             break
     return dual
@@ -295,7 +299,7 @@ def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
     That is the greatest (Λ² − 4·A·M)/(4·A²), if positive, over all subsets. For every height h the constraints
     Λ² ≤ 4·A·(M + h·A) are one convex cone, so that the greatest is at a vertex of the zonotope.
     """
-    numbers = program.whole(dual).astype(np.float64)
+    numbers = program.all_values(dual).astype(np.float64)
     candidates = _zonotope_vertices(numbers)
     # A row for each value: the sums then go from row to row, in one order everywhere.
     across = np.ascontiguousarray(np.where(candidates, 1.0, float(program.other)).T)
@@ -303,9 +307,9 @@ def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
     heights = (slopes * slopes - 4 * priors * masses) / (4 * priors * priors)
     # Floats find the subsets, and forty digits tell how far these few are off.
     nearest = candidates[np.argsort(-heights, kind="stable")[: 2 * candidates.shape[1]]]
-    _, priors_of, _, room = _seen(dual, *program.coefficients(nearest))
-    exact = -room / (4 * priors_of * priors_of)
-    return max(Decimal(0), *exact.tolist()), nearest[exact > 0]
+    _, priors_of, _, room = _subset_sums(dual, *program.coefficients(nearest))
+    exact_excess = -room / (4 * priors_of * priors_of)
+    return max(Decimal(0), *exact_excess.tolist()), nearest[exact_excess > 0]
 
 
 def _zonotope_vertices(generators: FloatArray) -> _Subsets:
@@ -315,7 +319,7 @@ def _zonotope_vertices(generators: FloatArray) -> _Subsets:
     set of directions with one answer has at its border a u that is orthogonal to two of them.
     """
     number = len(generators)
-    found: list[_Subsets] = [np.ones((1, number), dtype=np.bool_), np.zeros((1, number), dtype=np.bool_)]
+    vertices: list[_Subsets] = [np.ones((1, number), dtype=np.bool_), np.zeros((1, number), dtype=np.bool_)]
     first, second = (np.array(side) for side in zip(*itertools.combinations(range(number), 2), strict=True))
     directions = _cross(generators[first], generators[second])
     products = _inner(directions[:, None, :], generators[None, :, :])
@@ -328,23 +332,27 @@ def _zonotope_vertices(generators: FloatArray) -> _Subsets:
             subsets = base.copy()
             subsets[pairs, first] = with_first
             subsets[pairs, second] = with_second
-            found.append(subsets)
+            vertices.append(subsets)
         crowded = np.flatnonzero(is_zero.sum(axis=1) > _FEW).tolist()
-        found += [_around(base[p], directions[p], generators, np.flatnonzero(is_zero[p])) for p in crowded]
-    return np.unique(np.concatenate(found), axis=0)
+        vertices += [
+            _neighboring_subsets(base[p], directions[p], generators, np.flatnonzero(is_zero[p])) for p in crowded
+        ]
+    return np.unique(np.concatenate(vertices), axis=0)
 
 
-def _around(base: _Subsets, direction: FloatArray, generators: FloatArray, zeros: NDArray[np.intp]) -> _Subsets:
+def _neighboring_subsets(
+    base: _Subsets, direction: FloatArray, generators: FloatArray, zeros: NDArray[np.intp]
+) -> _Subsets:
     """Return the subsets of the directions next to one that is orthogonal to more than two generators."""
-    found: list[_Subsets] = []
+    vertices: list[_Subsets] = []
     for turn in _cross(np.broadcast_to(direction, (len(zeros), 3)), generators[zeros]):
         products = _inner(turn[None, :], generators[zeros])
         is_zero = np.abs(products) <= _COLLINEAR * np.abs(products).max(initial=0.0)
-        for sign, inside in itertools.product((1.0, -1.0), (False, True)):
+        for sign, is_inside in itertools.product((1.0, -1.0), (False, True)):
             subset = base.copy()
-            subset[zeros] = np.where(is_zero, inside, sign * products > 0)
-            found.append(subset[None, :])
-    return np.concatenate(found)
+            subset[zeros] = np.where(is_zero, is_inside, sign * products > 0)
+            vertices.append(subset[None, :])
+    return np.concatenate(vertices)
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -358,6 +366,8 @@ def _inner(a: FloatArray, b: FloatArray) -> FloatArray:
     return a[..., 0] * b[..., 0] + a[..., 1] * b[..., 1] + a[..., 2] * b[..., 2]
 
 
-def _not_among(found: _Subsets, known: _Subsets) -> _Subsets:
-    keys = {row.tobytes() for row in known}
-    return np.array([row for row in found if row.tobytes() not in keys], dtype=np.bool_).reshape(-1, known.shape[1])
+def _new_subsets(candidates: _Subsets, subsets: _Subsets) -> _Subsets:
+    keys = {row.tobytes() for row in subsets}
+    return np.array([row for row in candidates if row.tobytes() not in keys], dtype=np.bool_).reshape(
+        -1, subsets.shape[1]
+    )

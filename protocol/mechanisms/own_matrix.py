@@ -76,8 +76,8 @@ def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, 
     Rows are D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0, exactly: by elimination in integers (Bareiss, 1968).
     """
     size = len(masses)
-    rows = [[*row, *(int(place == own) for place in range(size))] for own, row in enumerate(masses)]
-    before = 1
+    rows = [[*row, *(int(place == number) for place in range(size))] for number, row in enumerate(masses)]
+    last_pivot = 1
     for column in range(size):
         below = next((row for row in range(column, size) if rows[row][column]), None)
         if below is None:
@@ -88,9 +88,12 @@ def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, 
         for place, row in enumerate(rows):
             if place != column:
                 factor = row[column]
-                rows[place] = [(pivot * own - factor * other) // before for own, other in zip(row, pivots, strict=True)]
-        before = pivot
-    return tuple(tuple(Fraction(TOTAL_MASS * number, before) for number in row[size:]) for row in rows)
+                rows[place] = [
+                    (pivot * entry - factor * pivot_entry) // last_pivot
+                    for entry, pivot_entry in zip(row, pivots, strict=True)
+                ]
+        last_pivot = pivot
+    return tuple(tuple(Fraction(TOTAL_MASS * number, last_pivot) for number in row[size:]) for row in rows)
 
 
 @functools.lru_cache(maxsize=64)
@@ -112,26 +115,26 @@ def _channel_of(matrix: Matrix, field: str) -> FiniteChannel:
 
 def _masses_of(row: Sequence[float | str], place: int, field: str) -> tuple[int, ...]:
     """Return a row in units of 2**-53: rounded down, and what is left to where most was cut off."""
-    where = f"{field} in row {place}"
-    entries = [_entry_of(entry, where, is_own=report == place) for report, entry in enumerate(row, start=1)]
+    row_name = f"{field} in row {place}"
+    entries = [_entry_of(entry, row_name, is_own=report == place) for report, entry in enumerate(row, start=1)]
     allowed = "probabilities that sum to 1 exactly, as they are written (a third is the text '1/3')"
-    require(sum(entries) == 1, where, f"a sum of {sum(entries)}", allowed)
-    exact = [entry * TOTAL_MASS for entry in entries]
-    masses = [math.floor(mass) for mass in exact]
-    cut_off = sorted(range(len(masses)), key=lambda report: masses[report] - exact[report])
+    require(sum(entries) == 1, row_name, f"a sum of {sum(entries)}", allowed)
+    exact_masses = [entry * TOTAL_MASS for entry in entries]
+    masses = [math.floor(mass) for mass in exact_masses]
+    cut_off = sorted(range(len(masses)), key=lambda report: masses[report] - exact_masses[report])
     for report in cut_off[: TOTAL_MASS - sum(masses)]:
         masses[report] += 1
     return tuple(masses)
 
 
-def _entry_of(entry: float | str, where: str, *, is_own: bool) -> Fraction:
+def _entry_of(entry: float | str, row_name: str, *, is_own: bool) -> Fraction:
     """Return the number that is written; `is_own` of the diagonal."""
-    written = entry if isinstance(entry, str) else str(number_of(entry, where))
-    above, _, below = written.partition("/")
-    if isinstance(entry, str) and (not _ENTRY.fullmatch(entry) or not Fraction(below or 1)):
+    written = entry if isinstance(entry, str) else str(number_of(entry, row_name))
+    numerator, _, denominator = written.partition("/")
+    if isinstance(entry, str) and (not _ENTRY.fullmatch(entry) or not Fraction(denominator or 1)):
         allowed = "probabilities: numbers, or text such as '0.25' or '1/4', of up to 18 digits"
-        raise ConfigurationError(field=where, value=entry[:40], allowed=allowed)
-    number = Fraction(above) / Fraction(below or 1) if written not in _NO_NUMBERS else Fraction(-1)
+        raise ConfigurationError(field=row_name, value=entry[:40], allowed=allowed)
+    number = Fraction(numerator) / Fraction(denominator or 1) if written not in _NO_NUMBERS else Fraction(-1)
     if not LEAST_ENTRY <= number <= 1:
         zero = "; a report that a value never makes tells it apart, at an infinite loss" if number == 0 else ""
         if zero and is_own:
@@ -139,15 +142,15 @@ def _entry_of(entry: float | str, where: str, *, is_own: bool) -> Fraction:
                 ". A report that is never the true value (a negative survey) rules its value out: make it seldom so, "
                 "with c < 1/s on the diagonal and (1 − c)/(s − 1) beside it, at ε = ln((1 − c)/(c·(s − 1)))"
             )
-        raise ConfigurationError(field=where, value=entry, allowed=f"in [{float(LEAST_ENTRY):g}, 1]{zero}")
+        raise ConfigurationError(field=row_name, value=entry, allowed=f"in [{float(LEAST_ENTRY):g}, 1]{zero}")
     return number
 
 
 def _loss_of(ratio: Fraction) -> float:
     """Return ln of a ratio ≥ 1, rounded up as far as `FiniteChannel` asks for."""
     context = decimal.Context(prec=_DIGITS)
-    exact = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
-    epsilon = float(exact)
+    log_ratio = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
+    epsilon = float(log_ratio)
     step = math.ulp(max(epsilon, 1.0))
     while ratio * least_ratio_of(epsilon) > 1:
         epsilon += step

@@ -57,7 +57,7 @@ _RATE_BITS: Final = 80
 _DIGITS: Final = 60
 
 
-def wrapped(total: int) -> int:
+def wrap(total: int) -> int:
     """Return the residue of an integer modulo 2⁶⁴ that lies in [−2⁶³, 2⁶³)."""
     return (total + _WORD // 2) % _WORD - _WORD // 2
 
@@ -115,21 +115,23 @@ def share_reach(*, scale: float, planned: int, num_shares: int, level: float) ->
 @functools.lru_cache(maxsize=64)
 def _reach(scale: float, planned: int, num_shares: int, level: float) -> int:
     masses = share_masses(scale=scale, planned=planned, num_shares=num_shares) * _MORE
-    beyond = float(masses[-1]) / -expm1(-1 / (2 * scale))
-    tails = np.cumsum(masses[::-1])[::-1] + beyond
-    within = np.flatnonzero(tails[1:] <= level)
+    tail_mass = float(masses[-1]) / -expm1(-1 / (2 * scale))
+    tails = np.cumsum(masses[::-1])[::-1] + tail_mass
+    reaches = np.flatnonzero(tails[1:] <= level)
     allowed = f"a level that noise of {REACH_IN_SCALES} scales reaches"
-    require(len(within), "level", level, allowed)
-    return int(within[0]) + 1
+    require(len(reaches), "level", level, allowed)
+    return int(reaches[0]) + 1
 
 
 @functools.lru_cache(maxsize=32)
 def _log_law(scale: float, shape: float) -> FloatArray:
     decay, reach = exp(-1 / scale), math.ceil(REACH_IN_SCALES * scale)
-    both, masses = 1 + decay * decay, [0.0, 2.0**-900]
+    diagonal, masses = 1 + decay * decay, [0.0, 2.0**-900]
     for place in range(math.ceil(_START_IN_SCALES * scale) + 2, 0, -1):
-        above, here = masses[-2:]
-        masses.append((both * place * here - decay * (place + 1 - shape) * above) / (decay * (place - 1 + shape)))
+        previous, current = masses[-2:]
+        masses.append(
+            (diagonal * place * current - decay * (place + 1 - shape) * previous) / (decay * (place - 1 + shape))
+        )
     law = np.array(masses[: -reach - 2 : -1])
     logs = log_of(law / (2 * math.fsum(masses) - masses[-1]))
     logs.flags.writeable = False
@@ -218,9 +220,9 @@ class NoiseShare(Mechanism, ExactMechanism):
         allowed = f"at most {most}, so that {num_shares} values and their noise do not wrap around modulo 2**64"
         require(self.bound <= most, "bound", self.bound, allowed)
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        return are_within(self.sensitivity, values, others)
+        return are_within(self.sensitivity, values, other_values)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
         """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
@@ -239,7 +241,7 @@ class NoiseShare(Mechanism, ExactMechanism):
     def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
         if not all(-self.bound <= value <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
-        return [wrapped(value + _draw_share(self.scale, self.planned, below)) for value in values]
+        return [wrap(value + _draw_share(self.scale, self.planned, below)) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the law of one share. See `Mechanism.log_probabilities`.
@@ -250,18 +252,18 @@ class NoiseShare(Mechanism, ExactMechanism):
         # Residues wrap around as the reports do, and are no integers of 64 bits once their sign is gone.
         noise = np.abs((reports[:, None] - values).astype(np.float64))
         last = len(logs) - 1
-        beyond = np.maximum(noise / last, 1.0)
-        falling = log_of(beyond) * (1 / self.planned - 1) - (beyond - 1) * (last / self.scale)
+        excess_ratio = np.maximum(noise / last, 1.0)
+        falling = log_of(excess_ratio) * (1 / self.planned - 1) - (excess_ratio - 1) * (last / self.scale)
         return logs[np.minimum(noise, last).astype(np.int64)] + falling
 
     def _polya(self, uniforms: FloatArray) -> IntArray:
         """Return the least k ≥ 0 with P[X > k] < 1 − u: how many tails are at least 1 − u."""
         tails = _tails(self.scale, self.planned)
-        wanted = 1 - uniforms
-        counts = len(tails) - np.searchsorted(tails[::-1], wanted)
+        upper_tails = 1 - uniforms
+        counts = len(tails) - np.searchsorted(tails[::-1], upper_tails)
         (farther,) = np.nonzero(counts == len(tails))
         if len(farther):
-            counts[farther] = _least_far(wanted[farther], self.scale, self.planned, len(tails) - 1)
+            counts[farther] = _least_far(upper_tails[farther], self.scale, self.planned, len(tails) - 1)
         return counts
 
 
@@ -280,17 +282,19 @@ def _tails(scale: float, planned: int) -> FloatArray:
     return np.minimum.accumulate(_tails_at(np.arange(number), scale, planned))
 
 
-def _least_far(wanted: FloatArray, scale: float, planned: int, start: int) -> IntArray:
+def _least_far(upper_tails: FloatArray, scale: float, planned: int, start: int) -> IntArray:
     """Return the least k > start with P[X > k] < wanted, which is no more than P[X > start]."""
     places, tails = _far_tails(scale, planned, start)
-    at = len(places) - np.searchsorted(tails[::-1], wanted)
+    at = len(places) - np.searchsorted(tails[::-1], upper_tails)
     low, high = places[at - 1], places[at]
-    part = log_of(tails[at - 1] / wanted) / log_of(tails[at - 1] / tails[at])  # a line is right but for a few counts
+    part = log_of(tails[at - 1] / upper_tails) / log_of(
+        tails[at - 1] / tails[at]
+    )  # a line is right but for a few counts
     guess = low + ((high - low) * part).astype(np.int64)
     tries = [guess - _NEAR, guess + _NEAR]
     while (is_open := high - low > 1).any():
         middle = np.clip(tries.pop(), low, high) if tries else (low + high) // 2
-        is_above = _tails_at(middle, scale, planned) >= wanted
+        is_above = _tails_at(middle, scale, planned) >= upper_tails
         low, high = np.where(is_open & is_above, middle, low), np.where(is_open & ~is_above, middle, high)
     return high
 
@@ -348,12 +352,12 @@ def _draw_logarithmic(numerator: int, denominator: int, below: Below) -> int:
             block += heads
         least = 1 << block
         heads += not is_small and num_small > 0
-        rest = (least - (not num_small)) * numerator - heads * denominator
-        if not all(_happens_two_over_e(below) for _ in range(heads)) or not happens_exp(rest, denominator, below):
+        remainder = (least - (not num_small)) * numerator - heads * denominator
+        if not all(_happens_two_over_e(below) for _ in range(heads)) or not happens_exp(remainder, denominator, below):
             continue
-        more = below(least)
-        if below(least + more) < least and happens_exp(more * numerator, denominator, below):
-            return least + more
+        new_number = below(least)
+        if below(least + new_number) < least and happens_exp(new_number * numerator, denominator, below):
+            return least + new_number
 
 
 def _draw_heads(below: Below) -> int:

@@ -63,10 +63,10 @@ def gauss_rule(canonical: Sequence[float]) -> Rule:
     the mirrored law, whose odd canonical moments are 1 − p_j, so that 1 − t keeps its digits near 1 as t does near 0.
     Moments are in (0, 1).
     """
-    own = np.array(canonical, dtype=np.float64)
-    mirrored = own.copy()
+    moments = np.array(canonical, dtype=np.float64)
+    mirrored = moments.copy()
     mirrored[0::2] = 1.0 - mirrored[0::2]
-    places, log_weights = _gauss_half(own)
+    places, log_weights = _gauss_half(moments)
     complements, log_weights_of_complements = (numbers[::-1] for numbers in _gauss_half(mirrored))
     is_low = places <= 0.5  # noqa: PLR2004  the middle
     log_weights = np.where(is_low, log_weights, log_weights_of_complements)
@@ -88,15 +88,17 @@ def _gauss_half(canonical: FloatArray) -> tuple[FloatArray, FloatArray]:
     roots = np.sqrt(coefficients[1:])
     values: FloatArray = np.linalg.svd(np.diag(roots[0::2]) + np.diag(roots[1::2], 1), compute_uv=False)
     places = np.minimum(values[::-1] ** 2, 1.0)
-    diagonal, beside = coefficients[0::2] + coefficients[1::2], roots[:-1:2] * roots[1::2]
-    before, here = np.zeros_like(places), np.ones_like(places)
+    diagonal, off_diagonal = coefficients[0::2] + coefficients[1::2], roots[:-1:2] * roots[1::2]
+    previous, current = np.zeros_like(places), np.ones_like(places)
     squares, log_scale = np.ones_like(places), np.zeros_like(places)
-    for number, slope in enumerate(beside.tolist()):
-        after = ((places - diagonal[number]) * here - (beside[number - 1] if number else 0.0) * before) / slope
-        before, here = here, after
-        squares = squares + here * here
+    for number, slope in enumerate(off_diagonal.tolist()):
+        following = (
+            (places - diagonal[number]) * current - (off_diagonal[number - 1] if number else 0.0) * previous
+        ) / slope
+        previous, current = current, following
+        squares = squares + current * current
         factors = np.where(squares > _LARGE, 1.0 / _LARGE, 1.0)
-        before, here, squares = before * np.sqrt(factors), here * np.sqrt(factors), squares * factors
+        previous, current, squares = previous * np.sqrt(factors), current * np.sqrt(factors), squares * factors
         log_scale = log_scale - log_of(factors)
     return places, -log_of(squares) - log_scale
 
@@ -107,21 +109,21 @@ def canonical_moments(moments: Sequence[Fraction]) -> list[tuple[Fraction, Fract
     Each p_j comes with the least and the greatest c_j that the moments before it allow. One that is not in (0, 1) is
     the last. The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
     """
-    found: list[tuple[Fraction, Fraction, Fraction]] = []
+    intervals: list[tuple[Fraction, Fraction, Fraction]] = []
     series = [Fraction(1), *moments]
-    width, before = Fraction(1), Fraction(0)
+    width, previous = Fraction(1), Fraction(0)
     for moment in moments:
         inverse = _reciprocal(series)
         coefficient = -inverse[1]
-        canonical = coefficient / (1 - before)
+        canonical = coefficient / (1 - previous)
         least = moment - canonical * width
-        found.append((canonical, least, least + width))
+        intervals.append((canonical, least, least + width))
         if not 0 < canonical < 1:
             break
-        series = [-each / coefficient for each in inverse[1:]]
+        series = [-coefficient_below / coefficient for coefficient_below in inverse[1:]]
         width *= canonical * (1 - canonical)
-        before = canonical
-    return found
+        previous = canonical
+    return intervals
 
 
 def _reciprocal(series: Sequence[Fraction]) -> list[Fraction]:

@@ -76,13 +76,13 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         make_fields_exact(self)
         check_epsilon(self.epsilon)
         require(self.num_choices > 1, "num_choices", self.num_choices, "at least 2")  # one choice has nothing to hide
-        others = self.num_choices - 1
-        keep = 1 / (1 + others * exp(-self.epsilon))
+        num_others = self.num_choices - 1
+        keep = 1 / (1 + num_others * exp(-self.epsilon))
         # The quotient above is right to a few units in the last place; four steps down make ln(p/q) <= epsilon sure.
         for _ in range(4):
             keep = math.nextafter(keep, 0.0)
         object.__setattr__(self, "keep_probability", keep)
-        object.__setattr__(self, "flip_probability", (1 - keep) / others)
+        object.__setattr__(self, "flip_probability", (1 - keep) / num_others)
 
     @property
     def value_range(self) -> tuple[int, int]:
@@ -106,11 +106,11 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         """
         if len(values) != self.num_choices:
             raise ValueError(f"expected {self.num_choices} values, got {len(values)}")
-        exact = tuple(Fraction(value) for value in values)
+        fractions = tuple(Fraction(value) for value in values)
         lie = (1 - Fraction(self.keep_probability)) / (self.num_choices - 1)
         gap = Fraction(self.keep_probability) - lie
-        constant = lie * sum(exact)
-        return tuple((value - constant) / gap for value in exact)
+        constant = lie * sum(fractions)
+        return tuple((value - constant) / gap for value in fractions)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
         """Return how many have each value, in order."""

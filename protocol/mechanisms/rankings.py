@@ -49,11 +49,11 @@ class RankingMechanism(RowMechanism):
 
     def check_rows(self, values: IntArray) -> None:
         """Raise ValueError unless these are rows of m numbers in `value_range`; that no two agree is the caller's."""
-        what, most = self.entry_of_rankings.partition(",")[0], self.value_range[1]
+        entry_name, most = self.entry_of_rankings.partition(",")[0], self.value_range[1]
         if values.ndim != 2 or values.shape[1] != self.num_alternatives:  # noqa: PLR2004  a table
-            raise ValueError(f"expected rows of {self.num_alternatives} {what}, got shape {values.shape}")
+            raise ValueError(f"expected rows of {self.num_alternatives} {entry_name}, got shape {values.shape}")
         if values.size and (int(values.min()) < 0 or int(values.max()) > most):
-            raise ValueError(f"{what} must be in [0, {most}]")
+            raise ValueError(f"{entry_name} must be in [0, {most}]")
 
 
 class SampledQuestion(RankingMechanism, ExactMechanism):
@@ -96,7 +96,7 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         law: list[float] = []
         for question in range(self.num_questions):
             answer = int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
-            law += [kept / self.num_questions for kept in channel[answer]]
+            law += [probability / self.num_questions for probability in channel[answer]]
         return tuple(law)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -134,8 +134,8 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         check_candidates(self, reports, values)
         self.check_rows(values)
         number = self.num_questions
-        asked = np.tile(np.arange(number, dtype=np.int64), len(values))
-        truths = self.answers(np.repeat(values, number, axis=0), asked).reshape(len(values), number)
+        question_numbers = np.tile(np.arange(number, dtype=np.int64), len(values))
+        truths = self.answers(np.repeat(values, number, axis=0), question_numbers).reshape(len(values), number)
         questions, answers = np.divmod(reports[:, 0], self.response.num_choices)
         keep, lie = ln(self.response.keep_probability), ln(self.response.flip_probability)
         return np.where(truths[:, questions] == answers, keep, lie).T - ln(number)
@@ -290,7 +290,9 @@ class NoisyScores(RankingMechanism, Prepared):
     def __post_init__(self) -> None:
         make_fields_exact(self)
         require(0 < self.epsilon < math.inf, "epsilon", self.epsilon, "positive and finite")
-        distance = sum(abs(one - other) for one, other in zip(self.steps, reversed(self.steps), strict=True))
+        distance = sum(
+            abs(step - reversed_step) for step, reversed_step in zip(self.steps, reversed(self.steps), strict=True)
+        )
         bound = max(map(abs, self.steps), default=0)
         laplace = VectorLaplace(scale=quotient_up(distance, self.epsilon), sensitivity=distance, bound=bound)
         object.__setattr__(self, "laplace", laplace)
@@ -386,9 +388,9 @@ def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
     """
     size = num_alternatives
     digits = np.empty((len(codes), size), dtype=np.int64)
-    rest = codes
+    remainders = codes
     for place in range(size - 1, -1, -1):
-        rest, digits[:, place] = np.divmod(rest, size - place)
+        remainders, digits[:, place] = np.divmod(remainders, size - place)
     # From the back: a position is a digit, and pushes those behind it that are not below it up by one.
     for place in range(size - 2, -1, -1):
         digits[:, place + 1 :] += digits[:, place + 1 :] >= digits[:, place : place + 1]

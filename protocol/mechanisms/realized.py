@@ -87,13 +87,13 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
         # Rows with the same neighbors are looked at together: most often all have all.
         kinds, kind_of_row = np.unique(are_neighbors, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds):
-            rows, others = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
-            if not len(others):
+            rows, other_rows = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
+            if not len(other_rows):
                 continue
-            gaps = above[:, rows].max(axis=1) - below[:, others].min(axis=1)
+            gaps = above[:, rows].max(axis=1) - below[:, other_rows].min(axis=1)
             report = int(np.argmax(np.where(np.isnan(gaps), -np.inf, gaps)))
             if gaps[report] > worst.loss:
-                row, other = rows[np.argmax(above[report, rows])], others[np.argmin(below[report, others])]
+                row, other = rows[np.argmax(above[report, rows])], other_rows[np.argmin(below[report, other_rows])]
                 worst = Gap(float(gaps[report]), int(row), int(other))
     return worst
 
@@ -120,8 +120,8 @@ def non_neighbors_error(
             f"neighbors of {type(mechanism).__name__}, since one person may hold either: give it the greatest distance "
             f"of two rows (its sensitivity, its are_neighbors), or say which rows a person may hold ({CURE})"
         )
-        shown = format_rows(rows[pair], is_shown=is_shown)
-        return ConfigurationError(field=f"rows of phase {phase!r}", value=shown, allowed=allowed)
+        row_texts = format_rows(rows[pair], is_shown=is_shown)
+        return ConfigurationError(field=f"rows of phase {phase!r}", value=row_texts, allowed=allowed)
     return None
 
 
@@ -149,10 +149,10 @@ def key_of(
 
 def rows_to_try(values: Sequence[Sequence[int]]) -> IntArray:
     """Return all rows of these values, shape (c, columns), or, of many, some: evenly among all, and columns' ends."""
-    some = _some_rows(values, _MOST_ROWS)
+    sample = _sample_rows(values, _MOST_ROWS)
     if math.prod(len(column) for column in values[:_WIDEST]) <= _MOST_ROWS and len(values) <= _WIDEST:
-        return np.array(some, dtype=np.int64)
-    rows = dict.fromkeys(some)
+        return np.array(sample, dtype=np.int64)
+    rows = dict.fromkeys(sample)
     nearest = [_nearest_to_zero(column) for column in values]
     rows[tuple(nearest)] = None
     for place, column in enumerate(values[:_WIDEST]):
@@ -167,8 +167,8 @@ def reports_to_try(mechanism: RowMechanism, rows: IntArray) -> IntArray:
     width = mechanism.num_reports_of(rows.shape[1])
     values = [range(low, high + 1)] * width
     if width <= _WIDEST and (high + 1 - low) ** width <= _MOST_REPORTS:
-        return np.array(_some_rows(values, _MOST_REPORTS), dtype=np.int64)
-    reports = _some_rows(values, _MOST_REPORTS // 4)
+        return np.array(_sample_rows(values, _MOST_REPORTS), dtype=np.int64)
+    reports = _sample_rows(values, _MOST_REPORTS // 4)
     while isinstance(mechanism, Prepared):
         rows, mechanism = mechanism.prepare_rows(rows), mechanism.noise
     if rows.shape[1] == width:
@@ -187,8 +187,8 @@ def _loss_of_columns(mechanism: Mechanism, values: Sequence[Sequence[int]], *, a
     pairs = [(gap.row, gap.other) for column, gap in worst.items() for _ in range(counts[column])]
     if not pairs:
         return 0.0
-    one, other = (np.array([row], dtype=np.int64) for row in zip(*pairs, strict=True))
-    if are_all_neighbors or mechanism.are_neighbors(one, other)[0, 0]:
+    first, second = (np.array([row], dtype=np.int64) for row in zip(*pairs, strict=True))
+    if are_all_neighbors or mechanism.are_neighbors(first, second)[0, 0]:
         return math.fsum(worst[column].loss * number for column, number in counts.items())
     return max(gap.loss for gap in worst.values())
 
@@ -197,17 +197,17 @@ def _worst_values(mechanism: Mechanism, column: Sequence[int], *, are_all_neighb
     """Return the greatest loss of a single value, and between which two, instead of between which rows."""
     low, high = mechanism.report_range
     if len(column) * (high + 1 - low) <= _MOST_CELLS:
-        held, reports = np.array(column, dtype=np.int64), np.arange(low, high + 1, dtype=np.int64)
+        values, reports = np.array(column, dtype=np.int64), np.arange(low, high + 1, dtype=np.int64)
     else:
-        held = np.array([column[place] for place in _some(len(column), _SOME_VALUES)], dtype=np.int64)
-        some = [low + place for place in _some(high + 1 - low, 4 * _SOME_VALUES)]
-        reports = np.unique(np.concatenate([np.array(some, dtype=np.int64), np.clip(held, low, high)]))
-    allowed = _neighbors_of(mechanism, held[:, None], are_all_neighbors=are_all_neighbors)
-    gap = greatest_gap(mechanism.log_probabilities(reports, held), allowed)
-    return gap._replace(row=int(held[gap.row]), other=int(held[gap.other]))
+        values = np.array([column[place] for place in _sample_places(len(column), _SOME_VALUES)], dtype=np.int64)
+        sample = [low + place for place in _sample_places(high + 1 - low, 4 * _SOME_VALUES)]
+        reports = np.unique(np.concatenate([np.array(sample, dtype=np.int64), np.clip(values, low, high)]))
+    allowed = _neighbors_of(mechanism, values[:, None], are_all_neighbors=are_all_neighbors)
+    gap = greatest_gap(mechanism.log_probabilities(reports, values), allowed)
+    return gap._replace(row=int(values[gap.row]), other=int(values[gap.other]))
 
 
-def _some(total: int, number: int) -> list[int]:
+def _sample_places(total: int, number: int) -> list[int]:
     """Return some of `total` places, both ends and both ends' neighbors among them."""
     if total <= number:
         return list(range(total))
@@ -221,12 +221,12 @@ def _nearest_to_zero(column: Sequence[int]) -> int:
     return min(column, key=abs)
 
 
-def _some_rows(values: Sequence[Sequence[int]], number: int) -> list[tuple[int, ...]]:
+def _sample_rows(values: Sequence[Sequence[int]], number: int) -> list[tuple[int, ...]]:
     """Return so many rows of these values, evenly among all; the two ends of wide ones."""
     if len(values) > _WIDEST:
         return [tuple(column[0] for column in values), tuple(column[-1] for column in values)]
     lengths = [len(column) for column in values]
-    return [_row_of(place, values, lengths) for place in _some(math.prod(lengths), number)]
+    return [_row_of(place, values, lengths) for place in _sample_places(math.prod(lengths), number)]
 
 
 def _row_of(number: int, values: Sequence[Sequence[int]], lengths: Sequence[int]) -> tuple[int, ...]:

@@ -102,10 +102,10 @@ class SphericalLaplace(RowMechanism):
         """ε = sensitivity/scale of the whole row."""
         return PureMechanism(epsilon=quotient_up(self.sensitivity, self.scale))
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows whose l2 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        squares = np.zeros((len(values), len(others)))
-        for column, of_others in zip(values.T, others.T, strict=True):
+        squares = np.zeros((len(values), len(other_values)))
+        for column, of_others in zip(values.T, other_values.T, strict=True):
             squares += (column[:, None] - of_others).astype(np.float64) ** 2
         return squares <= square(self.sensitivity)
 

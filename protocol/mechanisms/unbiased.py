@@ -220,13 +220,13 @@ def _exact(
     values: tuple[Fraction, ...], solved: Design, epsilon: float, *, least_probability: float
 ) -> UnbiasedReport | None:
     """Return the solution with a law of integers, unbiased for it; None where too few reports are so probable."""
-    kept = solved.probabilities > least_probability
-    if np.count_nonzero(kept) < len(values):
+    is_kept = solved.probabilities > least_probability
+    if np.count_nonzero(is_kept) < len(values):
         return None
     middle, half = _range(values, epsilon)
     try:
-        masses = _masses(solved.subsets[kept], solved.probabilities[kept], epsilon)
-        units = _unbiased(masses, [(value - middle) / half for value in values], solved, kept)
+        masses = _masses(solved.subsets[is_kept], solved.probabilities[is_kept], epsilon)
+        units = _unbias(masses, [(value - middle) / half for value in values], solved, is_kept)
         channel = FiniteChannel(epsilon, masses)
     except (decimal.InvalidOperation, decimal.DivisionByZero, ConfigurationError):
         return None
@@ -267,8 +267,8 @@ def _range(values: Sequence[Fraction], epsilon: float) -> tuple[Fraction, Fracti
     """Return the middle and the half of the values' range, after a check of both arguments."""
     check_epsilon(epsilon)
     if len(values) < 2 or any(a >= b for a, b in itertools.pairwise(values)):  # noqa: PLR2004  a secret
-        shown = [float(value) for value in values[:10]]
-        raise ConfigurationError(field="values", value=shown, allowed="at least two, in increasing order")
+        first_values = [float(value) for value in values[:10]]
+        raise ConfigurationError(field="values", value=first_values, allowed="at least two, in increasing order")
     return (values[0] + values[-1]) / 2, (values[-1] - values[0]) / 2
 
 
@@ -301,16 +301,16 @@ def _masses(subsets: NDArray[np.bool_], probabilities: FloatArray, epsilon: floa
     return tuple(rows)
 
 
-def _unbiased(
-    masses: Sequence[Sequence[int]], places: Sequence[Fraction], solved: Design, kept: NDArray[np.bool_]
+def _unbias(
+    masses: Sequence[Sequence[int]], places: Sequence[Fraction], solved: Design, is_kept: NDArray[np.bool_]
 ) -> list[Fraction]:
     """Return the estimates nearest to the solution's (least squares, by probability) that are unbiased for this law."""
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         law = _decimals([mass for row in masses for mass in row]).reshape(len(masses), -1) / TOTAL_MASS
-        estimates = _decimals(solved.estimates[kept].tolist())
-        wanted = np.array([Decimal(place.numerator) / Decimal(place.denominator) for place in places])
-        weighted = law * _decimals(solved.probabilities[kept].tolist())
-        off = wanted - np.add.reduce(law.T * estimates[:, None], axis=0)
+        estimates = _decimals(solved.estimates[is_kept].tolist())
+        targets = np.array([Decimal(place.numerator) / Decimal(place.denominator) for place in places])
+        weighted = law * _decimals(solved.probabilities[is_kept].tolist())
+        off = targets - np.add.reduce(law.T * estimates[:, None], axis=0)
         multipliers = solve_positive_definite(_products(weighted, law), off[:, None])
         estimates = estimates + np.add.reduce(weighted * multipliers, axis=0)
         return [Fraction(estimate) for estimate in estimates.tolist()]

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import UNSET, UnsetType
 
 from ..elementary import exp, ln, normal_tail, square
-from ..errors import one_of, refuse, require
+from ..errors import describe_choices, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
@@ -35,7 +35,7 @@ _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
 
 def check_prior(prior: str) -> None:
     """Raise ConfigurationError unless there is such a prior."""
-    require(prior in PRIORS, "prior", prior, one_of(PRIORS, prior))
+    require(prior in PRIORS, "prior", prior, describe_choices(PRIORS, prior))
 
 
 def why_no_certainty(outcome: Outcome) -> str | None:
@@ -114,14 +114,14 @@ def _certainty(
     errors = outcome.errors or ()
     spreads = _spreads(outcome.preferences, errors, ball, answers)
     for spread, answer, _ in spreads:
-        variances = [error * error + max(answer.beside, 0.0) for error in errors]
+        variances = [error * error + max(answer.intercept, 0.0) for error in errors]
         shares = [spread / (spread + variance) for variance in variances]
         rows = list(zip(shares, variances, outcome.preferences, differences, strict=True))
         mean = math.fsum(share * value * change for share, _, value, change in rows)
         variance = math.fsum(share * variance * change * change for share, variance, _, change in rows)
         towards = mean if margin > 0 else -mean
         certainties.append(1.0 if variance == 0 else normal_tail(-towards / math.sqrt(variance)))
-    return math.fsum(own * weight for own, (_, _, weight) in zip(certainties, spreads, strict=True))
+    return math.fsum(certainty * weight for certainty, (_, _, weight) in zip(certainties, spreads, strict=True))
 
 
 def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Answer, ...]:
@@ -135,8 +135,8 @@ def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Ans
 
 def _mean_of(answers: Sequence[Answer]) -> Answer:
     number = len(answers)
-    slope = math.fsum(own.slope for own in answers) / number
-    return Answer(slope, math.fsum(own.beside for own in answers) / number)
+    slope = math.fsum(answer.slope for answer in answers) / number
+    return Answer(slope, math.fsum(answer.intercept for answer in answers) / number)
 
 
 def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) -> float | None:
@@ -178,11 +178,11 @@ def _shares_of_levels(outcome: Outcome) -> list[tuple[float, float]]:
     if isinstance(outcome.planned, int):  # a masked sum: so many shares make one draw
         return [(1.0, outcome.num_voters / outcome.planned)]
     if Paradigm(outcome.paradigm).model.bounds_release:
-        return [(1.0, max(len(outcome.by_society), 1))]  # a sum over societies has as many draws
+        return [(1.0, max(len(outcome.society_outcomes), 1))]  # a sum over societies has as many draws
     # A voter's noise has a scale in proportion to 1/ε.
     variances = [level.num_voters * square(level.weight / level.epsilon) for level in outcome.levels]
     total = math.fsum(variances)
-    return [(own / total, level.num_voters) for own, level in zip(variances, outcome.levels, strict=True)]
+    return [(variance / total, level.num_voters) for variance, level in zip(variances, outcome.levels, strict=True)]
 
 
 @functools.lru_cache(maxsize=256)
@@ -201,11 +201,14 @@ def _spreads(
         for size, answer in zip(_SIZES, answers, strict=True)
     ]
 
-    def evidence(own: Sequence[float], variance: float) -> float:
-        return (math.fsum(own) / variance + len(own) * ln(variance)) / 2
+    def evidence(squares: Sequence[float], variance: float) -> float:
+        return (math.fsum(squares) / variance + len(squares) * ln(variance)) / 2
 
     logs = [
-        -math.fsum(evidence(own, spread + (error * error + max(answer.beside, 0.0))) for error, own in squares.items())
+        -math.fsum(
+            evidence(error_squares, spread + (error * error + max(answer.intercept, 0.0)))
+            for error, error_squares in squares.items()
+        )
         for spread, answer in sizes
     ]
     weights = [exp(log - max(logs)) for log in logs]

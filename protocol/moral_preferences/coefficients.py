@@ -42,15 +42,17 @@ _MOST = 2**62
 _TABLE = 2
 
 
-def clip_items(chosen: FloatArray, rejected: FloatArray) -> tuple[FloatArray, FloatArray]:
+def clip_items(chosen_items: FloatArray, rejected_items: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Scale each alternative by itself to a norm of at most ½, so that no difference is longer than 1.
 
     What becomes of an item depends on nothing but the item, hence on no other record (reading M4). The difference of
     two items that are scaled differently may point elsewhere than before; `clip_differences` keeps the direction.
     """
-    if chosen.shape != rejected.shape:
-        raise ValueError(f"chosen and rejected must have one shape, got {chosen.shape} and {rejected.shape}")
-    return _clip(chosen, 0.5), _clip(rejected, 0.5)
+    if chosen_items.shape != rejected_items.shape:
+        raise ValueError(
+            f"chosen and rejected must have one shape, got {chosen_items.shape} and {rejected_items.shape}"
+        )
+    return _clip(chosen_items, 0.5), _clip(rejected_items, 0.5)
 
 
 def clip_differences(differences: FloatArray) -> FloatArray:
@@ -140,7 +142,7 @@ def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
     _check_step(step, _LEAST_DIRECTION_STEP)
     _, norms, scaled = _norms(differences)
     directions = scaled / np.where(norms > 0, norms, 1.0)[:, None]
-    return _shortened(np.trunc(directions / step).astype(np.int64), round(1 / step))
+    return _shorten(np.trunc(directions / step).astype(np.int64), round(1 / step))
 
 
 def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
@@ -205,7 +207,7 @@ def _clip(rows: FloatArray, longest: float) -> FloatArray:
     return np.where(is_long[:, None], scaled * factors[:, None], rows)
 
 
-def _shortened(rows: IntArray, longest: int) -> IntArray:
+def _shorten(rows: IntArray, longest: int) -> IntArray:
     """Take a step from the greatest component of each row that is longer than `longest`, until none is."""
     while True:
         squares = np.zeros(len(rows), dtype=np.int64)

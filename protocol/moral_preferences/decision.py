@@ -90,8 +90,8 @@ def decide(
         for name, value in alternative.items():
             allowed = f"described by {', '.join(outcome.features)}"
             require(name in outcome.features, f"the {field} alternative", name, allowed)
-            given: Any = value  # by a caller whom no type checker reads, maybe something else
-            is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+            checked_value: Any = value  # by a caller whom no type checker reads, maybe something else
+            is_number = isinstance(checked_value, (int, float)) and not isinstance(checked_value, bool)
             allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
             is_fine = is_number and abs(value) <= GREATEST_FEATURE  # not so for nan
             require(is_fine, f"{name} of the {field} alternative", value, allowed)
@@ -104,8 +104,8 @@ def decide(
     margin = math.fsum(value * change for value, change in zip(outcome.preferences, differences, strict=True))
     choice = None if margin == 0 else "first" if margin > 0 else "second"
     prior = prior or PRIORS[0]
-    found = None if choice is None else certainty_of(outcome, differences, margin, prior)
-    certainty, certainty_error = found or (None, msgspec.UNSET)
+    certainty_found = None if choice is None else certainty_of(outcome, differences, margin, prior)
+    certainty, certainty_error = certainty_found or (None, msgspec.UNSET)
     p_value = None if choice is None else p_value_of(outcome, differences, margin)
     is_sure = p_value is not None and level is not None and p_value <= level
     return Decision(

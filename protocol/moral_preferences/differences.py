@@ -101,23 +101,23 @@ def compare_societies(
         >>> difference.more
         'north'
     """
-    asked = level_asked(outcome, level)
-    compared = list(names) or [society.name for society in outcome.by_society if society.preferences is not None]
+    test_level = level_asked(outcome, level)
+    compared = list(names) or [society.name for society in outcome.society_outcomes if society.preferences is not None]
     for name in compared:
         require(compared.count(name) == 1, "society", name, "named once")
     allowed = f"at most {MOST_COMPARED} at once: name those that are compared"
     require(len(compared) <= MOST_COMPARED, "societies", len(compared), allowed)
     pairs = list(itertools.combinations(compared, 2))
-    parts = {name: outcome.of_society(name) for name in compared}
+    parts = {name: outcome.society_outcome(name) for name in compared}
     limits_of = _limits_of_directions if outcome.is_direction else _limits_of_sums
-    limits = {} if asked is None or not pairs else limits_of(parts, pairs, asked)
-    found: list[Difference] = []
+    limits = {} if test_level is None or not pairs else limits_of(parts, pairs, test_level)
+    differences: list[Difference] = []
     for first, second in pairs:
         released = outcome.differences(first, second)
         for place, (feature, estimate) in enumerate(zip(outcome.features, released or (), strict=False)):
             between = limits[first, second][place] if limits else None
-            found.append(_difference(feature, (first, second), estimate, between=between, level=asked))
-    return tuple(sorted(found, key=lambda difference: -difference.size))
+            differences.append(_difference(feature, (first, second), estimate, between=between, level=test_level))
+    return tuple(sorted(differences, key=lambda difference: -difference.size))
 
 
 def _difference(
@@ -149,10 +149,10 @@ def _limits_of_sums(parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level:
         first, second = (parts[name] for name in pair)
         tail = level / (2 * len(pairs) * len(first.features))
         limits[pair] = []
-        for place, (own, other) in enumerate(zip(first.preferences, second.preferences, strict=True)):
+        for place, (preference, other) in enumerate(zip(first.preferences, second.preferences, strict=True)):
             noise = [*_noise_in(first, place), *_noise_in(second, place)]
             reach = reach_of_noise(noise, tail)
-            limits[pair].append((own - other - reach, own - other + reach))
+            limits[pair].append((preference - other - reach, preference - other + reach))
     return limits
 
 
@@ -173,14 +173,14 @@ def _limits_of_directions(
 def _limits_of_direction(part: Outcome, level: float) -> list[_Limits]:
     """Return where each coordinate of a direction without noise lies: all at once at the level."""
     size = len(part.features)
-    near = max(reach_of_noise(_noise_in(part, place), level / (2 * size)) for place in range(size))
-    longer = near * math.sqrt(size)
+    reach = max(reach_of_noise(_noise_in(part, place), level / (2 * size)) for place in range(size))
+    longer = reach * math.sqrt(size)
     if longer >= 1:
         return [(-1.0, 1.0)] * size
     shrunk, stretched = 1 / (1 + longer), 1 / (1 - longer)
     limits: list[_Limits] = []
     for value in part.preferences:
-        low, high = value - near, value + near
+        low, high = value - reach, value + reach
         low *= shrunk if low > 0 else stretched
         high *= stretched if high > 0 else shrunk
         limits.append((max(low, -1.0), min(high, 1.0)))

@@ -101,7 +101,7 @@ def _spread_of(level: LevelSums) -> float:
 
     A report about 0 is added to those about their mean, so that few of them that happen to be alike have an error yet.
     """
-    square = math.fsum(own * own for own in level.mean.tolist()) / len(level.mean)
+    square = math.fsum(number * number for number in level.mean.tolist()) / len(level.mean)
     return max(0.0, level.mean_square - square) + level.mean_square / level.num_voters
 
 
@@ -113,7 +113,7 @@ def _variance_between(levels: Sequence[LevelSums], noises: Sequence[float], mean
     says: list[tuple[float, float]] = []
     for level, noise in zip(levels, noises, strict=True):
         about = zip(mean.tolist(), level.mean.tolist(), strict=True)
-        cross = math.fsum(overall * (overall - 2 * own) for overall, own in about) / len(mean)
+        cross = math.fsum(overall * (overall - 2 * mean_here) for overall, mean_here in about) / len(mean)
         says.append((level.num_voters / (noise * noise), level.mean_square + cross - noise))
     total = math.fsum(share for share, _ in says)
     return max(0.0, math.fsum(share * excess for share, excess in says) / total)

@@ -63,7 +63,7 @@ class Answer:
     """
 
     slope: float
-    beside: float
+    intercept: float
 
 
 EXACT: Final = Answer(1.0, 0.0)
@@ -89,7 +89,7 @@ def simulate_answers(
     generator = np.random.Generator(np.random.Philox(key=key))
     answers: list[Answer] = []
     for _ in range(NUM_PARTS):
-        points = size * law.radius * _in_ball(generator, per_part, num_features)
+        points = size * law.radius * _draw_in_ball(generator, per_part, num_features)
         pairs = np.zeros((2, per_part, _NUM_REPEATS, num_features))
         for noise in noises:
             pairs += noise.share * _places(law, points, noise.scale, generator)
@@ -97,7 +97,7 @@ def simulate_answers(
     return tuple(answers)
 
 
-def _in_ball(generator: np.random.Generator, number: int, dimension: int) -> FloatArray:
+def _draw_in_ball(generator: np.random.Generator, number: int, dimension: int) -> FloatArray:
     """Return points that are uniform in the ℓ₁ ball of radius 1, shape (number, dimension)."""
     shares = _exponential(generator, (number, dimension + 1))
     signs = np.where(generator.random((number, dimension)) < 0.5, -1.0, 1.0)  # noqa: PLR2004  as often as not
@@ -138,16 +138,16 @@ def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.ra
     clear[:, 0, :dimension] = 2 * curvature * points
     clear[:, 0, dimension + np.flatnonzero(rows == columns)] = -curvature
     size = (number, _NUM_REPEATS, width)
-    drawn = scale * (_exponential(generator, size) - _exponential(generator, size))
-    mirrored = drawn.copy()
+    noise = scale * (_exponential(generator, size) - _exponential(generator, size))
+    mirrored = noise.copy()
     mirrored[:, :, :dimension] *= -1
-    noisy = np.stack([clear + drawn, clear + mirrored]).reshape(-1, width)
+    noisy = np.stack([clear + noise, clear + mirrored]).reshape(-1, width)
     block = max(1, _BLOCK_NUMBERS // (dimension * dimension))
     maximize = functools.partial(
         maximize_noisy, num_features=dimension, radius=law.radius, remedy=law.remedy, noise_scale=scale
     )
-    found = [maximize(noisy[start : start + block]) for start in range(0, len(noisy), block)]
-    return np.concatenate(found).reshape(2, number, _NUM_REPEATS, dimension)
+    maxima = [maximize(noisy[start : start + block]) for start in range(0, len(noisy), block)]
+    return np.concatenate(maxima).reshape(2, number, _NUM_REPEATS, dimension)
 
 
 def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
@@ -155,7 +155,9 @@ def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
     means = pairs.mean(axis=0)  # of a draw and its mirror image
     repeats, size = means.shape[1], points.size
     slope = float((means.mean(axis=1) * points).sum() / (points * points).sum())
-    beside = means - slope * points[:, None]
+    intercepts = means - slope * points[:, None]
     # Different draws for one society share what their mean is beside the line, and nothing else.
-    total = beside.sum(axis=1)
-    return Answer(slope, float((total * total).sum() - (beside * beside).sum()) / (repeats * (repeats - 1) * size))
+    total = intercepts.sum(axis=1)
+    return Answer(
+        slope, float((total * total).sum() - (intercepts * intercepts).sum()) / (repeats * (repeats - 1) * size)
+    )

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, one_of, refuse, require
+from ..errors import ConfigurationError, describe_choices, refuse, require
 from ..estimators import Estimate
 from ..shown import Shown
 from .parameters import MechanismName, Paradigm, Remedy
@@ -147,37 +147,39 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each vector has an entry for each feature."""
-        known = [paradigm.value for paradigm in Paradigm]
-        require(self.paradigm in known, "paradigm", self.paradigm, one_of(known, self.paradigm))
-        for released in (self, *self.by_society):
+        paradigm_names = [paradigm.value for paradigm in Paradigm]
+        require(
+            self.paradigm in paradigm_names, "paradigm", self.paradigm, describe_choices(paradigm_names, self.paradigm)
+        )
+        for released in (self, *self.society_outcomes):
             vectors = {"preferences": released.preferences, "errors": released.errors}
-            given = {name: vector for name, vector in vectors.items() if vector is not None}
-            check_aligned(features=self.features, **given)
+            vectors_present = {name: vector for name, vector in vectors.items() if vector is not None}
+            check_aligned(features=self.features, **vectors_present)
 
     @property
-    def by_society(self) -> tuple[SocietyOutcome, ...]:
+    def society_outcomes(self) -> tuple[SocietyOutcome, ...]:
         """What is released of each society; nothing where all voters are one."""
         return () if isinstance(self.societies, msgspec.UnsetType) else self.societies
 
-    def of_society(self, name: str) -> "Outcome":
+    def society_outcome(self, name: str) -> "Outcome":
         """Return one society's part as a release by itself, which decisions can be made by.
 
         Raises:
             ConfigurationError: there is no such society, or none of its voters reported.
         """
-        found = next((society for society in self.by_society if society.name == name), None)
-        if found is None:
-            names = ", ".join(society.name for society in self.by_society[:30])
+        society_found = next((society for society in self.society_outcomes if society.name == name), None)
+        if society_found is None:
+            names = ", ".join(society.name for society in self.society_outcomes[:30])
             allowed = f"one of {names}" if names else "left out: all voters are one society"
             raise ConfigurationError(field="society", value=name, allowed=allowed)
-        refuse(found.preferences is None, "society", name, "one of which somebody reported")
+        refuse(society_found.preferences is None, "society", name, "one of which somebody reported")
         return msgspec.structs.replace(
             self,
-            preferences=found.preferences,
-            errors=found.errors,
-            num_voters=found.num_voters,
-            levels=found.levels,
-            ball=found.ball,
+            preferences=society_found.preferences,
+            errors=society_found.errors,
+            num_voters=society_found.num_voters,
+            levels=society_found.levels,
+            ball=society_found.ball,
             societies=msgspec.UNSET,
         )
 
@@ -194,12 +196,12 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             ConfigurationError: there is no such society, both are the same, or nobody of one reported.
         """
         refuse(first == second, "society", second, f"another one than {first!r}")
-        ours, theirs = (self.of_society(name).estimates for name in (first, second))
+        ours, theirs = (self.society_outcome(name).estimates for name in (first, second))
         if ours is None or theirs is None:
             return None
         return tuple(
-            Estimate(own.value - other.value, math.hypot(own.standard_error, other.standard_error))
-            for own, other in zip(ours, theirs, strict=True)
+            Estimate(preference.value - other.value, math.hypot(preference.standard_error, other.standard_error))
+            for preference, other in zip(ours, theirs, strict=True)
         )
 
     @property

@@ -228,8 +228,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.epsilon is not None:
             require(MIN_EPSILON <= self.epsilon <= MAX_EPSILON, "epsilon", self.epsilon, allowed)
         if not self.epsilons:
-            some = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
-            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], some)
+            allowed_levels = "given: the levels of ε among which voters have their own (chosen_by says who chooses)"
+            require(isinstance(self.chosen_by, msgspec.UnsetType), "epsilons", [], allowed_levels)
             return
         refuse(self.epsilon is not None, "epsilon and epsilons", "given", "given one of them alone")
         local = "left out: noise on a sum of all has one ε for all (VLDP and RLDP can)"
@@ -252,13 +252,18 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_societies(self) -> None:
         if isinstance(self.societies, msgspec.UnsetType):
             return
-        shown = list(self.societies[:12])
+        first_names = list(self.societies[:12])
         allowed = f"2 to {MAX_SOCIETIES} societies (left out, all voters are one)"
-        require(1 < len(self.societies) <= MAX_SOCIETIES, "societies", shown, allowed)
+        require(1 < len(self.societies) <= MAX_SOCIETIES, "societies", first_names, allowed)
         check_names("societies", self.societies)
-        refuse(self.is_masked, "societies", shown, f"left out in {self.paradigm.value}: masked sums are of all voters")
+        refuse(
+            self.is_masked,
+            "societies",
+            first_names,
+            f"left out in {self.paradigm.value}: masked sums are of all voters",
+        )
         allowed = "left out with add-remove-one: how many voters each society has would have to be private"
-        refuse(self.relation == "add-remove-one", "societies", shown, allowed)
+        refuse(self.relation == "add-remove-one", "societies", first_names, allowed)
 
     def _check_covariance(self) -> None:
         refuse(self.mechanism != "direction", "covariance", "given", "left out: only directions are whitened")

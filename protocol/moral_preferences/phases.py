@@ -100,7 +100,7 @@ class PerturbedPhase(PersonalizedPhase):
         self._shifts = np.array(self.shifts)
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        return self._summary.some_rows()
+        return self._summary.sample_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         super().check_report(report, public)
@@ -130,8 +130,8 @@ class PerturbedPhase(PersonalizedPhase):
             return super().tally_block(reports, earlier=earlier, public=public)
         coarse = _coarse(reports, self._shifts[0])
         counts = np.full(len(reports), reports.shape[1])
-        beside = np.stack([counts, np.einsum("tnw,tnw->t", coarse, coarse)], axis=1)
-        totals = np.concatenate([beside, reports.sum(axis=1)], axis=1)
+        counts_and_squares = np.stack([counts, np.einsum("tnw,tnw->t", coarse, coarse)], axis=1)
+        totals = np.concatenate([counts_and_squares, reports.sum(axis=1)], axis=1)
         return TallyBlock(reports.shape[1], totals[:, None])
 
     def _add_sorted(self, totals: IntArray, cells: IntArray, reports: IntArray) -> None:
@@ -139,11 +139,11 @@ class PerturbedPhase(PersonalizedPhase):
         order = cells.astype(np.min_scalar_type(len(totals))).argsort(kind="stable")
         cells, reports = cells[order], reports[order]
         firsts = np.flatnonzero(np.concatenate([[True], cells[1:] != cells[:-1]]))
-        own = cells[firsts]
+        first_cells = cells[firsts]
         coarse = _coarse(reports, self._shifts[cells % len(self.mechanisms)][:, None])
-        totals[own, _COUNT] += np.add.reduceat(np.ones_like(cells), firsts)
-        totals[own, _SQUARES] += np.add.reduceat(np.einsum("ij,ij->i", coarse, coarse), firsts)
-        totals[own, _FIRST_SUM:] += np.add.reduceat(reports, firsts, axis=0)
+        totals[first_cells, _COUNT] += np.add.reduceat(np.ones_like(cells), firsts)
+        totals[first_cells, _SQUARES] += np.add.reduceat(np.einsum("ij,ij->i", coarse, coarse), firsts)
+        totals[first_cells, _FIRST_SUM:] += np.add.reduceat(reports, firsts, axis=0)
 
     def cells_of(self, public: IntArray) -> IntArray:
         """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
@@ -207,7 +207,7 @@ class DisclosedPhase(CentralPhase):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        return self._summary.some_rows()
+        return self._summary.sample_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
@@ -246,7 +246,7 @@ class MaskedPreferences(MaskedSums):
         )
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
-        return self._summary.some_rows()
+        return self._summary.sample_rows()
 
 
 class SocietiesPhase(DisclosedPhase):

@@ -83,12 +83,12 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     computes_twice: ClassVar[bool] = False
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the levels of ε and the societies from the public columns, where the table has them."""
-        completed = dict(given)
+        completed = dict(fields)
         if "society" in table:
             completed.setdefault("societies", sorted({str(entry) for entry in table["society"]}))
-        if "epsilon" not in table or {"epsilon", "epsilons"} & given.keys() or given.get("chosen_by") == "voter":
+        if "epsilon" not in table or {"epsilon", "epsilons"} & fields.keys() or fields.get("chosen_by") == "voter":
             return completed
         return {
             **completed,
@@ -117,10 +117,10 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Refuse other columns; of what all voters have alike say why. See `PhasedProtocol.check_columns`."""
-        given = list(names)
-        is_one = "society" in given and not self.parameters.names_of_societies
+        column_names = list(names)
+        is_one = "society" in column_names and not self.parameters.names_of_societies
         refuse(is_one, "society", "a column", "left out, since all voters are one society (societies names several)")
-        super().check_columns(given)
+        super().check_columns(column_names)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Summarize every voter's records. See `PhasedProtocol.encode`.
@@ -143,9 +143,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return np.hstack([*public, self.parameters.own_levels.encode(table, num_parties=num_parties)])
 
     def _places_of_societies(self, entries: Entries) -> list[int]:
-        known = {name: place for place, name in enumerate(self.parameters.names_of_societies)}
+        place_of_name = {name: place for place, name in enumerate(self.parameters.names_of_societies)}
         return [
-            place_in(known, str(entry), f"society in row {row}", self._societies_shown)
+            place_in(place_of_name, str(entry), f"society in row {row}", self._societies_shown)
             for row, entry in enumerate(entries, start=1)
         ]
 
@@ -184,7 +184,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             numbers["an ε"] = len(self.parameters.levels)
         pairs = zip(public, numbers.values(), strict=False)
         are_places = len(public) == len(numbers) and all(0 <= place < number for place, number in pairs)
-        places = " and ".join(f"the place of {what}, in [0, {number - 1}]" for what, number in numbers.items())
+        places = " and ".join(
+            f"the place of {kind_name}, in [0, {number - 1}]" for kind_name, number in numbers.items()
+        )
         require(are_places, "the server's public row", list(public[:12]), places or "empty")
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
@@ -214,22 +216,22 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         (block,) = tallies
         whole, *_ = self._means_of(block.tally(0))
         if (means := self._means_alike(block)) is not None:
-            preferences = self._finished(means, whole.error)
+            preferences = self._finish_means(means, whole.error)
             return PreferenceDecisions(
                 preferences=preferences,
                 # A direction of length 0 has neither errors nor a ball.
                 kinds=np.stack([preferences.any(axis=1), means.any(axis=1)], axis=1).astype(np.int64),
             )
-        found: list[tuple[float, ...]] = []
+        decisions: list[tuple[float, ...]] = []
         kinds: list[list[bool]] = []
         for number in range(len(block)):
             # Who has reported is the same in all sessions, so that a society has a mean in all of them or in none.
             means = [mean for mean in self._means_of(block.tally(number)) if mean is not None]
-            released = [self._released(mean) for mean in means]
-            found.append(released[0][0])
+            released = [self._released_means(mean) for mean in means]
+            decisions.append(released[0][0])
             parts = [(errors, self._ball_of(mean, errors)) for mean, (_, errors) in zip(means, released, strict=True)]
             kinds.append([each is None for pair in parts for each in pair])
-        return PreferenceDecisions(preferences=np.array(found), kinds=np.array(kinds, dtype=np.int64))
+        return PreferenceDecisions(preferences=np.array(decisions), kinds=np.array(kinds, dtype=np.int64))
 
     def _means_alike(self, tallies: TallyBlock) -> FloatArray | None:
         """Return the means of many sessions, shape (sessions, numbers), of one society and one ε; else None."""
@@ -244,7 +246,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         (tally,) = tallies
         names = self.parameters.names_of_societies
         whole, *parts = self._means_of(tally)
-        preferences, errors = self._released(whole)
+        preferences, errors = self._released_means(whole)
         (loss,) = self.losses
         replaced = total_of([loss], relation=NeighboringRelation.REPLACE_ONE).proven
         return Outcome(
@@ -271,7 +273,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return what is released of a society; None stands for one of which nobody reported."""
         if mean is None:
             return SocietyOutcome(name=name, num_voters=0, preferences=None, errors=None, levels=())
-        preferences, errors = self._released(mean)
+        preferences, errors = self._released_means(mean)
         return SocietyOutcome(
             name=name,
             num_voters=mean.num_voters,
@@ -306,8 +308,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         error = None if variance is None else math.sqrt(variance * num_draws) / number
         return Mean(sums * self.summary.step / number, error, number, (level,))
 
-    def _released(self, mean: Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
-        (preferences,) = self._finished(mean.values[None], mean.error)
+    def _released_means(self, mean: Mean) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+        (preferences,) = self._finish_means(mean.values[None], mean.error)
         errors = self.summary.errors_of(mean.values, mean.error)
         return tuple(preferences.tolist()), None if errors is None else tuple(errors.tolist())
 
@@ -355,8 +357,12 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             summaries = places * self.summary.reported_step
         clean = self._clean(summaries)
         for place, name in enumerate(self.parameters.names_of_societies):
-            own = summaries[inputs.public[:, 0] == place]
-            clean |= {f"{name}, {feature}": value for feature, value in self._clean(own).items()} if len(own) else {}
+            society_summaries = summaries[inputs.public[:, 0] == place]
+            clean |= (
+                {f"{name}, {feature}": value for feature, value in self._clean(society_summaries).items()}
+                if len(society_summaries)
+                else {}
+            )
         return clean
 
     def _clean(self, summaries: NDArray[Any]) -> dict[str, float]:
@@ -374,7 +380,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def _is_projected(self) -> bool:
         return self.parameters.project and self.parameters.mechanism == "laplace"
 
-    def _finished(self, means: FloatArray, error: float | None) -> FloatArray:
+    def _finish_means(self, means: FloatArray, error: float | None) -> FloatArray:
         """Return what is released of means, shape (m, numbers of a report): (m, d)."""
         preferences = self.summary.preferences_of(means, error)
         if self._is_projected:
@@ -387,9 +393,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return the records, checked against the parameters; `field` names the row."""
         if not isinstance(entries, Records):
             voters = [_pairs_of(entry, row, self.parameters.features) for row, entry in enumerate(entries, 1)]
-            entries = Records.of_voters(voters, num_features=self.parameters.num_features)
-        number, given = self.parameters.num_features, entries.num_features
-        require(given == number, "records", f"with {given} features", f"with {number} features")
+            entries = Records.from_voters(voters, num_features=self.parameters.num_features)
+        number, num_given = self.parameters.num_features, entries.num_features
+        require(num_given == number, "records", f"with {num_given} features", f"with {number} features")
         numbers = entries.num_records
         most = self.parameters.max_records
         if len(numbers) and not 1 <= int(numbers.min()) <= int(numbers.max()) <= most:
@@ -405,7 +411,7 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
     field = f"records in row {row}"
     numbers = f"{len(features)} numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
     allowed = f"a list of records, each of two alternatives of {numbers}: the chosen one first"
-    unnamed = _without_names(entry, field, features)
+    unnamed = _drop_names(entry, field, features)
     try:
         pairs = np.array(unnamed, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -417,7 +423,7 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
     return pairs
 
 
-def _without_names(entry: Any, field: str, features: Sequence[str]) -> Any:
+def _drop_names(entry: Any, field: str, features: Sequence[str]) -> Any:
     """Return an entry in which alternatives are lists: those that are tables name every feature, in any order."""
     if isinstance(entry, Mapping):
         named = cast("Mapping[str, Any]", entry)
@@ -426,5 +432,5 @@ def _without_names(entry: Any, field: str, features: Sequence[str]) -> Any:
             raise ConfigurationError(field=f"{field}: an alternative", value=name, allowed=allowed)
         return [named[name] for name in features]
     if isinstance(entry, (list, tuple)):
-        return [_without_names(part, field, features) for part in cast("Sequence[Any]", entry)]
+        return [_drop_names(part, field, features) for part in cast("Sequence[Any]", entry)]
     return entry

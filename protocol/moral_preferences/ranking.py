@@ -112,8 +112,8 @@ def rank(
     require(1 < number <= MOST_ALTERNATIVES, "alternatives", f"{number} given", f"2 to {MOST_ALTERNATIVES}")
     names = list(alternatives)
     made = {
-        (one, other): decide(outcome, alternatives[one], alternatives[other], level=level, prior=prior)
-        for one, other in itertools.combinations(names, 2)
+        (first, second): decide(outcome, alternatives[first], alternatives[second], level=level, prior=prior)
+        for first, second in itertools.combinations(names, 2)
     }
     preferences = dict(zip(outcome.features, outcome.preferences, strict=True))
     utilities = {
@@ -122,13 +122,13 @@ def rank(
     }
     above = dict.fromkeys(names, 0)
     surely_above, surely_below = dict(above), dict(above)
-    asked = level_asked(outcome, level)
-    for (one, other), decision in made.items():
+    test_level = level_asked(outcome, level)
+    for (first, second), decision in made.items():
         if decision.choice is None:
             continue
-        better, worse = (one, other) if decision.choice == "first" else (other, one)
+        better, worse = (first, second) if decision.choice == "first" else (second, first)
         above[worse] += 1
-        if asked is not None and decision.p_value is not None and decision.p_value * len(made) <= asked:
+        if test_level is not None and decision.p_value is not None and decision.p_value * len(made) <= test_level:
             surely_above[worse] += 1
             surely_below[better] += 1
     order = sorted(names, key=above.__getitem__)
@@ -137,13 +137,13 @@ def rank(
             name=name,
             utility=utilities[name],
             rank=1 + above[name],
-            least_rank=None if asked is None else 1 + surely_above[name],
-            greatest_rank=None if asked is None else len(names) - surely_below[name],
+            least_rank=None if test_level is None else 1 + surely_above[name],
+            greatest_rank=None if test_level is None else len(names) - surely_below[name],
         )
         for name in order
     )
     winner = order[0] if above[order[1]] else None
-    return _with_winner(ranked, winner, made, asked)
+    return _with_winner(ranked, winner, made, test_level)
 
 
 def _with_winner(
@@ -152,17 +152,21 @@ def _with_winner(
     made: Mapping[tuple[str, str], Decision],
     level: float | None,
 ) -> Ranking:
-    own = [decision for pair, decision in made.items() if winner in pair]
-    certainties = [_least_certainty(decision) for decision in own if decision.certainty is not None]
-    p_values = [decision.p_value for decision in own if decision.p_value is not None]
-    has_certainty = winner is not None and len(certainties) == len(own)
-    p_value = min(1.0, len(own) * max(p_values)) if winner is not None and len(p_values) == len(own) else None
+    decisions = [decision for pair, decision in made.items() if winner in pair]
+    certainties = [_least_certainty(decision) for decision in decisions if decision.certainty is not None]
+    p_values = [decision.p_value for decision in decisions if decision.p_value is not None]
+    has_certainty = winner is not None and len(certainties) == len(decisions)
+    p_value = (
+        min(1.0, len(decisions) * max(p_values)) if winner is not None and len(p_values) == len(decisions) else None
+    )
     is_sure = p_value is not None and level is not None and p_value <= level
     return Ranking(
         alternatives=ranked,
         winner=winner,
-        certainty_at_least=max(0.0, 1 - math.fsum(1 - each for each in certainties)) if has_certainty else None,
-        prior=own[0].prior if has_certainty else None,
+        certainty_at_least=max(0.0, 1 - math.fsum(1 - certainty for certainty in certainties))
+        if has_certainty
+        else None,
+        prior=decisions[0].prior if has_certainty else None,
         verdict=None if level is None else winner if is_sure else UNDECIDED,
         level=level,
         p_value=p_value,

@@ -31,7 +31,7 @@ class Records(Sequence[FloatArray]):
         ValueError: the shapes do not fit together, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
 
     Examples:
-        >>> records = Records.of_voters([np.array([[[2.0, 0.0], [1.0, 0.5]]])], num_features=2)
+        >>> records = Records.from_voters([np.array([[[2.0, 0.0], [1.0, 0.5]]])], num_features=2)
         >>> records.differences.tolist(), records.num_records.tolist()
         ([[1.0, -0.5]], [1])
     """
@@ -52,7 +52,7 @@ class Records(Sequence[FloatArray]):
             raise ValueError(f"features must be numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]")
 
     @classmethod
-    def of_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
+    def from_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
         """Return the records of voters that are given one by one.
 
         Args:
@@ -83,7 +83,7 @@ class Records(Sequence[FloatArray]):
         """Chosen minus rejected: float64, shape (records, d)."""
         return self.chosen - self.rejected
 
-    def of_range(self, start: int, stop: int) -> "Records":
+    def slice_rows(self, start: int, stop: int) -> "Records":
         """Return the records of the voters from `start` up to `stop`."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         return Records(self.offsets[start : stop + 1] - first, self.chosen[first:last], self.rejected[first:last])
@@ -97,7 +97,7 @@ class Records(Sequence[FloatArray]):
     def __getitem__(self, place: int | slice) -> FloatArray | list[FloatArray]:
         """Return one voter's records: the chosen alternative, then the rejected one."""
         if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
+            return [self[number] for number in range(*place.indices(len(self)))]
         voter = range(len(self))[place]
         rows = slice(int(self.offsets[voter]), int(self.offsets[voter + 1]))
         return np.stack([self.chosen[rows], self.rejected[rows]], axis=1)

@@ -92,7 +92,7 @@ class ReportSummary(abc.ABC):
     def rows_of(self, records: Records) -> IntArray:
         """Run by each voter: summarize its records, as int64 of shape (voters, num_values)."""
 
-    def some_rows(self) -> IntArray:
+    def sample_rows(self) -> IntArray:
         """Return rows that a voter may have, farthest from each other: the bound on an axis, either way, and 0."""
         axes = np.eye(self.num_values, dtype=np.int64)[:_MOST_AXES] * self.bound
         return np.concatenate([0 * axes[:1], axes, -axes])
@@ -221,19 +221,19 @@ class Coefficients(ReportSummary):
     def rows_of(self, records: Records) -> IntArray:
         """Clip each record by itself (reading M4), and add up its coefficients."""
         if self._parameters.clipping == "items":
-            chosen, rejected = clip_items(records.chosen, records.rejected)
-            differences = chosen - rejected
+            chosen_items, rejected_items = clip_items(records.chosen, records.rejected)
+            differences = chosen_items - rejected_items
         else:
             differences = clip_differences(records.differences)
         return sum_coefficients(differences, records.offsets, step=self.step)
 
-    def some_rows(self) -> IntArray:
+    def sample_rows(self) -> IntArray:
         """Return the coefficients of voters all of whose records differ in one feature, or in all of them alike."""
         d = self._parameters.num_features
         axes = np.concatenate([np.eye(d)[:_MOST_AXES], np.full((1, d), power_of_two_below(1 / math.sqrt(d)))])
         records = np.concatenate([axes, -axes])
-        each = sum_coefficients(records, np.arange(len(records) + 1, dtype=np.int64), step=self.step)
-        return np.concatenate([0 * each[:1], each * self._parameters.max_records])
+        single_row = sum_coefficients(records, np.arange(len(records) + 1, dtype=np.int64), step=self.step)
+        return np.concatenate([0 * single_row[:1], single_row * self._parameters.max_records])
 
     def are_possible(self, rows: IntArray) -> bool:
         return not rows.size or int(np.abs(rows).max()) <= self.bound
@@ -314,12 +314,12 @@ class Direction(ReportSummary):
         sums = sum_rows(unit_directions(differences, step=self.step), records.offsets)
         return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
 
-    def some_rows(self) -> IntArray:
+    def sample_rows(self) -> IntArray:
         """Return the same, and those that are farthest in l1 distance, in all features alike."""
         unit = round(1 / self.step)
-        each = self.bound // unit * math.isqrt(unit * unit // self.num_values)
-        alike = np.full((1, self.num_values), each, dtype=np.int64)
-        return np.concatenate([super().some_rows(), alike, -alike])
+        component = self.bound // unit * math.isqrt(unit * unit // self.num_values)
+        alike = np.full((1, self.num_values), component, dtype=np.int64)
+        return np.concatenate([super().sample_rows(), alike, -alike])
 
     def are_possible(self, rows: IntArray) -> bool:
         if not rows.size:
@@ -333,8 +333,8 @@ class Direction(ReportSummary):
             for column in rows.T:
                 squares += column * column
             return int(squares.max()) <= greatest
-        near = (rows.astype(np.float64) ** 2).sum(axis=1) > greatest * (1 - 1e-9)
-        return all(sum(entry * entry for entry in row) <= greatest for row in rows[near].tolist())
+        is_near = (rows.astype(np.float64) ** 2).sum(axis=1) > greatest * (1 - 1e-9)
+        return all(sum(entry * entry for entry in row) <= greatest for row in rows[is_near].tolist())
 
     def noise(self, epsilon: float, bound: int) -> AdditiveNoise:
         """Noise of density ∝ exp(−ε‖x‖₂/2)."""

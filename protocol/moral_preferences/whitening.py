@@ -68,12 +68,12 @@ class Whitening:
 def _cholesky(matrix: FloatArray) -> FloatArray:
     """Return L, lower triangular, with L·Lᵀ = matrix."""
     size = len(matrix)
-    left = matrix.astype(np.float64)
+    remainder = matrix.astype(np.float64)
     lower = np.zeros((size, size))
     for place in range(size):
-        pivot = left[place, place]
+        pivot = remainder[place, place]
         if not pivot > 0:
             raise ValueError("the covariance must be positive definite")
-        lower[place:, place] = left[place:, place] / math.sqrt(pivot)
-        left[place:, place:] -= lower[place:, place][:, None] * lower[place:, place][None, :]
+        lower[place:, place] = remainder[place:, place] / math.sqrt(pivot)
+        remainder[place:, place:] -= lower[place:, place][:, None] * lower[place:, place][None, :]
     return lower

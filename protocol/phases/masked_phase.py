@@ -107,7 +107,7 @@ class GuardedShare(Guarded):
     def event_within(self, sensitivity: int) -> PrivacyEvent:
         """Return the same of a person whose rows are no farther apart than this, in l1 distance."""
         event = self.share.event_of_sum(self.num_values, honest=self.honest)
-        return self.of_all_parts(msgspec.structs.replace(event, sensitivity=sensitivity))
+        return self.compose_parts(msgspec.structs.replace(event, sensitivity=sensitivity))
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
         """Return how far apart rows of this person are at most, 0 if it has one: as anybody's, unless overridden."""
@@ -118,31 +118,36 @@ class GuardedShare(Guarded):
 
         As much as of the row, or of one of its `num_parts`, unless overridden.
         """
-        return _of_one_part(self.event_within(self.sensitivity_of(public)))
+        return _part_event(self.event_within(self.sensitivity_of(public)))
 
     def check_largest(self) -> None:
         of_part = self.event.event if isinstance(self.event, SelfComposed) else NoRelease()  # a row's is not known
         self._refuse_shares(self.event, of_part, [self.losses])
 
     def check_losses(self, public: Sequence[int]) -> None:
-        drawn = self.mechanism_of(public)
-        require(drawn == self.share, f"mechanism of phase {self.name!r}", drawn, f"{self.share}, whose loss is stated")
+        mechanism = self.mechanism_of(public)
+        require(
+            mechanism == self.share,
+            f"mechanism of phase {self.name!r}",
+            mechanism,
+            f"{self.share}, whose loss is stated",
+        )
         sensitivity = self.sensitivity_of(public)
-        stated = [self.losses_of(public), self.losses]
-        self._refuse_shares(self.event_within(sensitivity), self.part_event_of(public), stated, public)
-        if self.num_parts == 1 and any(loss.part is not None for losses in stated for loss in losses):
+        stated_losses = [self.losses_of(public), self.losses]
+        self._refuse_shares(self.event_within(sensitivity), self.part_event_of(public), stated_losses, public)
+        if self.num_parts == 1 and any(loss.part is not None for losses in stated_losses for loss in losses):
             rows = self._rows_compared(public)
             moved = [
-                int(np.abs(rows - row)[own].sum(axis=1).max(initial=0))
-                for row, own in zip(rows, differ_in_one(rows), strict=True)
+                int(np.abs(rows - row)[pairs].sum(axis=1).max(initial=0))
+                for row, pairs in zip(rows, differ_in_one(rows), strict=True)
             ]
-            self._refuse_shares(NoRelease(), self.event_within(max(1, *moved)), stated, public)
+            self._refuse_shares(NoRelease(), self.event_within(max(1, *moved)), stated_losses, public)
         self._compare_rows(np.empty((0, self.num_values), dtype=np.int64), public, ())
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         together = np.concatenate([rows, self._rows_compared(public)])
-        own = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
-        if strangers := non_neighbors_error(self.name, own, together, is_shown=not len(rows)):
+        share = dataclasses.replace(self.share, sensitivity=max(self.sensitivity_of(public) * self.num_parts, 1))
+        if strangers := non_neighbors_error(self.name, share, together, is_shown=not len(rows)):
             raise strangers
 
     def _rows_compared(self, public: Sequence[int]) -> IntArray:
@@ -150,23 +155,25 @@ class GuardedShare(Guarded):
         return rows_to_try(self.protected_values_of(public)) if rows is None else rows
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
-        for row, _, stated in self._stated_to(public):
+        for row, _, stated_losses in self._stated_losses(public):
             self.check_losses(row)
-            self._refuse_shares(self.event_within(self.sensitivity_of(row)), self.part_event_of(row), stated, row)
+            self._refuse_shares(
+                self.event_within(self.sensitivity_of(row)), self.part_event_of(row), stated_losses, row
+            )
 
     def _refuse_shares(
         self,
         event: PrivacyEvent,
         of_part: PrivacyEvent,
-        stated: Sequence[Sequence[PrivacyLoss]],
+        stated_losses: Sequence[Sequence[PrivacyLoss]],
         public: Sequence[int] = (),
     ) -> None:
-        for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated, public)
-            self._refuse_part(stated, relation, functools.partial(PureAccountant.epsilon_of, of_part, relation))
+        for relation in {relation for losses in stated_losses for relation in self._relations_of(losses)}:
+            self.refuse_below(PureAccountant.epsilon_of(event, relation), relation, stated_losses, public)
+            self._refuse_part(stated_losses, relation, functools.partial(PureAccountant.epsilon_of, of_part, relation))
 
     def _largest_part(self, loss: PrivacyLoss, mechanism: RowMechanism | None) -> float:
-        return PureAccountant.epsilon_of(_of_one_part(self.event), loss.relation)
+        return PureAccountant.epsilon_of(_part_event(self.event), loss.relation)
 
 
 class MaskedPhase(GuardedShare, Phase):
@@ -214,7 +221,7 @@ class MaskedPhase(GuardedShare, Phase):
         self.share, self.honest = share, share.planned
         self.threshold, self.colluders = threshold, colluders
         super().__init__(name, columns=columns, mechanism=share, losses=losses, num_parts=num_parts)
-        marked = (msgspec.structs.replace(own, mechanism=law_of(own.mechanism, threshold)) for own in self.losses)
+        marked = (msgspec.structs.replace(loss, mechanism=law_of(loss.mechanism, threshold)) for loss in self.losses)
         self.losses = tuple(marked)
 
     @property
@@ -236,9 +243,9 @@ class MaskedPhase(GuardedShare, Phase):
         try:
             return circle_for(number, corrupt=corrupt, dropped=dropped, seed=seed)
         except ConfigurationError:
-            given = self.threshold, self.colluders
+            settings = self.threshold, self.colluders
             allowed = f"such that fewer of the {number:,} parties leave or collude: each masks with some others alone"
-            raise ConfigurationError(field="threshold, colluders", value=given, allowed=allowed) from None
+            raise ConfigurationError(field="threshold, colluders", value=settings, allowed=allowed) from None
 
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -432,5 +439,5 @@ def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase",
         require(0 <= colluders < threshold, "colluders", colluders, f"in [0, {threshold}), below the threshold")
 
 
-def _of_one_part(event: PrivacyEvent) -> PrivacyEvent:
+def _part_event(event: PrivacyEvent) -> PrivacyEvent:
     return event.event if isinstance(event, SelfComposed) else event

@@ -63,8 +63,8 @@ class NamedFunctions(Generic[ParametersT]):
         """
         name = self.foreign_functions.get(field)
         if name is not None and field not in self._functions:
-            own = ", ".join(self.named_functions[field])
-            allowed = f"one of {own}; or {type(self).__name__}(parameters, {field}=...) says what it is"
+            names = ", ".join(self.named_functions[field])
+            allowed = f"one of {names}; or {type(self).__name__}(parameters, {field}=...) says what it is"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
         return self._functions.get(field)
 
@@ -76,8 +76,8 @@ class NamedFunctions(Generic[ParametersT]):
     def with_parameters(self, parameters: ParametersT) -> Self:
         """Return the same protocol with other parameters, and with the functions that they name alike."""
         kind: Any = type(self)
-        made, own = kind(parameters), self.foreign_functions
+        made, functions = kind(parameters), self.foreign_functions
         for field, name in made.foreign_functions.items():
-            if own.get(field) == name and field in self._functions:
+            if functions.get(field) == name and field in self._functions:
                 made.use_function(field, self._functions[field])
         return made

@@ -56,19 +56,19 @@ class PersonalizedPhase(Phase):
     @property
     def event(self) -> PrivacyEvent:
         """What a person of the greatest ε does. See `Guarded.event`."""
-        return self.of_all_parts(self.mechanisms[-1].event_of(self.num_values))
+        return self.compose_parts(self.mechanisms[-1].event_of(self.num_values))
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         return self.mechanisms[self.level_of(public)]
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        return [(self.mechanisms[level], places) for level, places in self.by_level(public)]
+        return [(self.mechanisms[level], places) for level, places in self.level_places(public)]
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
         return self._losses_of_level[self.level_of(public)]
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        groups = self.by_level(public)
+        groups = self.level_places(public)
         if len(groups) == 1:
             return [("", len(public), self._losses_of_level[groups[0][0]])]
         return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
@@ -87,7 +87,7 @@ class PersonalizedPhase(Phase):
         """Return the places of many persons' levels: int64, shape (n,)."""
         return public[:, -1] if self.is_personal else np.zeros(len(public), dtype=np.int64)
 
-    def by_level(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
+    def level_places(self, public: IntArray) -> list[tuple[int, IntArray | slice]]:
         """Return the places of the persons of each level that some have."""
         return places_by(public[:, -1]) if self.is_personal else [(0, slice(None))]
 
@@ -99,7 +99,7 @@ def places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
         >>> [(code, places) for code, places in places_by(np.array([2, 2]))]
         [(2, slice(None, None, None))]
     """
-    known: list[int] = np.unique(codes).tolist()
-    if len(known) == 1:
-        return [(known[0], slice(None))]
-    return [(code, np.flatnonzero(codes == code)) for code in known]
+    code_values: list[int] = np.unique(codes).tolist()
+    if len(code_values) == 1:
+        return [(code_values[0], slice(None))]
+    return [(code, np.flatnonzero(codes == code)) for code in code_values]

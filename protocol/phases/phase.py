@@ -113,7 +113,7 @@ class Inputs:
 
     Examples:
         >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
-        >>> len(inputs), inputs.of_range(1, 2).public.tolist()
+        >>> len(inputs), inputs.slice_rows(1, 2).public.tolist()
         (2, [[1]])
     """
 
@@ -127,7 +127,7 @@ class Inputs:
         if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
             raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
 
-    def of_range(self, start: int, stop: int) -> "Inputs":
+    def slice_rows(self, start: int, stop: int) -> "Inputs":
         """Return the rows of the parties from `start` up to `stop`."""
         return Inputs(self.private[start:stop], self.public[start:stop])
 
@@ -145,8 +145,8 @@ class InputBlock:
 
     Examples:
         >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
-        >>> block = InputBlock.of(inputs)
-        >>> block.num_parties, block.flat(2).private.tolist()
+        >>> block = InputBlock.from_inputs(inputs)
+        >>> block.num_parties, block.flatten(2).private.tolist()
         (2, [[0], [1], [0], [1]])
     """
 
@@ -154,7 +154,7 @@ class InputBlock:
     public: IntArray
 
     @classmethod
-    def of(cls, inputs: Inputs) -> "InputBlock":
+    def from_inputs(cls, inputs: Inputs) -> "InputBlock":
         """Return what all sessions have alike."""
         return cls(inputs.private[None], inputs.public)
 
@@ -167,7 +167,7 @@ class InputBlock:
         """Return one session's inputs."""
         return Inputs(self.private[number], self.public)
 
-    def flat(self, num_sessions: int) -> Inputs:
+    def flatten(self, num_sessions: int) -> Inputs:
         """Return the rows of all parties of so many sessions, one session after another."""
         shape = (num_sessions, *self.private.shape[1:])
         private = np.broadcast_to(self.private, shape).reshape(num_sessions * self.num_parties, -1)
@@ -213,14 +213,14 @@ class Phase(Guarded):
         mechanism: RowMechanism,
         losses: Sequence[PrivacyLoss],
         num_parts: int = 1,
-        kept: Scope | None = None,
+        memo_scope: Scope | None = None,
     ) -> None:
         require(is_name(name), "name", name, _NAMED)
-        given: Any = losses
-        are_losses = isinstance(given, list | tuple) and all(
-            isinstance(loss, PrivacyLoss) for loss in cast("Any", given)
+        losses_given: Any = losses
+        are_losses = isinstance(losses_given, list | tuple) and all(
+            isinstance(loss, PrivacyLoss) for loss in cast("Any", losses_given)
         )
-        require(are_losses, "losses", cast("Any", given), "privacy losses, in a list")
+        require(are_losses, "losses", cast("Any", losses_given), "privacy losses, in a list")
         for loss in losses:
             require(is_name(loss.unit), "unit", loss.unit, _NAMED)
         are_columns = isinstance(cast("Any", columns), range) and len(columns) and columns.step == 1
@@ -238,7 +238,9 @@ class Phase(Guarded):
         self.mechanism = mechanism
         self.num_parts = num_parts
         self.losses = self.with_parts(losses)
-        self.kept = None if kept is None else kept.with_law("randomizer", _law_of(mechanism, self.losses))
+        self.memo_scope = (
+            None if memo_scope is None else memo_scope.with_law("randomizer", _law_of(mechanism, self.losses))
+        )
         self.check_largest()
         self._check_kept()
 
@@ -248,11 +250,11 @@ class Phase(Guarded):
         return any(loss.relation is NeighboringRelation.ADD_OR_REMOVE_ONE for loss in self.losses)
 
     def _check_kept(self) -> None:
-        if self.kept is None:
+        if self.memo_scope is None:
             return
-        stated = {(loss.relation, loss.model.bounds_release) for loss in self.losses}
+        relations = {(loss.relation, loss.model.bounds_release) for loss in self.losses}
         has_one = type(self).mechanism_of is Phase.mechanism_of
-        is_kept = has_one and stated == {(NeighboringRelation.REPLACE_ONE, False)}
+        is_kept = has_one and relations == {(NeighboringRelation.REPLACE_ONE, False)}
         allowed = "a phase of replace-one neighbors in the local model, with one randomizer for all"
         require(is_kept, "kept", f"phase {self.name!r}", allowed)
 
@@ -364,10 +366,10 @@ class Phase(Guarded):
             earlier: those of each earlier phase, likewise.
             public: the parties' public rows, the same in all sessions.
         """
-        return TallyBlock.of(
+        return TallyBlock.from_tallies(
             [
-                self.tally(own, earlier=[each[number] for each in earlier], public=public)
-                for number, own in enumerate(reports)
+                self.tally(session_reports, earlier=[rows[number] for rows in earlier], public=public)
+                for number, session_reports in enumerate(reports)
             ]
         )
 
@@ -386,8 +388,8 @@ class Phase(Guarded):
 
 def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
     """Return what tells a randomizer's law from others', whatever its protocol says of it."""
-    told = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
-    told += [repr(loss.event) for loss in losses]
+    parts = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
+    parts += [repr(loss.event) for loss in losses]
     if isinstance(mechanism, FiniteMechanism):
-        told += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+        parts += [f"{chance:.9e}" for row in mechanism.channel_matrix() for chance in row]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

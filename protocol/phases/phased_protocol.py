@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast
 import msgspec
 import numpy as np
 
-from ..arrays import IntArray, some_distinct
+from ..arrays import IntArray, select_distinct
 from ..columns import Column, Entries, check_columns
 from ..errors import ConfigurationError, refuse, require
 from ..guard import Guarded, Values
@@ -91,10 +91,13 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
     def phases(self) -> tuple[Phase, ...]:
         """The phases, in order; at least one."""
         made = cast("object", self.make_phases())
-        told = list(cast("Iterable[object]", made)) if isinstance(made, Iterable) else [made]
-        phases = tuple(phase for phase in told if isinstance(phase, Phase))
-        if len(phases) < len(told) or not isinstance(made, Iterable):
-            field, value = f"make_phases() of protocol {self.name!r}", [type(each).__name__ for each in told]
+        made_phases = list(cast("Iterable[object]", made)) if isinstance(made, Iterable) else [made]
+        phases = tuple(phase for phase in made_phases if isinstance(phase, Phase))
+        if len(phases) < len(made_phases) or not isinstance(made, Iterable):
+            field, value = (
+                f"make_phases() of protocol {self.name!r}",
+                [type(made_phase).__name__ for made_phase in made_phases],
+            )
             raise ConfigurationError(field=field, value=value, allowed="Phases, yielded or in a tuple")
         names = [phase.name for phase in phases]
         are_named = phases and len(set(names)) == len(phases)
@@ -127,7 +130,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
     @functools.cached_property
     def kept_scopes(self) -> Mapping[str, Scope | None]:
         """Where the reports of each phase outlive their session, by its name; None for a phase that keeps none."""
-        return {phase.name: phase.kept for phase in self.phases}
+        return {phase.name: phase.memo_scope for phase in self.phases}
 
     @functools.cached_property
     def losses(self) -> tuple[PrivacyLoss, ...]:
@@ -174,7 +177,9 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     def retained_reports(self, reports: Sequence[IntArray]) -> list[IntArray]:
         """Return what a phase's tally has of the reports of those before it: `guard.Guarded.retained_reports`."""
-        return [phase.retained_reports(own) for phase, own in zip(self.phases, reports, strict=False)]
+        return [
+            phase.retained_reports(phase_reports) for phase, phase_reports in zip(self.phases, reports, strict=False)
+        ]
 
     @functools.cached_property
     def _rows_held(self) -> set[tuple[int | tuple[int, ...], ...]]:
@@ -228,9 +233,9 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         for number in self.compared_phases:
             phase = self.phases[number]
             table = np.concatenate([inputs.public, inputs.private[:, phase.columns]], axis=1)
-            table = some_distinct(table, most=_MOST_COMPARED, sized_by=slice(width, None))
+            table = select_distinct(table, most=_MOST_COMPARED, sized_by=slice(width, None))
             key = phase.name, table.tobytes()
-            if key in self._compared:
+            if key in self._checked_tables:
                 continue
             of_public: dict[tuple[int, ...], list[list[int]]] = {}
             for row in table.tolist():
@@ -239,8 +244,8 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
                 for start in range(0, len(rows), _COMPARED_AT_ONCE):
                     together = np.array(rows[start : start + _COMPARED_AT_ONCE], dtype=np.int64)
                     phase.check_rows(together, public, earlier=self.phases[:number])
-            if len(self._compared) < _MOST_TABLES_HELD:
-                self._compared.add(key)
+            if len(self._checked_tables) < _MOST_TABLES_HELD:
+                self._checked_tables.add(key)
 
     @functools.cached_property
     def compared_phases(self) -> Sequence[int]:
@@ -252,7 +257,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         ]
 
     @functools.cached_property
-    def _compared(self) -> set[tuple[str, bytes]]:
+    def _checked_tables(self) -> set[tuple[str, bytes]]:
         """The tables whose rows `check_rows` has found to be near enough, by phase."""
         return set()
 
@@ -302,23 +307,23 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
     @functools.cached_property
     def own_outcome_decoder(self) -> msgspec.msgpack.Decoder[msgspec.Struct | None]:
         """Decodes and checks what a `Release` carries for one client alone."""
-        own = self.own_outcome_type
-        return msgspec.msgpack.Decoder(type(None) if own is None else own | None)
+        outcome_type = self.own_outcome_type
+        return msgspec.msgpack.Decoder(type(None) if outcome_type is None else outcome_type | None)
 
     @abc.abstractmethod
     def make_phases(self) -> Iterable[Phase]:
         """Return the phases that these parameters ask for."""
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Return the parameters as given, with those filled in that follow from the table's public part.
 
         Args:
-            given: parameters by name, before they are checked.
+            fields: parameters by name, before they are checked.
             table: the parties' entries by column, before they are checked. A session is refused if a private one was
                 looked at that `completes_from` does not name.
         """
-        return dict(given)
+        return dict(fields)
 
     @abc.abstractmethod
     def columns(self) -> tuple[Column, ...]:
@@ -362,7 +367,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         require(all(column.private for column in self.columns()), "protocol", self.name, allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
 
-    def placed(self, public: IntArray, *, start: int) -> IntArray:
+    def place_rows(self, public: IntArray, *, start: int) -> IntArray:
         """Return the public rows of parties whose table was encoded by itself, and who have places from `start` on.
 
         A protocol whose public rows hold places overrides this; else a population that comes in batches has them twice.
@@ -445,8 +450,8 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         self.check_public(public)
         self.check_row(row, public)
         for phase, values in zip(self.phases, self.values_of(public), strict=True):
-            own = row[phase.columns]
-            if len(own) != len(values) or not all(map(operator.contains, values, own)):
+            phase_values = row[phase.columns]
+            if len(phase_values) != len(values) or not all(map(operator.contains, values, phase_values)):
                 raise ValueError("a value is outside what the public row allows")
         if len(self._fits_held) < _MOST_ROWS_HELD:
             self._fits_held.add(key)
@@ -464,7 +469,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         if self.masked_phase is not None:
             self.masked_phase.check_parties(len(public))
 
-    def counted_of(self, public: IntArray) -> IntArray:
+    def numbers_to_check(self, public: IntArray) -> IntArray:
         """Return what `check_numbers` looks at in public rows, shape (n, any): of batches that alone is kept.
 
         A protocol overrides this together with that, where most of its public rows are one party's.
@@ -472,7 +477,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return public
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
-        """Check a roster of parties who come in batches, so many of each of these distinct rows of `counted_of`.
+        """Check a roster of parties who come in batches, so many of each of these distinct rows of `numbers_to_check`.
 
         A protocol with public columns overrides this where it checks a roster and may have more parties than fit into
         memory: by default their rows are made.

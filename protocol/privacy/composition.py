@@ -43,7 +43,7 @@ class Total(NamedTuple):
     against: str
 
 
-def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> int:
+def count_of(stated_relation: NeighboringRelation, *, relation: NeighboringRelation) -> int:
     """Return how often a loss that is stated under one relation counts in a total under another.
 
     Raises:
@@ -53,16 +53,19 @@ def count_of(stated: NeighboringRelation, *, relation: NeighboringRelation) -> i
         >>> count_of(NeighboringRelation.ADD_OR_REMOVE_ONE, relation=NeighboringRelation.REPLACE_ONE)
         2
     """
-    if stated is relation:
+    if stated_relation is relation:
         return 1
     if relation is NeighboringRelation.REPLACE_ONE:
         return 2
     raise PrivacyError(
-        f"a loss for {stated.value} neighbors bounds nothing for {relation.value} ones, and is in no total of these"
+        f"a loss for {stated_relation.value} neighbors bounds nothing for {relation.value} ones, and is in no total "
+        "of these"
     )
 
 
-def event_under(event: PrivacyEvent, stated: NeighboringRelation, *, relation: NeighboringRelation) -> PrivacyEvent:
+def event_under(
+    event: PrivacyEvent, stated_relation: NeighboringRelation, *, relation: NeighboringRelation
+) -> PrivacyEvent:
     """Return what an event that is stated under one relation is under another; PrivacyError as `count_of`.
 
     Examples:
@@ -70,11 +73,11 @@ def event_under(event: PrivacyEvent, stated: NeighboringRelation, *, relation: N
         >>> event_under(DiscreteLaplaceNoise(scale=4.0, sensitivity=1), add, relation=replace)
         DiscreteLaplaceNoise(scale=4.0, sensitivity=2)
     """
-    count = count_of(stated, relation=relation)
-    return event if count == 1 else _of_group(event, count)
+    count = count_of(stated_relation, relation=relation)
+    return event if count == 1 else _group_event(event, count)
 
 
-def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
+def _group_event(event: PrivacyEvent, size: int) -> PrivacyEvent:
     """Return the event where so many units change, one after another."""
     match event:
         case PureMechanism(epsilon):
@@ -82,9 +85,9 @@ def _of_group(event: PrivacyEvent, size: int) -> PrivacyEvent:
         case DiscreteLaplaceNoise(scale, sensitivity):
             return DiscreteLaplaceNoise(scale, size * sensitivity)
         case Composed(events):
-            return Composed(tuple(_of_group(part, size) for part in events))
+            return Composed(tuple(_group_event(part, size) for part in events))
         case SelfComposed(part, count):
-            return SelfComposed(_of_group(part, size), count)
+            return SelfComposed(_group_event(part, size), count)
         case NoRelease() | NonPrivate():
             return event
         case _:
@@ -127,7 +130,7 @@ def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: Neighbo
     counted = list(zip(counts, parts, strict=True))
     model = TrustModel.weakest_of(loss.model for loss in parts)
     masked = {loss.mechanism for loss in parts if loss.model.is_masked}
-    others = ", with as many parties as the session states" if masked and not model.is_masked else ""
+    condition = ", with as many parties as the session states" if masked and not model.is_masked else ""
     mark = f" ({SEMI_HONEST})" if any(map(is_semi_honest, masked)) else ""
     return Total(
         relation,
@@ -135,5 +138,5 @@ def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: Neighbo
         proven=rounded_up(sum(count * units_of(loss.proven) for count, loss in counted)),
         is_converted=any(count > 1 for count in counts),
         model=model,
-        against=f"{model.against}{others}{mark}",
+        against=f"{model.adversary}{condition}{mark}",
     )

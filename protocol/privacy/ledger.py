@@ -82,8 +82,8 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         make_fields_exact(self)
         if self.model.shows_participation and self.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-            shown = f"in the {self.model.value} model a report shows that its owner took part: state replace-one"
-            raise PrivacyError(shown)
+            problem = f"in the {self.model.value} model a report shows that its owner took part: state replace-one"
+            raise PrivacyError(problem)
         bound = PureAccountant.epsilon_of(self.event, self.relation)
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
@@ -93,7 +93,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 
     @property
-    def finest(self) -> PartLoss:
+    def finest_loss(self) -> PartLoss:
         """What is lost for the smallest unit that is stated: `part`, or the whole where there is none."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
@@ -118,7 +118,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
         >>> loss = local_loss("k-RR", RandomizedResponse(0.5, 2), unit="vote", claimed=0.5)
-        >>> entry = LedgerEntry.of(loss, person="ada", session="spring", phase="opinions")
+        >>> entry = LedgerEntry.from_loss(loss, person="ada", session="spring", phase="opinions")
         >>> entry.person, entry.phase, entry.proven
         ('ada', 'opinions', 0.5)
     """
@@ -137,7 +137,9 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     part: PartLoss | None = None
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, *, person: str, session: str, phase: str, num_persons: int = 1) -> "LedgerEntry":
+    def from_loss(
+        cls, loss: PrivacyLoss, *, person: str, session: str, phase: str, num_persons: int = 1
+    ) -> "LedgerEntry":
         """Return the line that records `loss`."""
         return cls(
             person=person,
@@ -155,7 +157,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def finest(self) -> PartLoss:
+    def finest_loss(self) -> PartLoss:
         """The loss of the smallest unit that is stated: of a part where there is one, else of the whole unit."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
@@ -187,7 +189,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
         """Return both together."""
         return Amount(self.epsilon + other.epsilon, self.rho + other.rho, self.datum + other.datum)
 
-    def less(self, other: "Amount") -> "Amount":
+    def subtract(self, other: "Amount") -> "Amount":
         """Return what is left without the other: of each number never less than nothing."""
         return Amount(
             self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0,
@@ -195,7 +197,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
             self.datum - other.datum if other.datum < self.datum else 0,
         )
 
-    def within(self, other: "Amount") -> "Amount":
+    def minimum(self, other: "Amount") -> "Amount":
         """Return of each number what the other holds of it."""
         return Amount(
             other.epsilon if other.epsilon < self.epsilon else self.epsilon,  # noqa: FURB136  a call for each loss
@@ -219,7 +221,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         delta: in [0, 1). At 0 the sum of pure losses is held to ε. Above, more small losses fit: a loss is admitted
             while that sum, or else ½Σε² + √(2 ln(1/δ) Σε²) over the losses' own mechanisms, is at most ε.
         datum: the most that one datum may lose (ε, nats): what a person says about one question or record, in however
-            many sessions. Of each loss its smallest unit counts (`finest`), as a pure sum.
+            many sessions. Of each loss its smallest unit counts (`finest_loss`), as a pure sum.
 
     Raises:
         ConfigurationError: an ε is negative or not a number, or δ is out of range.
@@ -264,11 +266,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         """Return the greatest ε that one mechanism more may have, rounded down."""
         if math.isinf(self.epsilon):
             return math.inf
-        left = rounded_down(max(0, units_of(self.epsilon) - amount.epsilon))
+        remainder = rounded_down(max(0, units_of(self.epsilon) - amount.epsilon))
         if self.delta:
             rho = rounded_down(max(0, units_of(rho_of_epsilon(self.epsilon, self.delta)) - amount.rho))
-            left = max(left, math.sqrt(2 * rho) * (1 - 2.0**-50))
-        return left
+            remainder = max(remainder, math.sqrt(2 * rho) * (1 - 2.0**-50))
+        return remainder
 
 
 class Reservation:
@@ -300,8 +302,8 @@ class Reservation:
         ledger = self._ledger
         amount = ledger.amount_of(loss)
         if self._left is not _NOTHING:
-            taken = amount.within(self._left)
-            self._left = self._left.less(taken)
+            taken = amount.minimum(self._left)
+            self._left = self._left.subtract(taken)
             ledger.give_back(taken)
         charge = ledger._charge  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  nobody else says an amount
         return charge(loss, amount, session=session, phase=phase)
@@ -342,7 +344,7 @@ class Ledger(Shown):
         *,
         budget: Budget | None = None,
         entries: Iterable[LedgerEntry] = (),
-        held: Iterable[LedgerEntry] = (),
+        held_entries: Iterable[LedgerEntry] = (),
     ) -> None:
         self._person = person
         self._budget = budget
@@ -351,12 +353,12 @@ class Ledger(Shown):
         self._spent = _NOTHING
         for entry in entries:
             self._record(entry, self.amount_of(entry))
-        self._reserved = self._sum_of(held) if held else _NOTHING
+        self._reserved = self._sum_of(held_entries) if held_entries else _NOTHING
 
     def __repr__(self) -> str:
         losses = brief(self.entries) if self._entries else "none"
-        told = f"spent={self.spent!r}, remaining={self.remaining!r}, relation={self.relation.value!r}"
-        return f"Ledger({self.person!r}, {told}, entries={losses})"
+        fields = f"spent={self.spent!r}, remaining={self.remaining!r}, relation={self.relation.value!r}"
+        return f"Ledger({self.person!r}, {fields}, entries={losses})"
 
     @property
     def person(self) -> str:
@@ -440,8 +442,8 @@ class Ledger(Shown):
             PrivacyError: a loss counts in no total of the budget's relation.
         """
         if self._budget is not None:
-            needed = list(losses)
-            self._check(self._budget, needed, self._sum_of(needed))
+            losses_needed = list(losses)
+            self._check(self._budget, losses_needed, self._sum_of(losses_needed))
 
     def reserve(self, losses: Iterable[PrivacyLoss]) -> Reservation:
         """Check, then keep room for all these losses, so that a session that begins can also end.
@@ -449,13 +451,13 @@ class Ledger(Shown):
         Raises:
             BudgetExceededError, PrivacyError: as `check`; then nothing is reserved.
         """
-        needed = list(losses)
+        losses_needed = list(losses)
         if self._budget is None:  # there is room for everything that is a loss
-            for loss in needed:
+            for loss in losses_needed:
                 self.amount_of(loss)
             return Reservation(self, _NOTHING)
-        amount = self._sum_of(needed)
-        self._check(self._budget, needed, amount)
+        amount = self._sum_of(losses_needed)
+        self._check(self._budget, losses_needed, amount)
         self._reserved = self._reserved.plus(amount)
         return Reservation(self, amount)
 
@@ -484,7 +486,7 @@ class Ledger(Shown):
         epsilon = times * units_of(loss.proven)
         if self._budget is None:
             return Amount(epsilon)
-        datum = 0 if math.isinf(self._budget.datum) else times * units_of(loss.finest.proven)
+        datum = 0 if math.isinf(self._budget.datum) else times * units_of(loss.finest_loss.proven)
         if not self._budget.delta:
             return Amount(epsilon, 0, datum)
         event = event_under(loss.event, loss.relation, relation=self._relation)
@@ -492,12 +494,12 @@ class Ledger(Shown):
 
     def give_back(self, amount: Amount) -> None:
         """Take reserved room as free again, for this ledger's reservations."""
-        self._reserved = self._reserved.less(amount)
+        self._reserved = self._reserved.subtract(amount)
 
     def _charge(self, loss: PrivacyLoss, amount: Amount, *, session: str, phase: str) -> Charge:
         if self._budget is not None:
             self._check(self._budget, (loss,), amount)
-        return self._record(LedgerEntry.of(loss, person=self._person, session=session, phase=phase), amount)
+        return self._record(LedgerEntry.from_loss(loss, person=self._person, session=session, phase=phase), amount)
 
     def _record(self, entry: LedgerEntry, amount: Amount) -> Charge:
         spent = self._spent = _sum_of_two(self._spent, amount)
@@ -512,7 +514,7 @@ class Ledger(Shown):
             raise BudgetExceededError(
                 requested=rounded_up(amount.datum),
                 remaining=rounded_down(max(0, units_of(budget.datum) - taken.datum)),
-                unit=", ".join(dict.fromkeys(loss.finest.unit for loss in losses)),
+                unit=", ".join(dict.fromkeys(loss.finest_loss.unit for loss in losses)),
                 relation=self._relation.value,
                 cap="datum",
                 least=rounded_up(taken.datum + amount.datum),

@@ -65,7 +65,7 @@ def check_period(seconds: float, *, field: str = "budget_period") -> float:
     return seconds
 
 
-def within(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> list[T]:
+def keep_recent(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> list[T]:
     """Return what still counts at a time: all that is less than a period old.
 
     Args:
@@ -76,8 +76,8 @@ def within(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> l
         ConfigurationError: the length is none.
 
     Examples:
-        >>> within([(0.0, "old"), (90.0, "new")], now=100.0, seconds=60.0)
+        >>> keep_recent([(0.0, "old"), (90.0, "new")], now=100.0, seconds=60.0)
         ['new']
     """
     check_period(seconds)
-    return [each for time, each in timed if time > now - seconds]
+    return [entry for time, entry in timed if time > now - seconds]

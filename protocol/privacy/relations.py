@@ -63,8 +63,8 @@ class TrustModel(enum.Enum):
             >>> TrustModel.weakest_of([TrustModel.LOCAL, TrustModel.CENTRAL])
             <TrustModel.CENTRAL: 'central'>
         """
-        given = {*models}
-        return next((model for model in reversed(cls) if model in given), cls.LOCAL)
+        models_given = {*models}
+        return next((model for model in reversed(cls) if model in models_given), cls.LOCAL)
 
     @property
     def trusts_server(self) -> bool:
@@ -87,16 +87,16 @@ class TrustModel(enum.Enum):
         return not self.trusts_server
 
     @property
-    def seen(self) -> str:
+    def server_view(self) -> str:
         """Return what a server sees of each person, as a phrase."""
         return _SEEN[self]
 
     @property
-    def against(self) -> str:
+    def adversary(self) -> str:
         """Whom losses are bounded against, as a phrase."""
         return _AGAINST[self]
 
-    def trusted(self, server: str, *, is_sparse: bool = False) -> str:
+    def trusted_party(self, server: str, *, is_sparse: bool = False) -> str:
         """Return who is trusted, as "nobody" or "the aggregator", where a server is called so.
 
         Args:

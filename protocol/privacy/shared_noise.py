@@ -72,10 +72,14 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
         return quotient_up(sensitivity, scale)
     if not honest:
         return math.inf
-    each, more = divmod(sensitivity, width)
+    quotient, remainder = divmod(sensitivity, width)
     shape = math.nextafter(honest / planned, 0)  # with less of a share the loss is more
     # Of no coordinate, or over no distance, nothing is lost; 0 times infinity would be no number.
-    parts = [(number, distance) for number, distance in ((width - more, each), (more, each + 1)) if number * distance]
+    parts = [
+        (number, distance)
+        for number, distance in ((width - remainder, quotient), (remainder, quotient + 1))
+        if number * distance
+    ]
     return sum(number * _gap(scale, shape, distance) for number, distance in parts)
 
 
@@ -86,13 +90,13 @@ def _gap(scale: float, shape: float, distance: int) -> float:
         return 0.0
     farthest = max(1, min(_MOST_TERMS, int(_MOST_SCALES_APART * scale)))
     if distance > farthest:
-        steps, rest = divmod(distance, farthest)
-        return steps * _gap(scale, shape, farthest) + _gap(scale, shape, rest)
+        steps, remainder = divmod(distance, farthest)
+        return steps * _gap(scale, shape, farthest) + _gap(scale, shape, remainder)
     number = min(math.ceil(_SCALES * scale) + 1, _MOST_TERMS)
     places = np.arange(number + distance, dtype=np.float64)
     weights = np.concatenate([[1.0], np.cumprod(exp(-1 / scale) * ((places + shape) / (places + 1)))])
-    near = math.fsum((weights[:number] * weights[:number]).tolist())
-    near += float(weights[number] * weights[number]) / -expm1(-2 / scale)
+    variance = math.fsum((weights[:number] * weights[:number]).tolist())
+    variance += float(weights[number] * weights[number]) / -expm1(-2 / scale)
     far = math.fsum((weights[:number] * weights[distance : number + distance]).tolist())
     slack = 1 + (number + distance) * _ROUNDING
-    return ln(near * slack / far) * (1 + _ROUNDING) if far else math.inf
+    return ln(variance * slack / far) * (1 + _ROUNDING) if far else math.inf

@@ -141,12 +141,12 @@ class Codes:
             allowed = f"at most {len(names)}, the number of tasks"
             refuse(len(labels) > len(names), "answers", f"{len(labels)} answers", allowed)
             pairs = list(zip(names, labels, strict=False))
-        given: dict[int, int] = {}
+        label_of_task: dict[int, int] = {}
         for name, label in pairs:
             task = self.find_task(name, field="answers")
-            refuse(task in given, "answers", name, "each task named once")
-            given[task] = self.find_answer(label, task, field="answers")
-        return tuple(given.get(task, NO_ANSWER) for task in tasks)
+            refuse(task in label_of_task, "answers", name, "each task named once")
+            label_of_task[task] = self.find_answer(label, task, field="answers")
+        return tuple(label_of_task.get(task, NO_ANSWER) for task in tasks)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         """Raise ValueError unless each answer is one to the task at its place, and every other place is empty.
@@ -236,8 +236,8 @@ def encode_answers(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     """
     if _are_codes(entries):
         answers = np.asarray(entries, dtype=np.int64)
-        shown, allowed = (f"an array of shape {table.shape}" for table in (answers, tasks))
-        require(answers.shape == tasks.shape, "answers", shown, allowed)
+        shape_text, allowed = (f"an array of shape {table.shape}" for table in (answers, tasks))
+        require(answers.shape == tasks.shape, "answers", shape_text, allowed)
         places = answers - codes.offset_of_task[tasks]
         is_answer = (tasks != NO_TASK) & (places >= 0) & (places < codes.size_of_task[tasks])
         wrong = np.flatnonzero((~is_answer & (answers != NO_ANSWER)).any(axis=1))
@@ -248,12 +248,14 @@ def encode_answers(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     answers = np.full(tasks.shape, NO_ANSWER, dtype=np.int64)
     for row, entry in enumerate(entries, start=1):
         field = f"answers in row {row}"
-        asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
+        tasks_asked = [task for task in tasks[row - 1].tolist() if task != NO_TASK]
         labels = _labels(entry, field=field)
-        if len(labels) > len(asked):
-            allowed = f"at most {len(asked)}, the number of tasks"
+        if len(labels) > len(tasks_asked):
+            allowed = f"at most {len(tasks_asked)}, the number of tasks"
             raise ConfigurationError(field=field, value=f"{len(labels)} answers", allowed=allowed)
-        codes_of_row = [codes.find_answer(label, task, field=field) for label, task in zip(labels, asked, strict=False)]
+        codes_of_row = [
+            codes.find_answer(label, task, field=field) for label, task in zip(labels, tasks_asked, strict=False)
+        ]
         answers[row - 1, : len(codes_of_row)] = codes_of_row
     return answers
 
@@ -305,5 +307,5 @@ def _pairs(text: Any, *, field: str) -> list[tuple[str, str]]:
 
 
 def _abbreviate(names: Sequence[str]) -> str:
-    shown = 12
-    return f"{', '.join(names[:shown])}{', ...' if len(names) > shown else ''}"
+    num_shown = 12
+    return f"{', '.join(names[:num_shown])}{', ...' if len(names) > num_shown else ''}"

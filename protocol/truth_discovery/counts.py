@@ -61,13 +61,13 @@ class CountNoise:
         number = self.num_workers * self.parts_of(size)
         return share_reach(scale=self.scale, planned=self.planned, num_shares=number, level=tail)
 
-    def expected(self, counts: IntArray, most: IntArray, sizes: IntArray) -> FloatArray:
+    def expected_counts(self, counts: IntArray, most: IntArray, sizes: IntArray) -> FloatArray:
         """Return E[c | noisy count] of counts that may be 0, …, n alike; see `majority_of_counts`."""
         if self.planned is None:
             return _expected_counts(counts, most[:, None], self.scale)
         expected = np.zeros(counts.shape)
-        drawn = functools.partial(share_masses, scale=self.scale, planned=self.planned)
-        laws = [drawn(num_shares=self.num_workers * parts) for parts in (1, 2)]
+        masses_of = functools.partial(share_masses, scale=self.scale, planned=self.planned)
+        laws = [masses_of(num_shares=self.num_workers * parts) for parts in (1, 2)]
         for task, size in enumerate(sizes.tolist()):
             parts, places = self.parts_of(size), np.arange(int(most[task]) + 1)
             noise = np.abs(counts[task, :size, None] - parts * places)
@@ -88,7 +88,7 @@ def majority_of_counts(
     """
     is_label = np.arange(counts.shape[1], dtype=np.int64) < sizes[:, None]
     truths = most_counted(counts, num_answers, sizes, ties=ties)
-    expected = counts if noise is None else noise.expected(counts, num_answers, sizes)
+    expected = counts if noise is None else noise.expected_counts(counts, num_answers, sizes)
     shares = np.where(is_label, expected, 0.0)
     total = shares.sum(axis=1, keepdims=True)
     shares = np.where(num_answers[:, None] > 0, shares / np.where(total > 0, total, 1.0), np.nan)
@@ -106,9 +106,9 @@ def majority_of_counts(
 def most_counted(counts: IntArray, num_answers: IntArray, sizes: IntArray, *, ties: Ties) -> IntArray:
     """Return the label of the greatest of counts, shape (..., tasks, labels); -1 for a task without answers."""
     last = counts.shape[-1] - 1
-    shown = np.where(np.arange(last + 1, dtype=np.int64) < sizes[:, None], counts, np.iinfo(np.int64).min)
-    found = shown.argmax(axis=-1) if ties == "first" else last - shown[..., ::-1].argmax(axis=-1)
-    return np.where(num_answers > 0, found, MISSING)
+    masked_counts = np.where(np.arange(last + 1, dtype=np.int64) < sizes[:, None], counts, np.iinfo(np.int64).min)
+    best_labels = masked_counts.argmax(axis=-1) if ties == "first" else last - masked_counts[..., ::-1].argmax(axis=-1)
+    return np.where(num_answers > 0, best_labels, MISSING)
 
 
 def counted_limits(count: int, num_answers: int, noise: CountNoise, *, num_labels: int, level: float) -> SupportLimits:

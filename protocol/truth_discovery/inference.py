@@ -61,10 +61,10 @@ def find_truths(
         >>> (name, found.truths.tolist())
         ('cautious', [1])
     """
-    known = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
+    noise_of_answers = noise if isinstance(noise, OwnNoise) else known_noise(noise, parameters.sizes)
     if estimator is not None and isinstance(answers, Answers):
         name, ties, rounds = parameters.estimator, parameters.ties, parameters.max_iterations
-        return name, infer_by(estimator, answers, known, name=name, ties=ties, max_iterations=rounds)
+        return name, infer_by(estimator, answers, noise_of_answers, name=name, ties=ties, max_iterations=rounds)
     name = AUTO if parameters.estimator == "auto" else parameters.estimator
     ours = ESTIMATORS[name]
     options = {
@@ -74,7 +74,7 @@ def find_truths(
         "weight_function": weight_function or parameters.weight_function or "log_odds",
         "normalization": parameters.normalization or "answered",
     }
-    arguments = (answers, known) if ours.knows_noise else (answers,)
+    arguments = (answers, noise_of_answers) if ours.knows_noise else (answers,)
     return name, ours.find(*arguments, ties=parameters.ties, **{field: options[field] for field in ours.takes})
 
 
@@ -98,43 +98,50 @@ def infer_by(
         >>> def first_of(answers, noise, /, *, ties, max_iterations):
         ...     return majority_vote(answers, ties="first")
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
-        >>> known = KnownNoise.fixed({2: 0.25})
+        >>> known = KnownNoise.from_flip_probabilities({2: 0.25})
         >>> infer_by(first_of, answers, known, name="first", ties="last", max_iterations=1).truths.tolist()
         [1]
     """
     plugin = f"estimator {name!r}"
     with blaming_function(plugin, estimator):
-        found = cast("object", estimator(answers, noise, ties=ties, max_iterations=max_iterations))
-    if not isinstance(found, Inference):
-        raise PluginError(plugin=plugin, step="its call", reason=f"it returned a {type(found).__name__}, no Inference")
+        result = cast("object", estimator(answers, noise, ties=ties, max_iterations=max_iterations))
+    if not isinstance(result, Inference):
+        raise PluginError(plugin=plugin, step="its call", reason=f"it returned a {type(result).__name__}, no Inference")
     is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
     has_answers = np.bincount(answers.workers, minlength=answers.num_workers) > 0
 
-    def checked(field: str, known: NDArray[np.bool_], allowed: str, *, least: float, most: float) -> FloatArray:
+    def check_returned(
+        field: str, is_known: NDArray[np.bool_], allowed: str, *, least: float, most: float
+    ) -> FloatArray:
         try:
-            values: FloatArray = np.asarray(getattr(found, field), dtype=np.float64)
+            values: FloatArray = np.asarray(getattr(result, field), dtype=np.float64)
         except (TypeError, ValueError):
             values = np.empty((0, 0))
-        if values.shape != known.shape or not (np.isfinite(values) & (values >= least) & (values <= most))[known].all():
-            reason = f"{field} must be {allowed}, shape {known.shape}"
+        if (
+            values.shape != is_known.shape
+            or not (np.isfinite(values) & (values >= least) & (values <= most))[is_known].all()
+        ):
+            reason = f"{field} must be {allowed}, shape {is_known.shape}"
             raise PluginError(plugin=plugin, step="its call", reason=reason)
-        return np.where(known, values, np.nan)
+        return np.where(is_known, values, np.nan)
 
     labels = "a label's code for each task with an answer"
-    truths = np.nan_to_num(checked("truths", is_answered, labels, least=0, most=_MOST), nan=MISSING).astype(np.int64)
+    truths = np.nan_to_num(check_returned("truths", is_answered, labels, least=0, most=_MOST), nan=MISSING).astype(
+        np.int64
+    )
     if not (
-        np.equal(truths[is_answered], np.asarray(found.truths)[is_answered]) & (truths < answers.sizes)[is_answered]
+        np.equal(truths[is_answered], np.asarray(result.truths)[is_answered]) & (truths < answers.sizes)[is_answered]
     ).all():
         raise PluginError(plugin=plugin, step="its call", reason=f"truths must be {labels}, below its number of labels")
     shares = {"least": 0.0, "most": 1.0}
     return Inference(
         truths=truths,
-        confidences=checked("confidences", is_answered, "in [0, 1] for each task with an answer", **shares),
-        probabilities=found.probabilities,
-        qualities=checked("qualities", has_answers, "in [0, 1] for each worker with an answer", **shares),
-        weights=checked("weights", has_answers, f"at most {_MOST:g} in size", least=-_MOST, most=_MOST),
-        num_iterations=int(found.num_iterations),
-        has_converged=bool(found.has_converged),
+        confidences=check_returned("confidences", is_answered, "in [0, 1] for each task with an answer", **shares),
+        probabilities=result.probabilities,
+        qualities=check_returned("qualities", has_answers, "in [0, 1] for each worker with an answer", **shares),
+        weights=check_returned("weights", has_answers, f"at most {_MOST:g} in size", least=-_MOST, most=_MOST),
+        num_iterations=int(result.num_iterations),
+        has_converged=bool(result.has_converged),
     )
 
 
@@ -150,9 +157,9 @@ def known_noise(noise: Perturbation | None, sizes: Sequence[int]) -> KnownNoise:
         {2: (0.0,), 3: (0.0,)}
     """
     if noise is None:
-        return KnownNoise.fixed(dict.fromkeys(sizes, 0.0))
+        return KnownNoise.from_flip_probabilities(dict.fromkeys(sizes, 0.0))
     if noise.hyper is None:
-        return KnownNoise.fixed(dict(zip(noise.sizes, noise.flip_probabilities, strict=True)))
+        return KnownNoise.from_flip_probabilities(dict(zip(noise.sizes, noise.flip_probabilities, strict=True)))
     return KnownNoise(dict.fromkeys(noise.sizes, _quantiles(noise.hyper)))
 
 
@@ -173,6 +180,6 @@ def _quantiles(hyper: HyperDistribution) -> tuple[float, ...]:
             probabilities, shares = hyper.points
             order = np.argsort(probabilities)
             ends: FloatArray = np.cumsum(np.array(shares)[order])
-            found: IntArray = np.searchsorted(ends[:-1], middles * float(ends[-1]))
-            return tuple(np.array(probabilities)[order][found].tolist())
+            quantile_places: IntArray = np.searchsorted(ends[:-1], middles * float(ends[-1]))
+            return tuple(np.array(probabilities)[order][quantile_places].tolist())
     return tuple((low + (high - low) * places).tolist())

@@ -111,7 +111,7 @@ class Perturbation:
     num_sums: int = 0
     threshold: int = 0
 
-    def of_counts(self, num_workers: int) -> CountNoise | None:
+    def count_noise(self, num_workers: int) -> CountNoise | None:
         """Return what the counts of so many workers have in all; None where answers are perturbed."""
         if self.on_counts is None:
             return None
@@ -173,7 +173,7 @@ class Perturbation:
             As `loss_of`, whose losses never exceed this one: fewer answers never cost more. It is the greatest of them,
             but for very many rows of answer sets of different sizes, where it is a bound that may be above all.
         """
-        counts = self._dearest(num_answers, num_tasks)
+        counts = self._costliest_answers(num_answers, num_tasks)
         if self.hyper is None:
             return self._state(counts)
         rows = _rows_of(num_answers, self.sizes, num_tasks)
@@ -201,7 +201,7 @@ class Perturbation:
             block_of_size = {self.sizes[block]: block for block in blocks}
             places = [[block_of_size[size] for size in row.elements()] for row in rows]
         elif isinstance(self.mechanism, TwoLayer) and _is_dearest_in_largest(self.mechanism.hyper, num_answers):
-            counts = self._dearest(num_answers, num_tasks)
+            counts = self._costliest_answers(num_answers, num_tasks)
             places = [[block for block, count in enumerate(counts) for _ in range(count)]]
         elif isinstance(self.mechanism, TwoLayer):
             present = tuple(self.sizes[block] for block in blocks)
@@ -211,13 +211,13 @@ class Perturbation:
             places = [[block for block in blocks for _ in range(num_tasks[block])][:num_answers]]
         return max(map(self._event_of_answers, places), key=_cost)
 
-    def _dearest(self, num_answers: int, num_tasks: Sequence[int]) -> tuple[int, ...]:
+    def _costliest_answers(self, num_answers: int, num_tasks: Sequence[int]) -> tuple[int, ...]:
         """Return so many answers, from the sets of the greatest ε: one number for each set."""
         counts = [0] * len(self.sizes)
-        left = num_answers
+        num_remaining = num_answers
         for number in sorted(range(len(counts)), key=lambda place: -self.epsilons[place]):
-            counts[number] = min(num_tasks[number], left)
-            left -= counts[number]
+            counts[number] = min(num_tasks[number], num_remaining)
+            num_remaining -= counts[number]
         return tuple(counts)
 
     def _event_of_answers(self, blocks: Sequence[int]) -> PrivacyEvent:
@@ -282,9 +282,9 @@ def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -
     available: Counter[int] = Counter()
     for size, number in zip(sizes, num_tasks, strict=True):
         available[size] += number
-    *others, last = [size for size, number in available.items() if number]
+    *other_sizes, last = [size for size, number in available.items() if number]
     rows: list[Counter[int]] = [Counter()]
-    for size in others:
+    for size in other_sizes:
         if len(rows) * (min(available[size], num_answers) + 1) > _MOST_ROWS:
             return None
         most = [min(available[size], num_answers - row.total()) for row in rows]
@@ -359,16 +359,16 @@ def informativeness(noise: Perturbation, *, num_answers: int) -> float:
     size = noise.sizes[number]
     scale = size / (size - 1)
     if noise.hyper is None:
-        return _snapped((1 - noise.flip_probabilities[number] * scale) ** 2)
-    others = min(num_answers, _MOST_ANSWERS) - 1
-    flips = np.arange(others + 1)
-    log_chances = noise.hyper.log_moments(others)
-    log_ways = special.gammaln(others + 1) - special.gammaln(flips + 1) - special.gammaln(others - flips + 1)
-    expected_flip = np.exp(noise.hyper.log_moments(others + 1)[1:] - log_chances)
-    return _snapped(float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2)))
+        return _snap((1 - noise.flip_probabilities[number] * scale) ** 2)
+    num_others = min(num_answers, _MOST_ANSWERS) - 1
+    flips = np.arange(num_others + 1)
+    log_chances = noise.hyper.log_moments(num_others)
+    log_ways = special.gammaln(num_others + 1) - special.gammaln(flips + 1) - special.gammaln(num_others - flips + 1)
+    expected_flip = np.exp(noise.hyper.log_moments(num_others + 1)[1:] - log_chances)
+    return _snap(float(np.sum(np.exp(log_ways + log_chances) * (1 - expected_flip * scale) ** 2)))
 
 
-def _snapped(number: float) -> float:
+def _snap(number: float) -> float:
     return math.floor(number * _GRID + 0.5) / _GRID
 
 
@@ -438,11 +438,11 @@ def _make_one_layer(parameters: Parameters) -> Perturbation:
     sizes, flip = parameters.sizes, parameters.flip_probability
     if flip is not None:
         _check_flips(flip, sizes, field="flip_probability")
-        mechanism = OneLayer.of_flip_probability(sizes, flip)
+        mechanism = OneLayer.from_flip_probability(sizes, flip)
         epsilons = tuple(epsilon_of(flip, size) for size in sizes)
     else:
         epsilon = _epsilon_of_answers(parameters)
-        mechanism = OneLayer.of_epsilon(sizes, epsilon)
+        mechanism = OneLayer.from_epsilon(sizes, epsilon)
         epsilons = (epsilon,) * len(sizes)
     return Perturbation("one_layer", mechanism, sizes, mechanism.flip_probabilities, epsilons)
 
@@ -469,8 +469,10 @@ def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: Loss
     sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
     row = sizes[: parameters.max_answers]
     if not price >= (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
-        shown = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
-        allowed = f"at least {shown.normalize():g}, where an answer from {smallest} labels is reported as any of them"
+        least_price = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
+        allowed = (
+            f"at least {least_price.normalize():g}, where an answer from {smallest} labels is reported as any of them"
+        )
         raise ConfigurationError(field=field, value=price, allowed=f"{allowed} alike (one_layer can have less)")
     return uniform_of_loss(price, sizes=row, unit=unit, most_flips=most_flips)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, one_of, require
+from ..errors import ConfigurationError, describe_choices, require
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import (
     LevelCounts,
@@ -114,8 +114,10 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             reports=self.reports,
             num_answers=self.num_answers,
         )
-        is_held = self.estimator in CREDITS or all(each is None for each in self.confidences)
-        require(is_held, "estimator", self.estimator, f"{one_of(CREDITS, self.estimator)}, or without confidences")
+        is_held = self.estimator in CREDITS or all(confidence is None for confidence in self.confidences)
+        require(
+            is_held, "estimator", self.estimator, f"{describe_choices(CREDITS, self.estimator)}, or without confidences"
+        )
         check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
         for level in self.levels or ():
             check_aligned(tasks=self.tasks, level_reports=level.reports)
@@ -138,7 +140,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return self.answer_set_of_task or (0,) * len(self.tasks)
 
     @property
-    def _on_counts(self) -> CountNoise | None:
+    def _count_noise(self) -> CountNoise | None:
         """The noise on counts; None where answers were perturbed."""
         if self.noise_scale is msgspec.UNSET:
             return None
@@ -152,15 +154,15 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         an estimator whose confidences were worth nothing on some crowd, or by settings that nobody tried there: those
         rank the tasks, and say no more.
         """
-        credit, found = CREDITS.get(self.estimator), list[tuple[float, float] | None]()
+        credit, ranges = CREDITS.get(self.estimator), list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
             if model is None or credit is None or not credit.least or self.is_calibrated is False:
-                found.append(None)
+                ranges.append(None)
                 continue
             chance = 1 / len(self.answer_sets[number])
-            low, high = (chance + own * (model - chance) for own in (credit.least, credit.most))
-            found.append((min(low, high), max(low, high)))
-        return tuple(found)
+            low, high = (chance + weight * (model - chance) for weight in (credit.least, credit.most))
+            ranges.append((min(low, high), max(low, high)))
+        return tuple(ranges)
 
     @property
     def supports(self) -> tuple[Mapping[str, Estimate] | None, ...]:
@@ -170,11 +172,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         reports, and of it the estimate is too high on average; see `limits_of_found`. None where nobody answered, or
         the reports say nothing.
         """
-        found: list[Mapping[str, Estimate] | None] = []
+        supports: list[Mapping[str, Estimate] | None] = []
         for task, (number, reports, total) in enumerate(
             zip(self.set_of_task, self.reports, self.num_answers, strict=True)
         ):
-            labels, noise = self.answer_sets[number], self._on_counts
+            labels, noise = self.answer_sets[number], self._count_noise
             if noise is not None:
                 size = len(labels)
                 error, parts = noise.error_of(size), noise.parts_of(size)
@@ -185,9 +187,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
                     estimate_support_by_level(self._parts(task, label), num_labels=len(labels))
                     for label in range(len(labels))
                 ]
-            known = {name: support for name, support in zip(labels, of_labels, strict=True) if support is not None}
-            found.append(known or None)
-        return tuple(found)
+            support_of_label = {
+                name: support for name, support in zip(labels, of_labels, strict=True) if support is not None
+            }
+            supports.append(support_of_label or None)
+        return tuple(supports)
 
     def limits_of_found(self, level: float = DEFAULT_LEVEL) -> tuple[SupportLimits | None, ...]:
         """Return for each task limits of how many workers gave the label that was found; None where there is none.
@@ -209,11 +213,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             if truth is None:
                 limits.append(None)
                 continue
-            labels, found = self.answer_sets[number], self.answer_sets[number].index(truth)
-            if (noise := self._on_counts) is not None:
-                limits.append(counted_limits(reports[found], total, noise, num_labels=len(labels), level=level))
+            labels, label_place = self.answer_sets[number], self.answer_sets[number].index(truth)
+            if (noise := self._count_noise) is not None:
+                limits.append(counted_limits(reports[label_place], total, noise, num_labels=len(labels), level=level))
                 continue
-            limits.append(support_limits_by_level(self._parts(task, found), num_labels=len(labels), level=level))
+            limits.append(support_limits_by_level(self._parts(task, label_place), num_labels=len(labels), level=level))
         return tuple(limits)
 
     def _parts(self, task: int, label: int) -> list[LevelCounts]:

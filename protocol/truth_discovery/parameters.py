@@ -149,7 +149,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return tuple(map(len, self.answer_sets))
 
     @property
-    def asked(self) -> slice:
+    def asked_columns(self) -> slice:
         """Where a worker's tasks stand in its public row: behind its place, before its ε if it has its own."""
         return slice(1, 1 + self.max_answers)
 
@@ -159,7 +159,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return PrivacyLevels(self.epsilons or (), self.chosen_by == "worker", "worker")
 
     @property
-    def by_level(self) -> tuple[Self, ...]:
+    def level_parameters(self) -> tuple[Self, ...]:
         """For each level the same survey at this ε of all; where all have the same, the survey itself."""
         of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
         levels = self.own_levels.epsilons
@@ -201,9 +201,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(are_distinct, "answer_sets", list(self.answer_sets), "distinct sets")
         if not self.answer_set_of_task:
             return
-        given = len(self.answer_set_of_task)
+        num_given = len(self.answer_set_of_task)
         allowed = f"one number for each of {len(self.tasks)} tasks"
-        require(given == len(self.tasks), "answer_set_of_task", f"{given} numbers", allowed)
+        require(num_given == len(self.tasks), "answer_set_of_task", f"{num_given} numbers", allowed)
         allowed = f"in [0, {len(self.answer_sets) - 1}]"
         for number in self.answer_set_of_task:
             require(0 <= number < len(self.answer_sets), "answer_set_of_task", number, allowed)
@@ -217,8 +217,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_levels(self) -> None:
         """Refuse levels where nothing is perturbed by them, and a price beside them; set `epsilon` to the greatest."""
         if self.epsilons is msgspec.UNSET:
-            some = "given: the levels of ε among which workers have their own (chosen_by says who chooses)"
-            require(self.chosen_by is msgspec.UNSET, "epsilons", [], some)
+            allowed_levels = "given: the levels of ε among which workers have their own (chosen_by says who chooses)"
+            require(self.chosen_by is msgspec.UNSET, "epsilons", [], allowed_levels)
             return
         allowed = f"left out in mechanism {self.mechanism!r}: {_WITHOUT_LEVELS.get(self.mechanism)}"
         refuse(self.mechanism in _WITHOUT_LEVELS, "epsilons", list(self.epsilons[:12]), allowed)
@@ -234,19 +234,19 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         msgspec.structs.force_setattr(self, "epsilon", self.epsilons[-1])
 
     def _check_noise(self) -> None:
-        given = [name for name in self.__struct_fields__ if name in PRICES and getattr(self, name) is not None]
-        refuse(len(given) > 1, " and ".join(given), "given", "given one of them alone")
+        names_given = [name for name in self.__struct_fields__ if name in PRICES and getattr(self, name) is not None]
+        refuse(len(names_given) > 1, " and ".join(names_given), "given", "given one of them alone")
         check_sizes(self.threshold, self.colluders, kind=f"mechanism {self.mechanism!r}", is_masked=self.is_masked)
         if self.is_masked:
             numbers = sum(self.sizes[number] for number in self.set_of_task)
             allowed = f"at most {MAX_MASKED} with the labels of all of them: each is a number of a masked row"
             refuse(numbers > MAX_MASKED, "tasks", numbers, allowed)
         if self.mechanism in {"central", "masked"}:
-            where = "noise is added to masked sums" if self.is_masked else "a trusted server adds noise to counts"
-            allowed = f"left out, where {where}: epsilon, epsilon_answer or epsilon_worker"
+            noise_place = "noise is added to masked sums" if self.is_masked else "a trusted server adds noise to counts"
+            allowed = f"left out, where {noise_place}: epsilon, epsilon_answer or epsilon_worker"
             refuse(self.flip_probability is not None, "flip_probability", self.flip_probability, allowed)
-            where = "a masked session" if self.is_masked else "a trusted server"
-            allowed = f"majority or auto, where {where} tells noisy counts and no worker's answers"
+            noise_place = "a masked session" if self.is_masked else "a trusted server"
+            allowed = f"majority or auto, where {noise_place} tells noisy counts and no worker's answers"
             refuse(self.estimator not in {"majority", "auto"}, "estimator", self.estimator, allowed)
         is_idle = self.hyper is not None and self.mechanism not in {"two_layer", "fresh_two_layer"}
         refuse(is_idle, "hyper", "given", "left out: only the two-layer mechanisms draw from one")

@@ -49,7 +49,7 @@ class AnswersPhase(PersonalizedPhase):
     def __init__(
         self, parameters: Parameters, codes: Codes, noises: Sequence[Perturbation], *, columns: range | None = None
     ) -> None:
-        self._codes, self._asked = codes, parameters.asked
+        self._codes, self._asked = codes, parameters.asked_columns
         self._losses_of_counts = [functools.lru_cache(maxsize=1 << 12)(noise.loss_of) for noise in noises]
         num_tasks: list[int] = np.bincount(codes.set_of_task, minlength=len(codes.sizes)).tolist()
         self._event = noises[-1].event_of_longest(parameters.max_answers, num_tasks)
@@ -90,8 +90,8 @@ class AnswersPhase(PersonalizedPhase):
         kinds = every[firsts]
         groups: list[tuple[str, int, tuple[PrivacyLoss, ...]]] = []
         for (level, *counts), number in zip(kinds.tolist(), numbers.tolist(), strict=True):
-            own = f"{self._names[level]}, " if self.is_personal else "with "
-            name = "" if len(kinds) == 1 else f"{own}{self._describe(counts)}"
+            prefix = f"{self._names[level]}, " if self.is_personal else "with "
+            name = "" if len(kinds) == 1 else f"{prefix}{self._describe(counts)}"
             groups.append((name, number, self._losses_of_kind(level, *counts)))
         return groups
 
@@ -99,13 +99,13 @@ class AnswersPhase(PersonalizedPhase):
         self._codes.check_row(report, public[: self._asked.stop])
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return self.tally_block(reports[None], earlier=[own[None] for own in earlier], public=public).tally(0)
+        return self.tally_block(reports[None], earlier=[rows[None] for rows in earlier], public=public).tally(0)
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         is_answer = reports != NO_ANSWER
         if not np.array_equal(is_answer, np.broadcast_to(is_answer[:1], is_answer.shape)):
-            alone = (AnswersPhase.tally_block(self, own[None], earlier=(), public=public).tally(0) for own in reports)
-            return TallyBlock.of(list(alone))
+            alone = (AnswersPhase.tally_block(self, rows[None], earlier=(), public=public).tally(0) for rows in reports)
+            return TallyBlock.from_tallies(list(alone))
         number, (rows, places) = len(reports), np.nonzero(is_answer[0])
         order = np.lexsort((public[rows, 1 + places], public[rows, 0]))
         rows, places = rows[order], places[order]
@@ -115,14 +115,14 @@ class AnswersPhase(PersonalizedPhase):
         shape = len(self.mechanisms), len(self._codes.tasks), max(self._codes.sizes)
         cells = np.ravel_multi_index((levels, tasks, np.zeros_like(tasks)), shape) + labels
         counts = counts_of_rows(cells, math.prod(shape)).reshape(number, *(shape if self.is_personal else shape[1:]))
-        kept = np.empty((4 if self.is_personal else 3, number, len(tasks)), dtype=np.int64)
-        for column, own in zip(kept, (workers, tasks, labels, levels), strict=False):
-            column[:] = own
-        of_sessions = np.moveaxis(kept, 0, 2)
+        columns = np.empty((4 if self.is_personal else 3, number, len(tasks)), dtype=np.int64)
+        for column, values in zip(columns, (workers, tasks, labels, levels), strict=False):
+            column[:] = values
+        of_sessions = np.moveaxis(columns, 0, 2)
         if np.any(
             (workers[1:] == workers[:-1]) & (tasks[1:] == tasks[:-1])
         ):  # not of one session: labels have an order
-            of_sessions = np.stack([own[np.lexsort(own.T[::-1])] for own in of_sessions])
+            of_sessions = np.stack([values[np.lexsort(values.T[::-1])] for values in of_sessions])
         return TallyBlock(reports.shape[1], counts, of_sessions)
 
     def _kinds_of(self, public: IntArray) -> IntArray:
@@ -176,11 +176,11 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         self._num_told = int(self.is_told.sum())
         AnswersPhase.__init__(self, parameters, codes, [noise])
 
-    def usual_of(self, public: Sequence[int]) -> Sequence[int]:
-        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.usual_of`."""
+    def typical_row(self, public: Sequence[int]) -> Sequence[int]:
+        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.typical_row`."""
         (counts,) = self._counts_of(np.array([public], dtype=np.int64)).tolist()
-        own = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
-        return [0, *np.concatenate(own).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
+        tasks_of_sets = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
+        return [0, *np.concatenate(tasks_of_sets).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         return self._event_within(sum(self._distances_of(public)))
@@ -273,8 +273,8 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         return self.event_within(min(self.sensitivity_of(public), MASKED_DISTANCE))
 
     def values_of(self, public: Sequence[int]) -> Values:
-        asked = np.isin(self._task_of, [task for task in public[1:] if task != NO_TASK]).tolist()
-        return [held if is_asked else (0,) for held, is_asked in zip(self._may_hold, asked, strict=True)]
+        are_asked = np.isin(self._task_of, [task for task in public[1:] if task != NO_TASK]).tolist()
+        return [values if is_asked else (0,) for values, is_asked in zip(self._may_hold, are_asked, strict=True)]
 
     def rows_of(self, public: Sequence[int]) -> IntArray:
         """Return rows of the first labels, of the last ones, and of none: none are farther apart."""
@@ -288,11 +288,11 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         """Return what workers add, shape (n, numbers), of answers and the tasks that they are to, shape (n, any)."""
         rows = np.zeros((len(answers), len(self._task_of)), dtype=np.int64)
         workers, places = np.nonzero(answers != NO_ANSWER)
-        own = tasks[workers, places]
+        own_tasks = tasks[workers, places]
         labels, starts, are_two = (
-            answers[workers, places] - self._codes.offset_of_task[own],
-            self._starts[own],
-            self._are_two[own],
+            answers[workers, places] - self._codes.offset_of_task[own_tasks],
+            self._starts[own_tasks],
+            self._are_two[own_tasks],
         )
         rows[workers, np.where(are_two, starts, starts + labels)] = np.where(are_two, 2 * labels - 1, 1)
         rows[workers[are_two], starts[are_two] + 1] = 1
@@ -300,18 +300,18 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
         tasks = public[:, 1:]
-        asked = np.bincount(tasks[tasks != NO_TASK], minlength=len(self._codes.tasks)).astype(np.int64)
-        return Tally(len(public), np.concatenate([total, asked]))
+        num_asked = np.bincount(tasks[tasks != NO_TASK], minlength=len(self._codes.tasks)).astype(np.int64)
+        return Tally(len(public), np.concatenate([total, num_asked]))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
         """Return noisy counts of each label of each task, shape (..., tasks, labels), and how many were asked it.
 
         Of two labels twice the counts: answers of both, and less or more those of the second that there are more of.
         """
-        sizes, asked = self._codes.size_of_task, totals[..., self.num_values :]
-        counts = np.zeros((*asked.shape, max(self._codes.sizes)), dtype=np.int64)
+        sizes, num_asked = self._codes.size_of_task, totals[..., self.num_values :]
+        counts = np.zeros((*num_asked.shape, max(self._codes.sizes)), dtype=np.int64)
         counts[..., np.arange(counts.shape[-1]) < sizes[:, None]] = totals[..., : self.num_values]
         leads, numbers = counts[..., self._are_two, 0], counts[..., self._are_two, 1]
         counts[..., self._are_two, 0], counts[..., self._are_two, 1] = numbers - leads, numbers + leads
-        counts[asked == 0] = 0
-        return counts, asked
+        counts[num_asked == 0] = 0
+        return counts, num_asked

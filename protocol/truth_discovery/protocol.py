@@ -136,9 +136,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             check_weight_function(function, num_answers=parameters.max_answers, clamp=parameters.quality_clamp)
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in the tasks and the most that a worker is asked, from the public column."""
-        parameters = dict(given)
+        parameters = dict(fields)
         if {"tasks", "max_answers"} <= parameters.keys():
             return parameters
         if "tasks" not in table:
@@ -156,7 +156,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     @functools.cached_property
     def noises(self) -> tuple[Perturbation, ...]:
         """How answers are perturbed at each level of ε: one, where all workers have the same."""
-        return tuple(map(make_noise, self.parameters.by_level))
+        return tuple(map(make_noise, self.parameters.level_parameters))
 
     @property
     def noise(self) -> Perturbation:
@@ -186,7 +186,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         is_table = len(table["tasks"]) == len(table["answers"])
         require(is_table, "table", "columns of different length", "columns of one length")
         public = self.encode_public(table, num_parties=len(table["tasks"]))
-        tasks = public[:, self.parameters.asked]
+        tasks = public[:, self.parameters.asked_columns]
         return Inputs(self.rows_for(encode_answers(table["answers"], tasks, self.codes), tasks), public)
 
     def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
@@ -205,11 +205,11 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
         return self.parameters.own_levels.encode_chosen(entries)
 
-    def placed(self, public: IntArray, *, start: int) -> IntArray:
+    def place_rows(self, public: IntArray, *, start: int) -> IntArray:
         return np.concatenate([public[:, :1] + start, public[:, 1:]], axis=1)
 
     def write_public(self, public: IntArray) -> dict[str, list[str]]:
-        tasks = [self.codes.write_tasks(own) for own in public[:, self.parameters.asked].tolist()]
+        tasks = [self.codes.write_tasks(row) for row in public[:, self.parameters.asked_columns].tolist()]
         return {"tasks": tasks, **self.parameters.own_levels.write(public)}
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
@@ -226,32 +226,32 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """
         self.check_public(public)
         self.parameters.own_levels.check_own(entries, public)
-        asked = public[self.parameters.asked]
-        tasks = np.array([asked], dtype=np.int64)
+        tasks_asked = public[self.parameters.asked_columns]
+        tasks = np.array([tasks_asked], dtype=np.int64)
         if "tasks" in entries:
-            own = encode_tasks([entries["tasks"]], self.codes, width=self.parameters.max_answers)
-            if set(own[0].tolist()) != set(asked):
-                allowed = f"the tasks that the server has: {self.codes.write_tasks(asked)}"
+            encoded = encode_tasks([entries["tasks"]], self.codes, width=self.parameters.max_answers)
+            if set(encoded[0].tolist()) != set(tasks_asked):
+                allowed = f"the tasks that the server has: {self.codes.write_tasks(tasks_asked)}"
                 raise ConfigurationError(field="tasks", value=entries["tasks"], allowed=allowed)
         if "answers" not in entries:
             raise missing_column("answers")
-        own = self.codes.encode_row(entries["answers"], asked, order=entries.get("tasks"))
-        return tuple(self.rows_for(np.array([own], dtype=np.int64), tasks)[0].tolist())
+        encoded = self.codes.encode_row(entries["answers"], tasks_asked, order=entries.get("tasks"))
+        return tuple(self.rows_for(np.array([encoded], dtype=np.int64), tasks)[0].tolist())
 
     def check_public(self, public: Sequence[int]) -> None:
-        asked, levels = self.parameters.asked, self.parameters.own_levels.epsilons
-        tasks = [task for task in public[asked] if task != NO_TASK]
+        columns, levels = self.parameters.asked_columns, self.parameters.own_levels.epsilons
+        tasks = [task for task in public[columns] if task != NO_TASK]
         are_tasks = not tasks or 0 <= min(tasks) <= max(tasks) < len(self.parameters.tasks)
-        num_tasks, width, own = len(self.parameters.tasks), self.parameters.max_answers, public[asked.stop :]
-        is_row = len(public) == asked.stop + bool(levels) and public[0] >= 0 and len(set(tasks)) == len(tasks)
-        if not is_row or not are_tasks or (own and not 0 <= own[0] < len(levels)):
+        num_tasks, width, level_places = len(self.parameters.tasks), self.parameters.max_answers, public[columns.stop :]
+        is_row = len(public) == columns.stop + bool(levels) and public[0] >= 0 and len(set(tasks)) == len(tasks)
+        if not is_row or not are_tasks or (level_places and not 0 <= level_places[0] < len(levels)):
             allowed = f"a place and {width} distinct tasks of {num_tasks}, filled up with {NO_TASK} if there are fewer"
             allowed += f", and the place of an ε in [0, {len(levels) - 1}]" if levels else ""
             raise ConfigurationError(field="the server's public row", value=list(public[:12]), allowed=allowed)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
         answers = row[: self.parameters.max_answers] if self.parameters.is_masked else row
-        self.codes.check_row(answers, public[: self.parameters.asked.stop])
+        self.codes.check_row(answers, public[: self.parameters.asked_columns.stop])
         if self.parameters.is_masked:
             self.check_inputs(Inputs(np.array([row], dtype=np.int64), np.array([public], dtype=np.int64)))
 
@@ -268,10 +268,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             self.function_of(field)
         if self.parameters.is_masked:
             super().check_roster(public)
-        self.check_numbers(*distinct_rows(self.counted_of(public)))
+        self.check_numbers(*distinct_rows(self.numbers_to_check(public)))
 
-    def counted_of(self, public: IntArray) -> IntArray:
-        return np.any(public[:, self.parameters.asked] != NO_TASK, axis=1)[:, None].astype(np.int64)
+    def numbers_to_check(self, public: IntArray) -> IntArray:
+        return np.any(public[:, self.parameters.asked_columns] != NO_TASK, axis=1)[:, None].astype(np.int64)
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
         require(np.any(rows), "tasks", "none", "at least one task for one worker")
@@ -299,7 +299,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             estimator=name,
             num_iterations=inference.num_iterations,
             has_converged=inference.has_converged,
-            epsilon_answer=loss.finest.proven,
+            epsilon_answer=loss.finest_loss.proven,
             epsilon_worker=loss.proven,
             **self._noise_fields,
         )
@@ -315,17 +315,17 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         counts, _ = self.counts_of(block)
         labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
         tables = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
-        num_bytes = bytes_of(num_iterations) + sum(bytes_of(own[:, labels]).sum(axis=1) for own in tables)
+        num_bytes = bytes_of(num_iterations) + sum(bytes_of(table[:, labels]).sum(axis=1) for table in tables)
         num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)
         return TruthDecisions(truths=truths, kinds=num_bytes[:, None])
 
     @functools.cached_property
     def _bytes_of_labels(self) -> IntArray:
         """How many bytes each answer set's labels take in a message, shape (sets, labels + 1); at its end, none."""
-        found = np.ones((len(self.codes.sizes), max(self.codes.sizes) + 1), dtype=np.int64)
+        num_bytes = np.ones((len(self.codes.sizes), max(self.codes.sizes) + 1), dtype=np.int64)
         for place, labels in enumerate(self.parameters.answer_sets):
-            found[place, : len(labels)] = [len(msgspec.msgpack.encode(label)) for label in labels]
-        return found
+            num_bytes[place, : len(labels)] = [len(msgspec.msgpack.encode(label)) for label in labels]
+        return num_bytes
 
     def largest_outcome(self, num_parties: int) -> Outcome:
         parameters = self.parameters
@@ -362,7 +362,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             return {}
         _, inference = self._find_truths(tally)
         counts = np.bincount(tally.rows[:, 0])
-        weights, qualities = _rounded(inference.weights), _rounded(inference.qualities)
+        weights, qualities = _round_numbers(inference.weights), _round_numbers(inference.qualities)
         return {
             worker: OwnOutcome(weight=weights[worker], quality=qualities[worker], num_answers=int(counts[worker]))
             for worker in np.flatnonzero(counts).tolist()
@@ -393,7 +393,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     @property
     def _noise_fields(self) -> dict[str, Any]:
         """What an outcome has of noise on counts, and of settings that nobody tried on published crowds."""
-        if (added := self.noise.of_counts(1)) is None:
+        if (added := self.noise.count_noise(1)) is None:
             return {} if self.parameters.are_tried(self._flips_of(self.noise)) else {"is_calibrated": False}
         return {"noise_scale": added.scale, **({} if added.planned is None else {"planned": added.planned})}
 
@@ -422,16 +422,17 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def _reports_by_task(self, counts: IntArray) -> tuple[tuple[int, ...], ...]:
         """Return how often each label of each task is reported, of counts of shape (tasks, most labels)."""
         return tuple(
-            tuple(own[:size]) for own, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
+            tuple(label_counts[:size])
+            for label_counts, size in zip(counts.tolist(), self.codes.size_of_task.tolist(), strict=True)
         )
 
     def _level_of_worker(self, tally: Tally) -> IntArray:
         """Return the place of each worker's ε, -1 where it has no answer; nobody's where all have one ε."""
         if not self.parameters.own_levels.epsilons or not len(tally.rows):
             return np.empty(0, dtype=np.int64)
-        found = np.full(int(tally.rows[:, 0].max()) + 1, -1, dtype=np.int64)
-        found[tally.rows[:, 0]] = tally.rows[:, 3]
-        return found
+        levels = np.full(int(tally.rows[:, 0].max()) + 1, -1, dtype=np.int64)
+        levels[tally.rows[:, 0]] = tally.rows[:, 3]
+        return levels
 
     def _level_reports(
         self, counts: IntArray, level_of_worker: IntArray
@@ -442,8 +443,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         numbers = [int(np.count_nonzero(level_of_worker == level)) for level in range(len(levels))]
         rows = zip(levels, numbers, self.noises, counts, strict=True)
         return tuple(
-            LevelReports(epsilon, number, self._flips_of(noise), self._reports_by_task(own))
-            for epsilon, number, noise, own in rows
+            LevelReports(epsilon, number, self._flips_of(noise), self._reports_by_task(label_counts))
+            for epsilon, number, noise, label_counts in rows
             if number
         )
 
@@ -458,7 +459,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
             if noise is None:  # who skips a task is then seen under masks, too
                 numbers = counts.sum(axis=1)
-            added = None if noise is None else noise.of_counts(tally.num_reports)
+            added = None if noise is None else noise.count_noise(tally.num_reports)
             return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)
         return find_truths(
             self.answers_in(tally),
@@ -472,8 +473,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return what estimators are told of the noise: where workers have an ε of their own, that of each."""
         if noise is None or not self.parameters.own_levels.epsilons:
             return noise
-        each = tuple(known_noise(own, self.parameters.sizes) for own in self.noises)
-        return OwnNoise(each, np.maximum(self._level_of_worker(tally), 0))
+        level_noises = tuple(known_noise(perturbation, self.parameters.sizes) for perturbation in self.noises)
+        return OwnNoise(level_noises, np.maximum(self._level_of_worker(tally), 0))
 
     def _infer_block(self, block: TallyBlock, *, noise: Perturbation | None) -> tuple[IntArray, IntArray]:
         """Return the truths of many sessions, shape (sessions, tasks), and each one's number of rounds."""
@@ -485,27 +486,27 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         if self.function_of("estimator") is not None or np.any(block.rows[:, :, :2] != block.rows[:1, :, :2]):
             raise NotImplementedError("sessions are given to this estimator one by one")
         first = block.tally(0)
-        answers, known = self.answers_in(first), self._noise_for_estimators(noise, first)
-        some = max(_MOST_ANSWERS // max(len(answers), 1), 1)
-        found = [
+        answers, known_noise_of_answers = self.answers_in(first), self._noise_for_estimators(noise, first)
+        num_at_once = max(_MOST_ANSWERS // max(len(answers), 1), 1)
+        inferences = [
             find_truths(
-                AnswerBlock(answers, np.ascontiguousarray(block.rows[start : start + some, :, 2])),
+                AnswerBlock(answers, np.ascontiguousarray(block.rows[start : start + num_at_once, :, 2])),
                 parameters=self.parameters,
-                noise=known,
+                noise=known_noise_of_answers,
                 weight_function=self.function_of("weight_function"),
             )[1]
-            for start in range(0, number, some)
+            for start in range(0, number, num_at_once)
         ]
-        rounds = np.concatenate([each.num_iterations for each in found])
-        return np.concatenate([each.truths for each in found]), rounds
+        rounds = np.concatenate([inference.num_iterations for inference in inferences])
+        return np.concatenate([inference.truths for inference in inferences]), rounds
 
 
 def _rounded_or_none(numbers: FloatArray) -> tuple[float | None, ...]:
     """Return numbers on the public grid, None in place of nan."""
-    return tuple(None if math.isnan(number) else number for number in _rounded(numbers))
+    return tuple(None if math.isnan(number) else number for number in _round_numbers(numbers))
 
 
-def _rounded(numbers: FloatArray) -> list[float]:
+def _round_numbers(numbers: FloatArray) -> list[float]:
     """Return numbers on the public grid."""
     rounded: list[float] = (np.round(numbers * _GRID) / _GRID).tolist()
     return rounded

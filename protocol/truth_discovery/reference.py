@@ -47,23 +47,23 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
         reports.append(mechanism.randomize_row(answers, uniforms))
     # The server counts the submitted answers to each task, and keeps who gave which.
     counts = np.zeros((len(phase.mechanisms), len(codes.tasks), max(codes.sizes)), dtype=np.int64)
-    kept: list[tuple[int, ...]] = []
+    rows_kept: list[tuple[int, ...]] = []
     for (worker, *public), report in zip(inputs.public.tolist(), reports, strict=True):
-        own = public[len(report) :]  # the place of its ε, where workers have their own
+        level_place = public[len(report) :]  # the place of its ε, where workers have their own
         for task, code in zip(public, report, strict=False):
             if task == NO_TASK or code == NO_ANSWER:
                 continue
             label = code - int(codes.offset_of_task[task])
-            counts[own[0] if own else 0, task, label] += 1
-            kept.append((worker, task, label, *own))
+            counts[level_place[0] if level_place else 0, task, label] += 1
+            rows_kept.append((worker, task, label, *level_place))
     counts = counts if phase.is_personal else counts[0]
-    tally = Tally(len(reports), counts, np.array(sorted(kept), dtype=np.int64).reshape(-1, 3 + phase.is_personal))
+    tally = Tally(len(reports), counts, np.array(sorted(rows_kept), dtype=np.int64).reshape(-1, 3 + phase.is_personal))
     if phase.tally_mechanism is not None:
         # Or it is trusted: it was shown the answers, of which it keeps nothing but counts with noise: of two labels the
         # second one's.
         exact = [
-            int(own[label])
-            for own, size in zip(counts, codes.size_of_task.tolist(), strict=True)
+            int(counts_of_task[label])
+            for counts_of_task, size in zip(counts, codes.size_of_task.tolist(), strict=True)
             for label in (range(size) if size > 2 else (1,))  # noqa: PLR2004  two labels
         ]
         stream = f"release of {phase.name}"

@@ -123,7 +123,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = context.budget_of(self.budget)
         _, dearest, own = max(self._prices(context), key=lambda each: each[0])
-        again = [loss for phase in context.protocol.phases if phase.kept is None for loss in phase.losses_of(own)]
+        again = [loss for phase in context.protocol.phases if phase.memo_scope is None for loss in phase.losses_of(own)]
         return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
 
     def _prices(self, context: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
@@ -149,7 +149,11 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
     ) -> Iterator[str]:
         first, last = tried[0], tried[-1]
         bound = round_up(last.bound, decimals=3)
-        kept = [f"phase {phase.name!r} ({phase.kept})" for phase in context.protocol.phases if phase.kept is not None]
+        kept = [
+            f"phase {phase.name!r} ({phase.memo_scope})"
+            for phase in context.protocol.phases
+            if phase.memo_scope is not None
+        ]
         but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
         yield (
             f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "

@@ -71,7 +71,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
         seen = seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
-        keeps = any(phase.kept is not None for phase in context.protocol.phases)
+        keeps = any(phase.memo_scope is not None for phase in context.protocol.phases)
         attack.posteriors([seen, seen] if keeps and self.votes > 1 else [seen], targets[:1], secret=secret)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
@@ -84,7 +84,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         earlier: dict[str, IntArray] = {}
         seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition, earlier=earlier)
         for phase, reports, told in zip(context.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
-            if phase.kept is not None:  # as they were in the session that was held
+            if phase.memo_scope is not None:  # as they were in the session that was held
                 earlier[phase.name] = np.where(told[:, None], reports, earlier[phase.name])
         sessions += [
             seen_by_arrays(

@@ -195,12 +195,12 @@ class MaskedLiar(Deviation):
                 self._held = said.held
                 if self._deal:
                     said = msgspec.structs.replace(said, deal=self._deal)
-                    about = rules.about_check(self._place, self._keys[self._place], said)
+                    about = rules.check_statement(self._place, self._keys[self._place], said)
                     said = msgspec.structs.replace(said, signature=self._sign(about))
             case Shares(shares) if self._lie == "share":
                 wrong = tuple((place, is_of_seed, bytes((own[0] ^ 1, *own[1:]))) for place, is_of_seed, own in shares)
                 said = msgspec.structs.replace(said, shares=wrong)
-                about = rules.about_shares(self._place, self._keys[self._place], said, held=self._held)
+                about = rules.shares_statement(self._place, self._keys[self._place], said, held=self._held)
                 said = msgspec.structs.replace(said, signature=self._sign(about))
             case _:
                 pass

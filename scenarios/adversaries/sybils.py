@@ -136,7 +136,7 @@ def _hello(context: AttackContext, name: str) -> Hello:
     row: list[int] = context.inputs.public[0].tolist()
     chosen = tuple(row[len(row) - context.protocol.num_chosen :])  # what somebody may choose
     descriptor = SessionDescriptor(noise.session_id)
-    return Hello.of(
+    return Hello.make(
         context.protocol, name, session=context.session, kind=noise.kind, descriptor=descriptor, chosen=chosen
     )
 

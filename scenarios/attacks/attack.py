@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, one_of, refuse
+from ...protocol.errors import ConfigurationError, describe_choices, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, total_of
 from .coalition_view import Coalition, CoalitionView
@@ -96,7 +96,7 @@ class Attack(abc.ABC):
 
     def check_secret(self, secret: str) -> None:
         """Raise ConfigurationError unless it can infer this."""
-        refuse(secret not in self.secrets, "secret", secret, one_of(self.secrets, secret))
+        refuse(secret not in self.secrets, "secret", secret, describe_choices(self.secrets, secret))
 
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:
@@ -186,7 +186,7 @@ class Attack(abc.ABC):
     def loss_repeated(self, secret: str) -> float:
         """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret."""
         del secret
-        kept = [loss for phase in self.protocol.phases if phase.kept is not None for loss in phase.losses]
+        kept = [loss for phase in self.protocol.phases if phase.memo_scope is not None for loss in phase.losses]
         return total_of(kept, relation=NeighboringRelation.REPLACE_ONE).proven if kept else 0.0
 
     def session_log_likelihoods(
@@ -236,16 +236,16 @@ def _without_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[Coalitio
     shown: dict[tuple[str, str], NDArray[np.bool_]] = {}
     for number, seen in enumerate(sessions):
         phases = seen.protocol.phases
-        if not any(phase.kept is not None for phase in phases):
+        if not any(phase.memo_scope is not None for phase in phases):
             yield seen
             continue
         allowed = "1 without the server where later sessions repeat reports: of their tallies that is not computed"
         refuse(number and not seen.coalition.has_server and seen.totals, "votes", len(sessions), allowed)
         told = list(seen.told)
         for place, phase in enumerate(phases):
-            if phase.kept is not None:
-                before = shown.get((phase.kept.name, phase.name), np.zeros_like(told[place]))
-                shown[phase.kept.name, phase.name] = before | told[place]
+            if phase.memo_scope is not None:
+                before = shown.get((phase.memo_scope.name, phase.name), np.zeros_like(told[place]))
+                shown[phase.memo_scope.name, phase.name] = before | told[place]
                 told[place] = told[place] & ~before
         yield dataclasses.replace(seen, told=tuple(told))
 

@@ -243,10 +243,10 @@ def draw_all(
     """
     drawn: list[IntArray] = []
     for phase in protocol.phases:
-        reports = None if earlier is None or phase.kept is None else earlier.get(phase.name)
+        reports = None if earlier is None or phase.memo_scope is None else earlier.get(phase.name)
         if reports is None:
             reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-        if earlier is not None and phase.kept is not None:
+        if earlier is not None and phase.memo_scope is not None:
             earlier[phase.name] = reports
         drawn.append(reports)
     return drawn

@@ -122,7 +122,7 @@ class Reported(ExposedPart):
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
         super().__init__(phase.mechanism_of(public), rows[:, phase.columns])
-        self.is_kept = phase.kept is not None
+        self.is_kept = phase.memo_scope is not None
         self._protocol = protocol
         self._phase = phase
         self._rows = rows

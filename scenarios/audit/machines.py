@@ -103,12 +103,12 @@ def by_machines(
     names = names_of(len(inputs))
     keeping = EarlierReports(protocol, names, inputs, kept)
     mode = SessionMode(session, noise)
-    server = ServerMachine(protocol, Roster(names, inputs.public), mode, kept=keeping.received())
+    server = ServerMachine(protocol, Roster(names, inputs.public), mode, memoized_reports=keeping.received())
     of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
     clients = {party.name: machine(protocol, party, mode) for party in keeping.parties(of_names)}
     wire = Wire(server, clients)
     wire.run()
-    keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
+    keeping.take_up({name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports)
     return _left_by(protocol, [wire.sent[name] for name in names], wire.told[names[0]], session)
 
 
@@ -164,7 +164,9 @@ def by_arrays(
     for phase, earlier in keeping.of_arrays().items():
         for place, report in earlier.items():
             reports[phase][place] = report
-    keeping.take_up_arrays({phase.name: reports[phase.name] for phase in protocol.phases if phase.kept is not None})
+    keeping.take_up_arrays(
+        {phase.name: reports[phase.name] for phase in protocol.phases if phase.memo_scope is not None}
+    )
     return RecordedSession(np.concatenate(list(reports.values()), axis=1).tolist())
 
 
@@ -240,7 +242,7 @@ def session_sampler(
     def noises() -> NoiseMaker:  # made when something is drawn: what makes secure noise is heavy
         return make_noise()
 
-    keeps = any(phase.kept is not None for phase in protocol.phases)
+    keeps = any(phase.memo_scope is not None for phase in protocol.phases)
     held = protocol if protocol.model.bounds_release else _telling_once(protocol)
 
     def draw(number: int, stream: int) -> IntArray:

@@ -120,7 +120,7 @@ class AuditParty:
 
 def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
     """Return a line with the numbers of the smallest unit that it states: of one answer, or one record."""
-    return msgspec.structs.replace(entry, claimed=entry.finest.claimed, proven=entry.finest.proven)
+    return msgspec.structs.replace(entry, claimed=entry.finest_loss.claimed, proven=entry.finest_loss.proven)
 
 
 def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:

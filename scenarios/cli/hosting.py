@@ -72,7 +72,7 @@ def host(
                 entries=entries[party],
                 invitation=each,
                 keys=keys,
-                journal=None if journal is None else journal.of(party),
+                journal=None if journal is None else journal.person_journal(party),
                 **how,
             )
             for party, each in invited.items()

@@ -157,7 +157,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
             continue
         paid, held = (
             total_of(entries, relation=NeighboringRelation.REPLACE_ONE).proven
-            for entries in (each.entries, each.held(now))
+            for entries in (each.entries, each.held_entries(now))
         )
         name, party = each.first.session, each.first.party
         room[party if is_hosts else ""] += held
@@ -196,6 +196,6 @@ def _show_history(console: "Console", about: "About") -> None:
 
 
 def _state_of(session: "SessionRecords", now: float) -> str:
-    if session.left is not None:
-        return "released" if not session.left.reason else "left"
+    if session.end_record is not None:
+        return "released" if not session.end_record.reason else "left"
     return "expired" if session.has_expired(now) else "under way"

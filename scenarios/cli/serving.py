@@ -221,7 +221,7 @@ def _waiting_of(side: "ServerRun") -> list[str]:
     from ...protocol.rules import names_of
 
     names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]
-    return [f"{name} closes after {side.rules.of(name).deadline_seconds:g} s" for name in names]
+    return [f"{name} closes after {side.rules.phase_rules(name).deadline_seconds:g} s" for name in names]
 
 
 @cli.command(short_help="Recount the reports of a session of SCENARIO.")

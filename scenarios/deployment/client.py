@@ -103,7 +103,7 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
-        if (heard := client.heard) is not None:
+        if (heard := client.recorded_outcome) is not None:
             if on_agreed is not None:
                 on_agreed(agreement)
             if on_end is not None and sitting is not None:
@@ -178,7 +178,7 @@ def _make_client(
         agreement.row,
         public=agreement.terms.public,
         ledger=ledger,
-        kept={name: recalled.report for name, recalled in agreement.recalled.items()},
+        memoized_reports={name: recalled.report for name, recalled in agreement.recalled.items()},
         secret=joining.secret,
         sign=sign,
     )

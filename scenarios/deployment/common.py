@@ -79,7 +79,7 @@ class TLSKeys:
             return self.identity
         check_regular(self.identity, field="key")
         try:
-            return Identity.of(self.identity.read_text(encoding="ascii"))
+            return Identity.from_text(self.identity.read_text(encoding="ascii"))
         except (OSError, ValueError) as error:
             allowed = f"a file with a private key and its certificate ({type(error).__name__})"
             raise ConfigurationError(field="key", value=str(self.identity), allowed=allowed) from None

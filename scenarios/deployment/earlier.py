@@ -40,7 +40,7 @@ def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) ->
     """
     if not folders:
         return {}
-    phases = {phase.name: phase for phase in side.protocol.phases if phase.kept is not None}
+    phases = {phase.name: phase for phase in side.protocol.phases if phase.memo_scope is not None}
     allowed = "left out where the session keeps no reports, as one of a game does"
     require(phases, _AFTER, str(folders[0]), allowed)
     allowed = "left out with --simulate, which leaves no journals"
@@ -54,9 +54,9 @@ def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) ->
     for folder in folders:
         earlier = _protocol_of(side, folder)
         for number, theirs in enumerate(step.phase for step in earlier.steps):
-            if theirs.kept is None or (ours := phases.get(theirs.name)) is None or ours.kept is None:
+            if theirs.memo_scope is None or (ours := phases.get(theirs.name)) is None or ours.memo_scope is None:
                 continue
-            ours.kept.check(theirs.kept)
+            ours.memo_scope.check(theirs.memo_scope)
             for (name, certificate), payload in _reports(folder, earlier, number):
                 party = by_certificate.get(certificate, name)
                 report = theirs.codec.decode(payload)
@@ -81,9 +81,9 @@ def _protocol_of(side: ServerRun, folder: Path) -> PhasedProtocol[Any, Any]:
     except ConfigurationError as error:
         allowed = f"of an earlier session of protocol {side.protocol.name!r} ({error})"
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
-    scopes = ", ".join(str(phase.kept) for phase in side.protocol.phases if phase.kept is not None)
+    scopes = ", ".join(str(phase.memo_scope) for phase in side.protocol.phases if phase.memo_scope is not None)
     allowed = f"the folder of an earlier session of {scopes}: that one kept nothing"
-    require(any(phase.kept is not None for phase in earlier.phases), _AFTER, str(folder), allowed)
+    require(any(phase.memo_scope is not None for phase in earlier.phases), _AFTER, str(folder), allowed)
     return earlier
 
 

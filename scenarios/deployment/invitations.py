@@ -95,7 +95,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """
         try:
             peers = (read_certificate(self.server)[0],)
-            own = Identity.of(self.key) if self.key else find_key(self.certificate, candidates)
+            own = Identity.from_text(self.key) if self.key else find_key(self.certificate, candidates)
         except ValueError as error:
             allowed = f"an invitation with certificates, or --transport tcp on one machine ({error})"
             raise ConfigurationError(field="INVITATION", value=self.party, allowed=allowed) from None

@@ -81,7 +81,7 @@ def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None
     """
     journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
     with journal:
-        holding = [each for each in sessions_of(rows, journal.path).values() if each.held(now)]
+        holding = [each for each in sessions_of(rows, journal.path).values() if each.held_entries(now)]
         named = {each.session_id: each.first.session for each in holding if each.first is not None}
         given_up = [
             session_id for session_id, name in named.items() if session in {session_id, id_of(session_id), name}

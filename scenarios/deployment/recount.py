@@ -72,8 +72,8 @@ def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
     reports.sort(key=lambda record: (record.place, record.step))
     table = {
         _PLACE: np.array([record.place for record in reports], dtype=np.int64),
-        _PHASE: CodedColumn.of(side.protocol.phases[record.step].name for record in reports),
-        _PAYLOAD: CodedColumn.of(record.report.hex() for record in reports),
+        _PHASE: CodedColumn.from_values(side.protocol.phases[record.step].name for record in reports),
+        _PAYLOAD: CodedColumn.from_values(record.report.hex() for record in reports),
     }
     yield RowBatch(table, len(reports), path.name, 1, "report")
 
@@ -129,11 +129,11 @@ def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
                 merged[number].add(checked_tally(protocol, phase, reports, earlier, public, is_first=is_first))
                 received[number] += len(own)
         for phase, number in zip(phases, received, strict=True):
-            required = max(1, side.rules.of(phase.name).required(num_parties))
+            required = max(1, side.rules.phase_rules(phase.name).num_required(num_parties))
             if number < required:
                 given: dict[str, Any] = {"phase": phase.name, "received": number, "required": required}
                 raise QuorumError(**given, missing=(), num_missing=num_parties - number)
-        tallies = tuple(tally.all() for tally in merged)
+        tallies = tuple(tally.total() for tally in merged)
         return SessionResult(checked_outcome(protocol, tallies), tallies, tuple(received))
 
 
@@ -157,7 +157,7 @@ def _checked(side: ServerRun, batches: Iterable[RowBatch]) -> Iterator[IntArray]
     before = np.array([[-1, -1]], dtype=np.int64)
     for batch in batches:
         told = numbers_in(batch.table[_PLACE])
-        numbers = CodedColumn.of(batch.table[_PHASE]).recoded(names)
+        numbers = CodedColumn.from_values(batch.table[_PHASE]).recode(names)
         is_place = (told >= 0) & (told < most) & (told == np.floor(told))
         _require_all(batch, _PLACE, is_place, f"a place on the roster, from 0 to {most - 1}")
         _require_all(batch, _PHASE, numbers >= 0, f"one of {', '.join(names)}")
@@ -177,7 +177,7 @@ def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> N
 
 
 def _decoded(side: ServerRun, batch: RowBatch, rows: IntArray) -> IntArray:
-    phases, column = side.protocol.phases, CodedColumn.of(batch.table[_PAYLOAD])
+    phases, column = side.protocol.phases, CodedColumn.from_values(batch.table[_PAYLOAD])
     found = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
     for number, phase in enumerate(phases):
         own, width = np.flatnonzero(rows[:, 1] == number), phase.num_reported

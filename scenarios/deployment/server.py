@@ -145,16 +145,16 @@ async def serve(
             rules=side.rules,
             places=reserve_for_server(num_parties=side.num_connections),
             sitting=sitting,
-            kept=serving.kept,
+            memoized_reports=serving.kept,
             secret=b"" if serving.keys is None else serving.keys.secret,
-            told=told,
+            observers=told,
         )
         with naming_address(serving.address, field="--listen"):
             listening = await transport.open_listener(serving.address)
         if on_listening is not None:
             on_listening(listening.address)
         with calm_collector(len(side.names)):
-            return await server.serve(listening, beside=beside)
+            return await server.serve(listening, companions=beside)
 
 
 @contextlib.contextmanager
@@ -176,7 +176,7 @@ def open_sitting(
         yield None
         return
     required = {
-        f"quorum of {name}": str(side.rules.of(name).required(len(side.names)))
+        f"quorum of {name}": str(side.rules.phase_rules(name).num_required(len(side.names)))
         for name, is_hidden in names_of(side.protocol).items()
         if not is_hidden
     }

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from ...protocol.columns import alike
+from ...protocol.columns import normalize_name
 from ...protocol.errors import ConfigurationError, require
 from ..presentation.numbers import join_words
 from ..running.drafts import (
@@ -99,7 +99,7 @@ def partner_of(sheet: SavedTable, chosen: Chosen, words: Words) -> tuple[str, li
         found = [name for name in named if name in differing]
         for name in named if not found else ():  # a name in every line, of which some stand in more than one
             entries = sheet.column(name)
-            number = len(set(map(alike, entries)))
+            number = len(set(map(normalize_name, entries)))
             # Most differ, where what is called so may be no person's name.
             if all(entries) and (_TWO * number >= len(entries) if known is _NAMES else number > 1):
                 found.append(name)
@@ -112,7 +112,7 @@ def partner_of(sheet: SavedTable, chosen: Chosen, words: Words) -> tuple[str, li
         for name in differing
         if name not in ids
         and not _KEPT_BY_PROGRAMS.fullmatch(plain_name(name))
-        and len(set(map(alike, sheet.column(name)))) == len(sheet.rows)
+        and len(set(map(normalize_name, sheet.column(name)))) == len(sheet.rows)
         and all(_is_text(entry, words) for entry in sheet.column(name))
     ]
     found = [name for name in ids if name not in rows] or ([] if rows else texts)
@@ -149,7 +149,7 @@ def keep_one_line_each(sheet: SavedTable, chosen: Chosen, partner: str) -> tuple
     rows = dict[str, list[int]]()
     names = sheet.column(partner)
     for row, name in enumerate(names):
-        rows.setdefault(alike(name), []).append(row)
+        rows.setdefault(normalize_name(name), []).append(row)
     several = [each for each in rows.values() if len(each) > 1]
     if not several:
         return sheet, ""

@@ -81,7 +81,7 @@ def _reaches(
 ) -> Iterator[tuple[float, str]]:
     for name in variants:
         sizes = {"threshold": parameters.threshold, "colluders": parameters.colluders} if name == "masked" else {}
-        priced = if_allowed(parameters.as_variant, name, epsilon=epsilon, **sizes)
+        priced = if_allowed(parameters.with_variant, name, epsilon=epsilon, **sizes)
         reach = None if priced is None else DPWeVote(priced).reach(inputs.public)
         if reach is not None:
             yield reach, name

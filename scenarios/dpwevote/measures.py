@@ -128,7 +128,7 @@ class VoteMeasures(Measures):
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        numbers = self.of_block(self.block, _decided(outcome), [TallyBlock.of([tally]) for tally in tallies])
+        numbers = self.of_block(self.block, _decided(outcome), [TallyBlock.from_tallies([tally]) for tally in tallies])
         return {name: float(own) for name, (own,) in numbers.items()}
 
     def of_block(

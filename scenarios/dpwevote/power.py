@@ -93,7 +93,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     levels = parameters.own_levels.epsilons
     refuse(levels, "epsilons", list(levels), "left out: power is told where all partners have one epsilon")
     weights = vote.weights_of(side.inputs)
-    game = WeightedGame.of_vote(parameters, weights)
+    game = WeightedGame.from_vote(parameters, weights)
     members = game.powers
     is_simulated = not parameters.public_weights or not parameters.kind.counts_by_group
     if is_simulated:

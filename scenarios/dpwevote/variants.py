@@ -131,7 +131,7 @@ class VoteVariants(VariantTable):
 
     def _plain(self, **others: Any) -> Parameters:
         """Return the vote's parameters without what only some variants have."""
-        return self.parameters.as_variant("joint", **{"epsilon": 1.0, **others})
+        return self.parameters.with_variant("joint", **{"epsilon": 1.0, **others})
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
         if name == _MASKED:
@@ -176,7 +176,7 @@ class VoteVariants(VariantTable):
         """Return what a masked session of so many people offers; None where there is none."""
         sizes = self.sizes_of(is_masked=True)
         try:
-            parameters = self._plain(epsilon=epsilon).as_variant(_MASKED, **sizes)
+            parameters = self._plain(epsilon=epsilon).with_variant(_MASKED, **sizes)
             MaskedVariant(parameters).phase.check_parties(self.people)
             offer = MaskedVariant.offer_of(parameters)
         except ConfigurationError:  # at an epsilon that it does not have, or of too few or too many people

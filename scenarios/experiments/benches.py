@@ -87,7 +87,9 @@ class Bench:
         try:
             if (inputs := self._inputs_of(numbers)) is None:
                 return None
-            decisions, tallies = decide_sessions(protocol, inputs, noise.of_rounds(range(first, first + len(numbers))))
+            decisions, tallies = decide_sessions(
+                protocol, inputs, noise.make_rounds(range(first, first + len(numbers)))
+            )
             found = self._own.measures.of_block(inputs, decisions, tallies)
             beside = self._beside(self._own.measures, inputs, tallies, len(numbers))
         except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
@@ -164,7 +166,7 @@ class Bench:
         own = self._own.resolved  # another session's law would be worked out for each draw
         beside: _Beside = ({}, {})
         if resolved.protocol.parameters == own.protocol.parameters and resolved.names == own.names:
-            tallies = [TallyBlock.of([tally]) for tally in record.tallies]
+            tallies = [TallyBlock.from_tallies([tally]) for tally in record.tallies]
             (beside,) = self._beside(session.measures, session.measures.block, tallies, 1)
         return Trial(found, tuple(traffic), *beside)
 

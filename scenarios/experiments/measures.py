@@ -73,7 +73,7 @@ class Measures(abc.ABC):
         self.protocol = protocol
         self.inputs = inputs
         self.gold = gold
-        self.block = InputBlock.of(inputs)
+        self.block = InputBlock.from_inputs(inputs)
 
     @property
     @abc.abstractmethod

@@ -249,10 +249,10 @@ class VariantTable(abc.ABC):
         return TrustModel.LOCAL
 
     def trusted(self, model: TrustModel, *, people: int | None = None) -> str:
-        """Return whom a variant of so many people trusts, by default the table's; see `TrustModel.trusted`."""
+        """Return whom a variant of so many people trusts, by default the table's; see `TrustModel.trusted_party`."""
         of_all = self.changed(people=people or self.people)
         is_sparse = model.is_masked and of_all.sizes_of(is_masked=True)[SIZES[0]] >= LEAST_FOR_CIRCLE
-        return model.trusted(self.resolved.protocol.server_role, is_sparse=is_sparse)
+        return model.trusted_party(self.resolved.protocol.server_role, is_sparse=is_sparse)
 
     def of_people(self, number: int) -> Self:
         """Return the variants of the same session with another number of parties, at least 1.

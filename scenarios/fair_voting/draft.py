@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from ...protocol.columns import alike, first_alike
+from ...protocol.columns import first_alike, normalize_name
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.fair_voting.parameters import SEPARATOR
 from ..reading.cells import number_in
@@ -405,7 +405,7 @@ def _settled(
         said["ties"] = chosen_word(chosen, "ties", question, ("mean", "refuse"))
     people: dict[str, dict[int, str]] = {}
     for row, name in enumerate(sheet.column(voter) if voter else ()):
-        people.setdefault(alike(name), {})[sheet.lines[row]] = name
+        people.setdefault(normalize_name(name), {})[sheet.lines[row]] = name
     repeated = [own for own in people.values() if len(own) > 1]
     same = [own for own in repeated if len({*own.values()}) < len(own)]
     for own in (same or repeated)[:1]:

@@ -67,8 +67,8 @@ class ElectionRelease:
     def best(self, objective: Objective) -> NDArray[np.bool_]:
         """Return which alternatives are best in each trial, more than one where they tie: bool, shape (trials, m).
 
-        It is `Objective.best` on arrays. Multiplied by what makes denominators equal, values are compared as integers,
-        so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
+        It is `Objective.best_alternatives` on arrays. Multiplied by what makes denominators equal, values are compared
+        as integers, so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
         """
         values, common = self.values, math.lcm(*self.denominators)
         weight = objective.fairness_weight
@@ -127,7 +127,7 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
         return _local(vote, phase, profiles, trials=trials, noise=noise)
     if isinstance(phase, MaskedRankings):
         return _masked(vote, phase, profiles, trials=trials, noise=noise)
-    disclosed = vote.disclosed
+    disclosed = vote.disclosed_phase
     if disclosed.choice is None:
         return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
     return _sampled(vote, disclosed, disclosed.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
@@ -137,7 +137,7 @@ def has_quick_law(vote: FairVoting) -> bool:
     """Return whether the winner's law is worked out in no time, election by election (`choice_shares`)."""
     if vote.parameters.samples_voters_first or not isinstance(vote.phase, DisclosedRankings):
         return False
-    choice = vote.disclosed.choice
+    choice = vote.disclosed_phase.choice
     return isinstance(choice, ExponentialChoice) or (isinstance(choice, SampledChoice) and choice.is_small)
 
 
@@ -155,7 +155,7 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
         >>> choice_shares(vote, profiles).round(3).tolist()
         [[0.953, 0.047]]
     """
-    phase = vote.disclosed
+    phase = vote.disclosed_phase
     if isinstance(phase.choice, SampledChoice):
         return np.exp(phase.choice.log_laws(profiles.sums(phase.scoring).reshape(len(profiles), -1)))
     choice = phase.elects_by(ExponentialChoice)

@@ -15,7 +15,7 @@ import numpy as np
 from ...protocol import Tally
 from ...protocol.arrays import FloatArray
 from ...protocol.fair_voting import FairVoting, Feature, Outcome, welfare_of
-from ...protocol.fair_voting.objective import Utilities, disparity_of, joined
+from ...protocol.fair_voting.objective import Utilities, disparity_of, join_groups
 from ...protocol.fair_voting.protocol import ElectionDecisions
 from ...protocol.phases import InputBlock, Inputs, PhasedProtocol
 from ...protocol.tally import Decisions, TallyBlock
@@ -77,7 +77,7 @@ class ElectionMeasures(Measures):
             return {}
         found = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}
         for feature in self._features:
-            own = joined(utilities, sizes, feature.partition, place)
+            own = join_groups(utilities, sizes, feature.partition, place)
             found[_of_feature(feature).name] = float(max(own) - min(own))
         return found
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...protocol.fair_voting import FairVoting, Objective, Parameters
 from ...protocol.fair_voting.objective import ObjectiveFunction, Utilities
-from ...transports.promises import keeping, require, sentence_of
+from ...transports.promises import check_promise, require, sentence_of
 from ..testing import check_protocol
 
 _NAME: Final = "own-objective"
@@ -39,7 +39,7 @@ def check_objective(objective: ObjectiveFunction, *, seed: int = 1) -> None:
         >>> check_objective(lambda utilities, sizes: [min(own) for own in zip(*utilities)])
     """
     for check in _CHECKS.values():
-        with keeping(sentence_of(check)):
+        with check_promise(sentence_of(check)):
             check(objective, seed)
     generator = np.random.default_rng(seed)
     groups = ("north", "south")

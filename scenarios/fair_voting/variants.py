@@ -220,7 +220,7 @@ def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
     if parameters.is_joint:
         error = make_joint_report(parameters).error_of(smallest, sum(sizes))
     elif parameters.kind.counts_pairs:
-        laplace = cast("VectorLaplace", FairVoting(parameters).disclosed.tally_mechanism)
+        laplace = cast("VectorLaplace", FairVoting(parameters).disclosed_phase.tally_mechanism)
         error = math.sqrt(laplace.noise_variance * (len(parameters.alternatives) - 1)) / (2 * sizes[smallest])
     elif parameters.kind.releases_sums:
         phase = FairVoting(parameters).phase

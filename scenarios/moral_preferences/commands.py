@@ -119,7 +119,7 @@ def decide(
             refuse(others[option] is None, option, "nothing", allowed)
     outcome = read_outcome(run)
     if society is not None:
-        outcome = outcome.of_society(society)
+        outcome = outcome.society_outcome(society)
     if list_file is not None:
         ranking = rank(outcome, read_alternatives(list_file, outcome), level=level, prior=prior)
         if as_json:
@@ -177,5 +177,5 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     console.print(Text(verdict_on_differences(found), style="bold"))
     console.print()
     show_differences(console, outcome, found)
-    if (number := len(outcome.by_society)) > MOST_COMPARED:
+    if (number := len(outcome.society_outcomes)) > MOST_COMPARED:
         show_note(console, f"of {number:,} societies the {MOST_COMPARED} with most voters are compared")

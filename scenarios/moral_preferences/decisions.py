@@ -73,13 +73,13 @@ def read_outcome(run: Path) -> Outcome:
     except ConfigurationError as error:
         allowed = f"a run of protocol {ours!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
-    names = [society.name for society in outcome.by_society]
+    names = [society.name for society in outcome.society_outcomes]
     allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
     refuse(len(set(names)) < len(names), _RUN, str(run), allowed)
     _check(outcome, run)
-    for society in outcome.by_society:
+    for society in outcome.society_outcomes:
         if society.preferences is not None:
-            _check(outcome.of_society(society.name), run)
+            _check(outcome.society_outcome(society.name), run)
     return outcome
 
 
@@ -127,8 +127,8 @@ def decide_by_society(
     outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: PriorName | None = None
 ) -> dict[str, Decision]:
     """Return the choice of each society of whom somebody reported, as `decide_pairs`; nothing where all are one."""
-    names = [society.name for society in outcome.by_society if society.preferences is not None]
-    return {name: decide_pairs(outcome.of_society(name), [pair], level=level, prior=prior)[0] for name in names}
+    names = [society.name for society in outcome.society_outcomes if society.preferences is not None]
+    return {name: decide_pairs(outcome.society_outcome(name), [pair], level=level, prior=prior)[0] for name in names}
 
 
 def show_decision(

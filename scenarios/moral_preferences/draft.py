@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ...protocol.columns import alike
+from ...protocol.columns import normalize_name
 from ...protocol.errors import did_you_mean, require
 from ..running.drafts import Chosen, Draft, SavedTable, ScenarioLine, ScenarioTemplate, alike_line, alike_option, filled
 
@@ -18,7 +18,9 @@ def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     voters = list(dict.fromkeys(sheet.column("voter")))
     lines = [ScenarioLine("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
     lines += filled(alike_line(sheet, chosen, voters, "voter"))
-    number = sheet.count(len(set(map(alike, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters))
+    number = sheet.count(
+        len(set(map(normalize_name, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters)
+    )
     return Draft(
         title="What voters prefer",
         role="voter",

@@ -104,7 +104,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         return
     for note in notes:
         show_note(console, note)
-    if outcome.by_society:
+    if outcome.society_outcomes:
         console.print()
         show_societies(console, outcome, [feature.name for feature in shown], known.table)
     if len(outcome.levels) > 1:
@@ -118,7 +118,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         paradigm.value: f"{voters}, by {_MECHANISMS[outcome.mechanism]}",
         "ε protects": _PROTECTED[paradigm.level],
     }
-    if number := len(outcome.by_society):
+    if number := len(outcome.society_outcomes):
         facts["Societies"] = f"{number:,}: each has a release of its own, and a voter pays for that of its own alone"
     show_facts(console, facts, spaced=False)
 
@@ -196,7 +196,7 @@ def _decimals(features: Sequence[_Feature]) -> int:
 
 def _rows(outcome: Outcome, known: Known) -> Rows:
     rows: Rows = []
-    of_all: dict[str, object] = {"society": "all voters"} if outcome.by_society else {}
+    of_all: dict[str, object] = {"society": "all voters"} if outcome.society_outcomes else {}
     for feature in _features(outcome, known):
         row: dict[str, object] = {**of_all, "feature": feature.name, "preference": feature.value}
         if outcome.errors is not None:
@@ -209,7 +209,7 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
 
 def _draw(outcome: Outcome, known: Known) -> Chart:
     features = _strongest(_features(outcome, known))
-    if outcome.by_society:
+    if outcome.society_outcomes:
         shown = [feature.name for feature in features]
         return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
     panel = Panel(
@@ -299,7 +299,7 @@ def _conclude(outcome: Outcome) -> str:
         sentences.append(f"The noise may have turned the sign of {which}: within {_SURE_ERRORS} standard errors of 0.")
     if outcome.is_direction:
         sentences.append("Only how features compare is released, not how strong preferences are.")
-    if outcome.by_society:
+    if outcome.society_outcomes:
         sentences.append(verdict_on_societies(outcome))
     return " ".join(sentences)
 

@@ -27,7 +27,7 @@ _TRUTH: Final = {**drawing.TRUTH, "markersize": 3.5}
 
 def _largest(outcome: Outcome, most: int) -> list[SocietyOutcome]:
     """Return at most so many societies of whom somebody reported: those with most voters, in the outcome's order."""
-    there = [society for society in outcome.by_society if society.preferences is not None]
+    there = [society for society in outcome.society_outcomes if society.preferences is not None]
     kept = sorted(there, key=lambda society: -society.num_voters)[:most]
     return [society for society in there if society in kept]
 
@@ -55,10 +55,10 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
         rows.append(cells)
     names = [drawing.fold(society.name, most_lines=1) for society in shown]
     show_table(console, Table(columns=["Feature", *names], rows=rows))
-    left = len(outcome.by_society) - len(shown)
+    left = len(outcome.society_outcomes) - len(shown)
     if left:
         show_note(console, f"… and {left:,} more, with fewer voters, in {table}")
-    for society in outcome.by_society:
+    for society in outcome.society_outcomes:
         if society.preferences is None:
             show_note(console, f"{society.name}: nobody reported", style="yellow")
     console.print()
@@ -155,7 +155,7 @@ def verdict_on_differences(found: Sequence[Difference]) -> str:
 def rows_of_societies(outcome: Outcome, known: Known) -> Rows:
     """Return a row for each society and feature."""
     rows: Rows = []
-    for society in outcome.by_society:
+    for society in outcome.society_outcomes:
         for place, feature in enumerate(outcome.features):
             row: dict[str, object] = {
                 "society": society.name,
@@ -194,6 +194,6 @@ def draw_societies(outcome: Outcome, known: Known, features: Sequence[str], *, x
         marks[f"± {drawing.ERRORS_SHOWN} standard errors"] = {"color": drawing.INK, "linewidth": 1.6}
     if known.truth is not None:
         marks["without noise"] = _TRUTH
-    left = len(outcome.by_society) - len(shown)
+    left = len(outcome.society_outcomes) - len(shown)
     note = f"{left:,} smaller societies are in {known.table}." if left else ""
     return Chart(panels=[panel], marks=marks, setting=setting, note=note)

@@ -112,7 +112,7 @@ class PreferenceVariants(SimulatedVariants):
         same = agreement_of(self.clean_of(offered.settings), self._reference)
         return {
             "Trusted": self.trusted(loss.model),
-            "ε a record": at_most(loss.finest.proven, 4),
+            "ε a record": at_most(loss.finest_loss.proven, 4),
             "Before noise": "" if same is None else f"{100 * same:.1f} %",
         }
 

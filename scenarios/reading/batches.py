@@ -342,7 +342,7 @@ class _TableFile(_File):
         with open_table(self.path, self._form) as opened:
             rows = itertools.islice(opened, num_rows, None)
             while some := list(itertools.islice(rows, _ROWS)):
-                columns = [CodedColumn.of(row[pick] for _, row in some) for pick in picks]
+                columns = [CodedColumn.from_values(row[pick] for _, row in some) for pick in picks]
                 table = dict(zip(names, columns, strict=True))
                 yield RowBatch(table, len(some), self.path.name, num_rows, "line", self._line_of)
                 num_rows += len(some)
@@ -439,7 +439,7 @@ def _entries(column: Any, kind: str) -> Entries:
     arrow: Any = importlib.import_module("pyarrow")
     types: Any = importlib.import_module("pyarrow.types")
     if kind == _NUMBER and column.null_count:
-        return CodedColumn.of("" if entry is None else text_of(entry) for entry in column.to_pylist())
+        return CodedColumn.from_values("" if entry is None else text_of(entry) for entry in column.to_pylist())
     if kind == _NUMBER:
         is_flat = not (types.is_dictionary(column.type) or types.is_decimal(column.type))
         return column.to_numpy() if is_flat else column.to_pylist()

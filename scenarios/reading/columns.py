@@ -177,7 +177,7 @@ def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedCo
 
 def _stripped(column: CodedColumn) -> CodedColumn:
     """Return a column without the blanks around its entries, of which several may become one."""
-    found = CodedColumn.of(name.strip() for name in column.names)
+    found = CodedColumn.from_values(name.strip() for name in column.names)
     return CodedColumn(found.names, found.codes[column.codes])
 
 

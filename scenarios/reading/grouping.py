@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.columns import CodedColumn, alike
+from ...protocol.columns import CodedColumn, normalize_name
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import Entries
 from .batches import RowBatch, TableFiles
@@ -69,7 +69,7 @@ class Names:
             if not (name or self._as_they_are):
                 where = batch.where(int(firsts[place]) + 1)
                 raise ConfigurationError(field=f"{self._column} ({where})", value="", allowed="given")
-            own[place] = self._codes.setdefault(alike(name) if self._are_alike_one else name, len(self._names))
+            own[place] = self._codes.setdefault(normalize_name(name) if self._are_alike_one else name, len(self._names))
             if own[place] == len(self._names):
                 self._names.append(name)
                 self.first_rows.append(start + int(firsts[place]))
@@ -84,7 +84,7 @@ def coded(entries: Entries) -> CodedColumn:
         return CodedColumn(
             ["" if none else text_of(entry) for entry, none in zip(distinct, is_none, strict=True)], codes
         )
-    return CodedColumn.of(entries)
+    return CodedColumn.from_values(entries)
 
 
 def hashed(entries: Entries) -> IntArray:
@@ -111,7 +111,7 @@ def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
         role: what a party is.
         are_unlike: whether names that differ in case or blanks alone count as one.
     """
-    name_of = alike if are_unlike else str.strip
+    name_of = normalize_name if are_unlike else str.strip
 
     def hashes() -> Generator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]]:
         for batch in files.batches([files.naming]):

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, one_of, refuse
+from ...protocol.errors import ConfigurationError, describe_choices, refuse
 
 Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
@@ -110,4 +110,6 @@ def _path_of(
     for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
         if key in names:
             return (*path, key)
-    raise ConfigurationError(field="--set", value=key, allowed=one_of(sorted({*own, *parameters, *generated}), key))
+    raise ConfigurationError(
+        field="--set", value=key, allowed=describe_choices(sorted({*own, *parameters, *generated}), key)
+    )

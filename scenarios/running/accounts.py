@@ -11,7 +11,7 @@ from typing import Final
 
 from ...protocol.errors import BudgetExceededError
 from ...protocol.privacy import Budget, Ledger, LedgerEntry, PrivacyLoss
-from ...protocol.privacy.periods import within
+from ...protocol.privacy.periods import keep_recent
 from .series import Allowance
 
 _NO_CLOCK: Final = 0.0  # the time of every vote of a series without a clock, whose budget has no period
@@ -44,7 +44,7 @@ class Accounts:
         seconds = self._allowance.period_seconds
         counted = [entry for _, entry in paid]
         if seconds is not None:
-            counted = within(paid, now=_seconds(at), seconds=seconds)
+            counted = keep_recent(paid, now=_seconds(at), seconds=seconds)
         return Ledger(person, budget=self._allowance.budget, entries=counted)
 
     def refusal(self, person: str, losses: Iterable[PrivacyLoss], at: dt.datetime | None) -> BudgetExceededError | None:

@@ -131,8 +131,8 @@ async def run_agents(
             mode,
             rules=rules,
             places=UnlimitedPlaces(),
-            kept=keeping.received(),
-            told=observers,
+            memoized_reports=keeping.received(),
+            observers=observers,
         )
         # Their server is in this process, and busy rather than silent.
         clients = {
@@ -151,7 +151,9 @@ async def run_agents(
                 [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]
             )
             if keeping.is_asked:
-                keeping.take_up({name: client.kept for name, client in clients.items()}, server.kept)
+                keeping.take_up(
+                    {name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports
+                )
             observers.views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
     return SessionRecord(
         outcome=result.outcome,

@@ -53,7 +53,7 @@ def run_arrays(
     protocol.check_loss_groups(inputs.public)
     keeping = EarlierReports(protocol, names, inputs, observers.kept)
     observers.entries.extend(
-        LedgerEntry.of(
+        LedgerEntry.from_loss(
             loss,
             person=f"each of {count} {protocol.client_role}{'s' if count > 1 else ''}{group and ' '}{group}",
             session=noise.session,
@@ -66,8 +66,8 @@ def run_arrays(
         if count
     )
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
-        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase, kept=keeping.of_arrays())
-    keeping.take_up_arrays(result.kept)
+        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase, memoized_reports=keeping.of_arrays())
+    keeping.take_up_arrays(result.memoized_reports)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,

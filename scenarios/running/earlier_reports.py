@@ -32,7 +32,9 @@ class EarlierReports:
         self._names = names
         self._inputs = inputs
         self.all: KeptReports = {} if kept is None else kept
-        self._phases = [(phase, phase.kept) for phase in protocol.phases if phase.kept is not None and kept is not None]
+        self._phases = [
+            (phase, phase.memo_scope) for phase in protocol.phases if phase.memo_scope is not None and kept is not None
+        ]
         self._kept: dict[str, MemoizedReports] = {}
         if self._phases and len(names) != len(inputs):
             raise ValueError(f"reports are kept by the parties' names, and {len(inputs)} parties have {len(names)}")
@@ -71,7 +73,7 @@ class EarlierReports:
                 private[place],
                 public=public[place],
                 ledger=None if ledgers is None else ledgers[name],
-                kept=own.get(name) if own else None,
+                memoized_reports=own.get(name) if own else None,
                 sign=signers[place] if signers else None,
             )
             for place, name in enumerate(self._names)

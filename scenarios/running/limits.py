@@ -68,14 +68,14 @@ def reserve_for_server(*, num_parties: int) -> Places:
         How many connections may be without a Hello at a time.
     """
     reserved = num_parties + _SPARE_DESCRIPTORS
-    wanted = reserved + Places.for_roster(num_parties).in_all
+    wanted = reserved + Places.make_for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
     refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, least)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return Places.for_roster(num_parties, most=allowed - reserved)
+    return Places.make_for_roster(num_parties, most=allowed - reserved)
 
 
 def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:

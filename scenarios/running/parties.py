@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from ...protocol.columns import alike, first_alike
+from ...protocol.columns import first_alike, normalize_name
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
@@ -234,7 +234,7 @@ def one_row_each(read: PartiesTable, role: str, which: str) -> PartiesTable:
     require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
     names = [str(name).strip() for name in read.table[role]]
     rows = range(len(names)) if which == "last" else reversed(range(len(names)))
-    kept = sorted({alike(names[row]): row for row in rows}.values())
+    kept = sorted({normalize_name(names[row]): row for row in rows}.values())
     table = {name: entries for name, entries in read.table.items() if name != role}
     number = len(names) - len(kept)
     said = f"Of {role}s with several rows the {which} one counts: {number:,} of {len(names):,} are left out."

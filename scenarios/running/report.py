@@ -127,7 +127,9 @@ def show_privacy(
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
         if phase.name in kept:
-            show_note(console, f"{phase.name}: kept from an earlier session of {phase.kept}, nothing paid", style="")
+            show_note(
+                console, f"{phase.name}: kept from an earlier session of {phase.memo_scope}, nothing paid", style=""
+            )
     _show_excess(console, losses)
     _show_models(console, losses)
     _show_total(console, total, losses)

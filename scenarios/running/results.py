@@ -109,5 +109,5 @@ def traffic_of(
         return record.traffic
     if expected is not None:
         with contextlib.suppress(ValueError):
-            return expected.of(record.tallies, record.outcome, record.own_outcomes)
+            return expected.phase_traffic(record.tallies, record.outcome, record.own_outcomes)
     return None

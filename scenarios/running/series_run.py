@@ -124,7 +124,7 @@ def _check_kept(side: Local, told: dict[tuple[str, str], MemoizedReports]) -> No
     `told` has what all votes before it would report, and gets what this one would.
     """
     for phase in side.protocol.phases:
-        if (scope := phase.kept) is None:
+        if (scope := phase.memo_scope) is None:
             continue
         earlier = told.setdefault((scope.name, phase.name), MemoizedReports(scope=scope))
         scope.check(earlier.scope)
@@ -416,7 +416,7 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
             raise QuorumError(phase=name, received=remaining, required=least, missing=missing, first_drop=_NO_ROOM)
     changes: dict[str, Any] = {}
     if side.rules.quorum is not None:
-        changes["quorum"] = side.rules.required(len(side.names))
+        changes["quorum"] = side.rules.num_required(len(side.names))
     changes["phases"] = {
         name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own
         for name, own in scenario.phases.items()
@@ -433,7 +433,7 @@ def _repeated(side: Local, kept: KeptReports) -> dict[str, Collection[str]]:
     """Return by phase whose reports a vote repeats."""
     repeated: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
-        earlier = None if phase.kept is None else kept.get((phase.kept.name, phase.name))
+        earlier = None if phase.memo_scope is None else kept.get((phase.memo_scope.name, phase.name))
         if earlier is not None:
             repeated[phase.name] = earlier.drawn.keys() & set(side.names)
     return repeated

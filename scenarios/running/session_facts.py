@@ -131,7 +131,7 @@ def _bounded(epsilon: float) -> float | None:
 def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
     dearest: dict[str, float] = {}
     for loss in losses:
-        part = loss.finest
+        part = loss.finest_loss
         unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
         price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
         dearest[unit] = max(price, dearest.get(unit, 0.0))
@@ -145,7 +145,7 @@ def _about_phase(phase: Phase) -> PhaseFacts:
         is_central=phase.model.trusts_server,
         hides_participation=phase.hides_participation,
         publishes=type(phase).outcome is not Phase.outcome,
-        kept="" if phase.kept is None else str(phase.kept),
+        kept="" if phase.memo_scope is None else str(phase.memo_scope),
         losses=tuple(_priced(list(kind)) for _, kind in itertools.groupby(phase.losses, key=_alike)),
     )
 

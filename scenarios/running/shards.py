@@ -135,7 +135,7 @@ class ShardedTally:
             of_row = tally([missing[:1]]) / missing[0].num_rows
             tally(list(shards_of(missing[1:], math.ceil(pool.least_seconds / of_row))))
         streamed.check_numbers()
-        return [tally.all() for tally in merged]
+        return [tally.total() for tally in merged]
 
 
 def _key_of(shard: Sequence[FilePiece]) -> str:
@@ -226,7 +226,7 @@ def _tally(task: _ShardTask) -> _ShardResult:
         blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
     ):
         tallies = tally_batches(protocol, batches, noise=noise, first=first)
-    found = _Tallied([KeptTally.of(tally) for tally in tallies], sorted(streamed.numbers.items()))
+    found = _Tallied([KeptTally.from_tally(tally) for tally in tallies], sorted(streamed.numbers.items()))
     return _ShardResult(msgspec.msgpack.encode(found), time.perf_counter() - begun)
 
 

@@ -148,9 +148,9 @@ class StreamedInputs:
                     inputs = checked_inputs(
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
-                inputs = Inputs(inputs.private, self._protocol.placed(inputs.public, start=self.num_parties))
+                inputs = Inputs(inputs.private, self._protocol.place_rows(inputs.public, start=self.num_parties))
                 yield inputs
-                rows, of_each = distinct_rows(self._protocol.counted_of(inputs.public))
+                rows, of_each = distinct_rows(self._protocol.numbers_to_check(inputs.public))
                 for row, number in zip(rows.tolist(), of_each.tolist(), strict=True):
                     self.numbers[tuple(row)] += number
                 self.num_parties += batch.num_parties
@@ -171,7 +171,7 @@ class StreamedInputs:
             pays_alike = all(column.private for column in self._protocol.columns())
         at_most = "" if pays_alike else " at most"
         return [
-            LedgerEntry.of(
+            LedgerEntry.from_loss(
                 loss,
                 person=f"each of {self.num_parties} {self._protocol.client_role}s{at_most}",
                 session=session,

@@ -94,7 +94,7 @@ def compute_afresh(
         functions,
         [table.tolist() for table in reports],
         public.tolist(),
-        [KeptTally.of(tally) for tally in tallies],
+        [KeptTally.from_tally(tally) for tally in tallies],
     )
     workers = _other_processes()
     for worker in workers:
@@ -137,7 +137,7 @@ def _answer(question: _Question) -> _Computed:
         reports = [np.array(rows, dtype=np.int64) for rows in question.reports]
         tallies = [tally.restore() for tally in question.tallies]
         made, released = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
-        return _Computed(([KeptTally.of(tally) for tally in made], released))
+        return _Computed(([KeptTally.from_tally(tally) for tally in made], released))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
         return _Computed(failure=f"{type(error).__name__}: {error}")
 

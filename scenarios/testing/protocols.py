@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ...transports.promises import keeping, sentence_of
+from ...transports.promises import check_promise, sentence_of
 from .cases import ProtocolCase, Rows
 from .declared import DECLARED, check_columns
 from .estimated import check_estimates
@@ -59,12 +59,12 @@ def check_protocol(
         >>> check_protocol(vote, rows, promises=PROTOCOL_PROMISES[:2])
     """
     case = ProtocolCase(protocol, rows, seed)
-    with keeping(sentence_of(check_columns)):  # by which a table is told from parties
+    with check_promise(sentence_of(check_columns)):  # by which a table is told from parties
         number = len(case)
     if number < 2:  # noqa: PLR2004  two are the fewest that can be apart
         raise ConfigurationError(field="rows", value=f"{number} of them", allowed="at least two parties'")
     for unknown in [promise for promise in promises if promise not in _CHECKS][:1]:
         raise ConfigurationError(field="promises", value=unknown, allowed="some of PROTOCOL_PROMISES")
     for promise in promises:
-        with keeping(promise):
+        with check_promise(promise):
             _CHECKS[promise](case)

@@ -162,7 +162,7 @@ def _check_paths(case: ProtocolCase) -> None:
         _require_same(f"arrays of {size} rows", whole, inner)
         if len(protocol.phases) == 1:
             cuts = [*range(0, len(inputs), size), len(inputs)]
-            parts = [inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+            parts = [inputs.slice_rows(start, stop) for start, stop in itertools.pairwise(cuts)]
             outer = run_batches(protocol, parts, noise=case.noise())
             _require_same(f"batches of {size}", whole, outer)
     for transport in (MemoryTransport(), TCPTransport()):

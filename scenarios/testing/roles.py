@@ -31,7 +31,7 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.roles import Side
 from ...protocol.views import Happening, View
 from ...transports.memory import MemoryTransport
-from ...transports.promises import keeping, require, sentence_of
+from ...transports.promises import check_promise, require, sentence_of
 from ...transports.tap import TappedTransport, Traffic
 from ..adversaries.role import AttackContext, AttackReport, Role, SessionTrace
 from ..running.session import Adversity, SessionObservers, Strangers, run_agents
@@ -210,7 +210,7 @@ def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, se
     context = AttackContext(protocol, session.names, Inputs(private, public), SESSION, seed=seed)
     case = _RoleCase(role, context, session.inputs)
     for promise, check in _CHECKS.items():
-        with keeping(promise):
+        with check_promise(promise):
             check(case)
 
 

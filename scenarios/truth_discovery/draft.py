@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...protocol.columns import alike
+from ...protocol.columns import normalize_name
 from ...protocol.errors import ConfigurationError, refuse
 from ..running.drafts import (
     Chosen,
@@ -246,7 +246,7 @@ def _repeats(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]], w
     given = answer(chosen, "repeats")
     known, is_one = dict[tuple[str, str], int](), answer(chosen, "alike-workers") == "one"
     for row, (task, worker, label) in enumerate(rows):
-        pair = task, alike(worker) if is_one else worker
+        pair = task, normalize_name(worker) if is_one else worker
         code = words.index.get(label)
         if not given and code is not None and known.setdefault(pair, code) != code:
             where = sheet.where("label", row)

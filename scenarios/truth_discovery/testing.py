@@ -19,7 +19,7 @@ from ...protocol.arrays import IntArray
 from ...protocol.estimators.truth_inference import Answers, Inference, KnownNoise, OwnNoise
 from ...protocol.truth_discovery import Parameters, TruthDiscovery, infer_by
 from ...protocol.truth_discovery.estimators import EstimatorFunction
-from ...transports.promises import keeping, require, sentence_of
+from ...transports.promises import check_promise, require, sentence_of
 from ..testing import check_protocol
 
 _NAME: Final = "own-estimator"
@@ -43,7 +43,7 @@ def check_estimator(estimator: EstimatorFunction, *, seed: int = 1) -> None:
         >>> check_estimator(lambda answers, noise, ties, **_: majority_vote(answers, ties=ties))
     """
     for check in _CHECKS.values():
-        with keeping(sentence_of(check)):
+        with check_promise(sentence_of(check)):
             check(estimator, seed)
     generator = np.random.default_rng(seed)
     tasks = tuple(f"task-{number}" for number in range(6))
@@ -71,7 +71,7 @@ def _crowds(seed: int) -> Iterator[tuple[Answers, KnownNoise | OwnNoise]]:
             labels = generator.integers(0, own[asked])
             answers = Answers(asked, places, labels, tasks, workers, own)
             law = KnownNoise(dict.fromkeys(sizes, (0.1, 0.3, 0.4)))
-            yield answers, KnownNoise.fixed(dict.fromkeys(sizes, 0.3))
+            yield answers, KnownNoise.from_flip_probabilities(dict.fromkeys(sizes, 0.3))
             levels: IntArray = generator.integers(0, 2, workers)
             yield answers, OwnNoise((law, KnownNoise(dict.fromkeys(sizes, (0.0, 0.0, 0.0)))), levels)
 
@@ -109,7 +109,7 @@ def _check_unanimous(estimator: EstimatorFunction, seed: int) -> None:
     truths = generator.integers(0, sizes)
     workers, tasks = np.divmod(np.arange(9 * len(sizes)), len(sizes))
     answers = Answers(tasks, workers, truths[tasks], len(sizes), 9, sizes)
-    found = _infer(estimator, answers, KnownNoise.fixed(dict.fromkeys(set(sizes.tolist()), 0.0)))
+    found = _infer(estimator, answers, KnownNoise.from_flip_probabilities(dict.fromkeys(set(sizes.tolist()), 0.0)))
     require(np.array_equal(found.truths, truths), f"the truths are {found.truths}, and all answered {truths}")
 
 

@@ -95,7 +95,7 @@ class CrowdVariants(SimulatedVariants):
         """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
         return {
-            "ε an answer": at_most(loss.finest.proven, 4),
+            "ε an answer": at_most(loss.finest_loss.proven, 4),
             "Trusted": self.trusted(self.model_of(offered.name)),
         }
 

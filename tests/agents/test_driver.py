@@ -97,7 +97,7 @@ async def test_effects_are_acted_on_in_order_and_the_listener_is_told_of_each() 
     ]
     told: list[Effect] = []
     async with trio.open_nursery() as nursery:
-        driver = Driver(Script(), nursery, party="we", session="s", told=Observers(listener=told.append))
+        driver = Driver(Script(), nursery, party="we", session="s", observers=Observers(listener=told.append))
         driver.open_outbox("peer", near)
         assert not driver.has_ended
         driver.act(effects)
@@ -138,7 +138,7 @@ async def test_effects_that_a_listener_causes_come_after_those_under_way() -> No
                 driver.act([Opened("3", 0)])
                 order.append("told of 1")
 
-        driver = Driver(Script(), nursery, party="we", session="s", told=Observers(listener=listen))
+        driver = Driver(Script(), nursery, party="we", session="s", observers=Observers(listener=listen))
         driver.act([Opened("1", 0), Opened("2", 0)])
     assert order == ["1", "told of 1", "2", "3"]
 
@@ -210,7 +210,7 @@ async def test_a_peers_fault_is_not_logged_where_who_takes_part_is_private() -> 
     with structlog.testing.capture_logs() as events:
         async with trio.open_nursery() as nursery:
             log = structlog.get_logger()
-            driver = Driver(Script(), nursery, party="we", session="s", hides_peers=True, told=Observers(log=log))
+            driver = Driver(Script(), nursery, party="we", session="s", hides_peers=True, observers=Observers(log=log))
             driver.act([Opened("first", None), Drop("peer", fault), Closed("first", None, None, None)])
     assert [(event["event"], "asked" in event, "received" in event) for event in events] == [
         ("phase_opened", False, False),
@@ -229,7 +229,7 @@ async def test_everything_but_what_is_sent_is_logged_with_session_and_party() ->
     fault = RemoteProtocolError("it lied", sender="peer")
     with structlog.testing.capture_logs() as events:
         async with trio.open_nursery() as nursery:
-            driver = Driver(Script(), nursery, party="we", session="s", told=Observers(log=structlog.get_logger()))
+            driver = Driver(Script(), nursery, party="we", session="s", observers=Observers(log=structlog.get_logger()))
             driver.act([Opened("first", 3), Send(("peer",), Abort(reason="x")), Drop("peer", fault)])
             driver.act([Fail(SessionAborted(reason="enough", by="us"))])
     assert [event["event"] for event in events] == ["phase_opened", "party_dropped", "session_failed"]
@@ -315,7 +315,7 @@ async def test_a_cancelled_reader_has_handed_over_what_it_took() -> None:
 
 def far_payloads(channel: Channel) -> list[bytes]:
     """Return what a memory channel still holds."""
-    payloads: list[bytes] | None = getattr(channel, "arrived")  # noqa: B009  a test may look inside
+    payloads: list[bytes] | None = getattr(channel, "arrivals")  # noqa: B009  a test may look inside
     return payloads or []
 
 

@@ -32,7 +32,7 @@ MESSAGES: Final = (
     report(0, 1),
     report(1, 0, 1),
     report(-1, 1),
-    encode(Welcome.of(VOTE)),
+    encode(Welcome.make(VOTE)),
     encode(Release(raw({}))),
     encode(Abort("enough")),
 )

@@ -195,7 +195,7 @@ async def observe(
             rules=rules,
             places=UnlimitedPlaces() if skips_waiting else None,
             sitting=MemoizedReports() if keeps else None,
-            told=Observers(log=structlog.get_logger(), listener=note),
+            observers=Observers(log=structlog.get_logger(), listener=note),
         )
         server.run_in_thread = at_once
 
@@ -234,7 +234,7 @@ async def observe(
                     nursery.start_soon(look_on)
                 if protocol.hides_participation and not skips_waiting:
                     nursery.start_soon(knock, listening.address, transport, seen.knocks)
-                seen.result = await server.serve(listening, beside=[watch])
+                seen.result = await server.serve(listening, companions=[watch])
                 seen.seconds = trio.current_time() - began
                 nursery.cancel_scope.cancel()
     for line in seen.log:

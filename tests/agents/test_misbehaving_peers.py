@@ -270,7 +270,7 @@ async def test_a_connection_carries_as_many_channels_as_its_certificate_has_seat
     async with open_unfinished(CertifiedTransport()) as session, await session.connect(OWN["alice"]) as connection:
         await connection.send([GREETING, header(0, 1, 0), header(0, 2, 0)])
         await trio.testing.wait_all_tasks_blocked()
-        assert {*session.server.refused} == {"malformed"}
+        assert {*session.server.refusals} == {"malformed"}
 
 
 async def test_two_parties_of_one_certificate_share_one_connection() -> None:
@@ -431,7 +431,7 @@ async def test_a_thousand_refusals_are_a_handful_of_events(clock: trio.testing.M
                 async with await session.connect() as stranger:
                     await stranger.send([hello("mallory") if number % 4 else GARBAGE])
                     await messages_until_the_end(stranger)
-            assert session.server.refused == {"stranger": 750, "malformed": 250}
+            assert session.server.refusals == {"stranger": 750, "malformed": 250}
     session.assert_two_have_decided(2, 2)
     totals = [event["total"] for event in events if event["event"] == "connections_refused"]
     assert totals == [1, 2, 14, 37, 134, 397, 1000]  # at the 1st, 10th and 100th of both reasons, and in the end
@@ -497,7 +497,7 @@ async def test_a_connection_that_says_nothing_for_long_is_closed(clock: trio.tes
         silent = await session.connect()
         assert not await messages_until_the_end(silent)
         assert trio.current_time() - session.start == pytest.approx(GREETING_SECONDS)
-        assert session.server.refused == {"silent": 1}
+        assert session.server.refusals == {"silent": 1}
     assert isinstance(session.failure, QuorumError)
 
 
@@ -756,7 +756,7 @@ async def test_a_hello_that_cannot_be_looked_at_fails_alone(
         await carol.send([hello("carol")])
         assert await messages_until_the_end(carol) == []
     session.assert_two_have_decided(2, 2)
-    assert session.server.refused == {"failed": 1}
+    assert session.server.refusals == {"failed": 1}
 
 
 async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.MockClock) -> None:
@@ -775,7 +775,7 @@ async def test_no_failure_of_a_connection_ends_the_vote(clock: trio.testing.Mock
             for name in HONEST:
                 nursery.start_soon(session.take_part, name, make_client(name, mode))
     session.assert_two_have_decided(2, 2)
-    assert server.refused == {"failed": 3, "stranger": 1}
+    assert server.refusals == {"failed": 3, "stranger": 1}
 
 
 @pytest.mark.parametrize("make_transport", [MemoryTransport, InOneProcess])

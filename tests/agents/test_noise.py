@@ -344,7 +344,7 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
 ) -> None:
     """By playing every outcome of every draw."""
     hyper = PointMass(0.25)
-    makers = {"one layer": OneLayer.of_epsilon(sizes, 1.0), "two layers": TwoLayer(sizes, hyper)}
+    makers = {"one layer": OneLayer.from_epsilon(sizes, 1.0), "two layers": TwoLayer(sizes, hyper)}
     mechanism = makers.get(kind) or FreshTwoLayer(sizes, hyper)
     labels = np.arange(sum(sizes), dtype=np.int64)[:, None]
     expected = np.exp(mechanism.log_likelihoods(labels, labels))  # by report and value

@@ -139,7 +139,7 @@ async def test_connections_count_together_by_host_or_by_network_of_ipv6(one: str
 def test_there_is_room_for_a_roster_that_comes_at_once(
     num_parties: int, most: int | None, expected: tuple[int, int]
 ) -> None:
-    places = Places.for_roster(num_parties, most=most)
+    places = Places.make_for_roster(num_parties, most=most)
     assert (places.in_all, places.of_address) == expected
 
 
@@ -191,4 +191,4 @@ async def test_parties_that_come_after_a_crowd_of_silent_strangers_decide(
         for stranger in crowd:
             await stranger.aclose()
     session.assert_two_have_decided(2, 2)
-    assert session.server.refused["evicted"] >= 700 - 512  # some may have been silent for too long as well
+    assert session.server.refusals["evicted"] >= 700 - 512  # some may have been silent for too long as well

@@ -25,7 +25,7 @@ PHASES = ("weights", "opinions")
 
 
 def entry_of(epsilon: float, phase: str, *, session: str = "spring") -> LedgerEntry:
-    return LedgerEntry.of(loss_of(epsilon), person="Germany", session=session, phase=phase)
+    return LedgerEntry.from_loss(loss_of(epsilon), person="Germany", session=session, phase=phase)
 
 
 def reserved(
@@ -373,7 +373,7 @@ def test_no_time_goes_back_after_a_session_that_was_left_and_joined_again(path: 
 
 async def test_what_a_host_keeps_while_it_commits_is_kept_by_its_next_commit(path: Path) -> None:
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
-        sittings = {name: journal.of(name).sitting("id-1") for name in ("ann", "bob")}
+        sittings = {name: journal.person_journal(name).sitting("id-1") for name in ("ann", "bob")}
 
         async def commit(function: Callable[..., None], *arguments: object) -> None:
             function(*arguments)
@@ -390,7 +390,7 @@ async def test_what_a_host_keeps_while_it_commits_is_kept_by_its_next_commit(pat
 
 async def test_a_hosts_journal_that_failed_keeps_nothing_more_until_it_is_opened_anew(path: Path) -> None:
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
-        sitting = journal.of("ann").sitting("id-1")
+        sitting = journal.person_journal("ann").sitting("id-1")
         sitting.keep([reserved(1.0)])
         with mock.patch.object(JournalFile, "append", side_effect=JournalError("is full")), pytest.raises(JournalError):
             await journal.commit()
@@ -399,4 +399,4 @@ async def test_a_hosts_journal_that_failed_keeps_nothing_more_until_it_is_opened
         with pytest.raises(JournalError, match="is full"):
             sitting.keep([drawn(0, 1.0)])
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
-        assert not journal.of("ann").sitting("id-1").records
+        assert not journal.person_journal("ann").sitting("id-1").records

@@ -81,7 +81,7 @@ async def test_without_a_journal_nobody_comes_back_who_was_welcomed_or_finds_no_
             async with await listener.accept() as channel:
                 await channel.receive()
                 if is_welcomed:
-                    await channel.send([encode(Welcome.of(VOTE, descriptor=MODE.descriptor))])
+                    await channel.send([encode(Welcome.make(VOTE, descriptor=MODE.descriptor))])
             if not is_welcomed:
                 await listener.aclose()
 

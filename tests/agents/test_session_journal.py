@@ -20,7 +20,7 @@ from psephos.protocol.records import (
 from psephos.protocol.tally import Tally
 
 CONFIGURATION = {"wire": "7", "protocol": "dpwevote", "parameters": "ab12", "roster": "cd34"}
-TALLY = KeptTally.of(Tally(3, np.array([[1, -(2**62)], [3, 4]]), np.array([[5, 6]])))
+TALLY = KeptTally.from_tally(Tally(3, np.array([[1, -(2**62)], [3, 4]]), np.array([[5, 6]])))
 RECORDS: tuple[ServerRecord, ...] = (
     Chosen(2, (5,)),
     PhaseOpened(0, (0, 1, 2)),

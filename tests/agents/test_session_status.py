@@ -87,7 +87,7 @@ async def test_what_watches_and_fails_ends_no_session() -> None:
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             for name in NAMES:
                 nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))
-            result = await server.serve(listening, beside=[fail_at_once, fail_later])
+            result = await server.serve(listening, companions=[fail_at_once, fail_later])
     assert result.num_received == (3, 3)
     at_once, later = (session_status.phase for session_status in told)
     assert at_once == JOIN

@@ -239,7 +239,7 @@ async def test_no_private_value_report_or_seed_is_in_any_event() -> None:
     log = structlog.get_logger()
     with structlog.testing.capture_logs() as events:
         clients = make_clients(mode, protocol=protocol, inputs=inputs, log=log)
-        server = CloudServer(protocol, Roster(NAMES, inputs.public), mode, told=Observers(log=log))
+        server = CloudServer(protocol, Roster(NAMES, inputs.public), mode, observers=Observers(log=log))
         await run(server, clients, MemoryTransport())
     assert events
     # Outcomes are what the session publishes: public weights, estimates.
@@ -366,7 +366,7 @@ async def test_cancelling_a_client_closes_its_channel_and_what_was_charged_stays
             nursery.start_soon(client.take_part, near)
             await far.receive()
             request = Request(0, msgspec.Raw(msgspec.msgpack.encode(None)))
-            await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor)), encode(request)])
+            await far.send([encode(Welcome.make(VOTE, descriptor=mode.descriptor)), encode(request)])
             await far.receive()
             nursery.cancel_scope.cancel()
         with pytest.raises(trio.EndOfChannel):
@@ -383,7 +383,7 @@ async def test_a_cancelled_client_gives_back_what_its_session_had_reserved() -> 
     async with open_pair() as (near, far), trio.open_nursery() as nursery:
         nursery.start_soon(client.take_part, near)
         await far.receive()
-        await far.send([encode(Welcome.of(VOTE, descriptor=mode.descriptor))])
+        await far.send([encode(Welcome.make(VOTE, descriptor=mode.descriptor))])
         await trio.testing.wait_all_tasks_blocked()
         assert ledger.remaining == 0.0
         nursery.cancel_scope.cancel()

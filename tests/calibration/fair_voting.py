@@ -156,7 +156,7 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
         means: FloatArray = told.sum(axis=1) / np.array(sizes)[:, None]
     else:
         each = np.empty((len(reports), phase.report.size))
-        for level, places in phase.by_level(np.tile(inputs.public, (votes, 1))):
+        for level, places in phase.level_places(np.tile(inputs.public, (votes, 1))):
             each[places] = _told(phase.reports[level], reports[places])
         each = each.reshape(votes, voters, -1)
         means = np.stack([own.mean(axis=1) for own in np.split(each, np.cumsum(sizes)[:-1], axis=1)], axis=1)
@@ -241,7 +241,7 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
         return None
     profile, objective = profile_of(case), vote.parameters.make_objective()
     inputs = _inputs_of(vote, profile)
-    best = objective.best(vote.utilities_in(inputs), vote.parameters.group_sizes)
+    best = objective.best_alternatives(vote.utilities_in(inputs), vote.parameters.group_sizes)
     sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote, profile)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
     size, level = case["alternatives"], vote.parameters.level
@@ -265,8 +265,8 @@ def _hold_pairs(case: Case, sessions: int, generator: np.random.Generator) -> He
     profile, number = profile_of(case), vote.parameters.num_voters
     best = vote.best_in(vote.encode({"ranking": Rankings(profile.positions)}))
     names = vote.parameters.alternatives
-    sums = vote.disclosed.sums_of(*profile).repeat(sessions, axis=0)
-    drawn = vote.disclosed.tally_mechanism.randomize_rows(sums, generator.random(sums.shape))
+    sums = vote.disclosed_phase.sums_of(*profile).repeat(sessions, axis=0)
+    drawn = vote.disclosed_phase.tally_mechanism.randomize_rows(sums, generator.random(sums.shape))
     tables = np.zeros((sessions, len(names), len(names)), dtype=np.int64)
     tables[:, *np.triu_indices(len(names), 1)] = drawn
     tables -= tables.swapaxes(1, 2)
@@ -284,9 +284,9 @@ def _hold_shortfalls(case: Case, sessions: int, generator: np.random.Generator) 
     vote = vote_of(case)
     if vote is None:
         return None
-    choice = vote.disclosed.choice
+    choice = vote.disclosed_phase.choice
     assert isinstance(choice, ExponentialChoice)
-    row = vote.disclosed.sums_of(*profile_of(case)).reshape(1, -1)
+    row = vote.disclosed_phase.sums_of(*profile_of(case)).reshape(1, -1)
     law = np.exp(choice.log_likelihoods(np.arange(choice.num_alternatives)[:, None], row))[:, 0]
     winners = generator.choice(choice.num_alternatives, size=sessions, p=law / law.sum())
     shortfall = vote.outcome([Tally(vote.parameters.num_voters, winners[:1])]).assurance.shortfall
@@ -316,7 +316,7 @@ def _hold_probabilities(case: Case, sessions: int, generator: np.random.Generato
         sums = np.rint(steps * sizes[:, None]).astype(np.int64)
         outcome = _elect(vote, sums, generator)
         true = phase.scoring.mean_utilities(sums, vote.parameters.group_sizes)
-        best = objective.best(true, vote.parameters.group_sizes)
+        best = objective.best_alternatives(true, vote.parameters.group_sizes)
         stated[session] = 1 - (outcome.assurance.probability or 0.0)
         wrong[session] = vote.parameters.alternatives.index(outcome.winner) not in best
     return Held(stated, wrong)
@@ -328,7 +328,7 @@ def _elect(vote: FairVoting, sums: IntArray, generator: np.random.Generator) -> 
     if isinstance(phase, MaskedRankings):
         drawn = row + _shares(phase.share, vote.parameters.num_voters, generator.random(row.shape))
     else:
-        drawn = vote.disclosed.tally_mechanism.randomize_rows(row, generator.random(row.shape))
+        drawn = vote.disclosed_phase.tally_mechanism.randomize_rows(row, generator.random(row.shape))
     return vote.outcome([Tally(vote.parameters.num_voters, drawn.reshape(sums.shape))])
 
 

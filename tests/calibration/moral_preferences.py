@@ -192,7 +192,9 @@ def _releases(
     phase, sessions = protocol.phase, len(drawn)
     uniforms = [np.concatenate(own) for own in zip(*drawn, strict=True)]
     if isinstance(phase, DisclosedPhase):
-        clear = TallyBlock.of([phase.tally(own, earlier=[], public=public) for own in rows]).broadcast(sessions)
+        clear = TallyBlock.from_tallies([phase.tally(own, earlier=[], public=public) for own in rows]).broadcast(
+            sessions
+        )
         parts = iter(uniforms)
         tallies = phase.randomize_tallies(clear, lambda mechanism, held: mechanism.randomize_rows(held, next(parts)))
     else:

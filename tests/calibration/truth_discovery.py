@@ -131,7 +131,7 @@ def _parts(case: Case, parameters: Parameters, counts: Sequence[int]) -> list[Le
 
 @functools.lru_cache(maxsize=1)
 def _flips_of(parameters: Parameters) -> list[float]:
-    return [make_noise(each).flip_probabilities[0] for each in parameters.by_level]
+    return [make_noise(each).flip_probabilities[0] for each in parameters.level_parameters]
 
 
 def _reported(
@@ -159,7 +159,7 @@ def _reported(
         drawn = laplace.randomize_rows(np.tile(true[first:], (tasks, 1)), generator.random((tasks, size - first)))
         return true, (drawn if not first else np.hstack([number - drawn, drawn]))[:, :, None], noise
     tables: list[IntArray] = []
-    for each, held in zip(parameters.by_level, _held_by(case), strict=True):
+    for each, held in zip(parameters.level_parameters, _held_by(case), strict=True):
         mechanism = make_noise(each).mechanism
         rows = np.tile(answers[held], tasks)[:, None]
         labels = mechanism.randomize_rows(rows, generator.random((len(rows), mechanism.slots_of(1))))[:, 0]
@@ -174,7 +174,7 @@ def _hold_limits(case: Case, sessions: int, generator: np.random.Generator) -> H
     if parameters is None:
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
-    added, given = noise.of_counts(case["answers"]), {"num_labels": len(true), "level": case["level"]}
+    added, given = noise.count_noise(case["answers"]), {"num_labels": len(true), "level": case["level"]}
 
     def limits_of(counts: Sequence[int]) -> SupportLimits:
         if added is not None:
@@ -193,7 +193,7 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     if parameters is None:
         return None
     true, counts, noise = _reported(case, parameters, sessions, generator)
-    if (added := noise.of_counts(case["answers"])) is not None:
+    if (added := noise.count_noise(case["answers"])) is not None:
         off: FloatArray = counts[:, 0, 0] / added.parts_of(len(true)) - true[0]
         return Held(np.full(sessions, added.error_of(len(true)) ** 2), off * off)
     told, places = np.unique(counts[:, 0], axis=0, return_inverse=True)

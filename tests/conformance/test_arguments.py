@@ -204,7 +204,7 @@ def answers(**given: Any) -> Answers:
     return Answers(**{**complete, **given})
 
 
-NOISE = KnownNoise.fixed({2: 0.25, 3: 0.25})
+NOISE = KnownNoise.from_flip_probabilities({2: 0.25, 3: 0.25})
 
 
 def infers(name: str, *, noise: bool = False, **arguments: Any) -> Call:
@@ -359,8 +359,8 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "OneLayer": [
         call(OneLayer, sizes=(2, 3), flip_probabilities=(0.25, 0.5)),
-        call(OneLayer.of_epsilon, sizes=(2, 3), epsilon=1.0),
-        call(OneLayer.of_flip_probability, sizes=(2, 3), flip_probability=0.25),
+        call(OneLayer.from_epsilon, sizes=(2, 3), epsilon=1.0),
+        call(OneLayer.from_flip_probability, sizes=(2, 3), flip_probability=0.25),
         *mechanism(lambda: OneLayer((2, 3), (0.25, 0.5))),
     ],
     "Moments": [call(Moments, moments=(0.25, 0.09375), low=0.0, high=0.5)],
@@ -521,7 +521,7 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     "AnswerBlock": [call(votes_of_crowds, labels=[[1, 1, 0, 2], [0, 1, 1, 2]])],
     "KnownNoise": [
         call(KnownNoise, flips={2: (0.25, 0.5), 3: (0.25, 0.5)}),
-        call(KnownNoise.fixed, flip_probabilities={2: 0.25, 100: 0.5}),
+        call(KnownNoise.from_flip_probabilities, flip_probabilities={2: 0.25, 100: 0.5}),
         call(KnownNoise.uniform, bounds={2: (0.25, 0.5)}, num_values=3),
         *methods(lambda: NOISE, means_of={"sizes": [2, 3, 2]}, values_of={"sizes": [2, 3, 2]}),
     ],

@@ -184,7 +184,7 @@ class NeverMakesAnybodyWait(PlainChannel):
         for payload in payloads:
             self.check_size(payload)
         other = getattr(self.inner, "other")  # noqa: B009  a fault may reach inside
-        other.arrived = [*(other.arrived or ()), *payloads]
+        other.arrivals = [*(other.arrivals or ()), *payloads]
         other.longest = max(map(len, payloads), default=other.longest)
         other.wake_receiver()
 
@@ -270,7 +270,7 @@ class TakesItsPayloadsAlong(PlainChannel):
 
     async def aclose(self) -> None:
         if self.last_size == 50:
-            getattr(self.inner, "other").arrived = None  # noqa: B009  a fault may reach inside
+            getattr(self.inner, "other").arrivals = None  # noqa: B009  a fault may reach inside
         await super().aclose()
 
 

@@ -123,7 +123,7 @@ def test_a_client_refuses_it_before_it_reserves(name: str, data: st.DataObject, 
     party = session.names[place]
     client = session.client(party)
     client.start()
-    welcome = Welcome.of(session.protocol, public=public)
+    welcome = Welcome.make(session.protocol, public=public)
     with stating(phase, share, where=lambda row: who == "everybody" or list(row) == public):
         said, failed = client.receive(SERVER, welcome)
     assert said == Send((SERVER,), Abort("the party's protocol states a loss that is not what it draws"))
@@ -176,7 +176,7 @@ def test_a_client_whose_row_holds_another_value_than_its_public_row_allows_refus
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(phase, "values_of", held)
-        said, failed = client.receive(SERVER, Welcome.of(session.protocol, public=public))
+        said, failed = client.receive(SERVER, Welcome.make(session.protocol, public=public))
     assert isinstance(said, Send)
     assert isinstance(said.message, Abort)
     assert "does not fit" in said.message.reason

@@ -337,7 +337,7 @@ HYPERS: list[HyperDistribution] = [
 # Of these alone the mean of many fresh draws is looked at as well: the audits do so for all.
 FRESH_HYPERS = [*HYPERS[:3], HYPERS[-1]]
 ROW_MECHANISMS: list[RowMechanism] = [
-    OneLayer.of_epsilon(SIZES, 1.0),
+    OneLayer.from_epsilon(SIZES, 1.0),
     OneLayer(SIZES, (0.4, 0.1)),
     *(TwoLayer(SIZES, hyper) for hyper in HYPERS),
     *(FreshTwoLayer(SIZES, hyper) for hyper in FRESH_HYPERS),

@@ -95,7 +95,7 @@ def test_batches_have_the_bits_of_all_parties_at_once_in_every_phase(case: Case,
     session = data.draw(case.sessions)
     number = len(session.inputs)
     cuts = sorted(data.draw(st.sets(st.integers(0, number), max_size=3)) | {0, number})
-    batches = [session.inputs.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+    batches = [session.inputs.slice_rows(start, stop) for start, stop in itertools.pairwise(cuts)]
     at_once = run_population(session.protocol, session.inputs, noise=session.fresh_noise())
     try:
         found = run_batches(session.protocol, batches, noise=session.fresh_noise())
@@ -120,7 +120,7 @@ def test_ranges_of_places_in_any_order_and_counted_again_have_the_bits_of_all_pa
     merged = [Merged() for _ in session.protocol.phases]
 
     def tallied(start: int, stop: int) -> tuple[Tally, ...]:
-        rows, noise = session.inputs.of_range(start, stop), session.fresh_noise()
+        rows, noise = session.inputs.slice_rows(start, stop), session.fresh_noise()
         return tally_places(session.protocol, rows, noise=noise, start=start)
 
     for start, stop in ranges:
@@ -132,7 +132,7 @@ def test_ranges_of_places_in_any_order_and_counted_again_have_the_bits_of_all_pa
         assert tallied(start, stop) == tallies
         for own, tally in zip(merged, tallies, strict=True):
             own.add(tally)
-    found = release_tallies(session.protocol, [own.all() for own in merged], noise=session.fresh_noise())
+    found = release_tallies(session.protocol, [own.total() for own in merged], noise=session.fresh_noise())
     assert (found.tallies, found.outcome, found.own_outcomes) == (
         at_once.tallies,
         at_once.outcome,

@@ -40,7 +40,7 @@ from psephos.protocol.masking.deals import (
     combined_of,
     deal_digest,
     entry_digest,
-    hashed,
+    hash_parts,
     held_digest,
     held_entry,
     key_of_box,
@@ -71,7 +71,7 @@ class Liar(MaskingParty):
 
     def _own_keys(self) -> Keys:
         told = self._lie("keys", super()._own_keys())
-        return msgspec.structs.replace(told, signature=self._sign(self._rules.about_keys(self._place, told)))
+        return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
     def _deal(self) -> Deal:
         rules, own, keys = self._rules, self._place, {**self._known, self._place: self._own}
@@ -90,7 +90,7 @@ class Liar(MaskingParty):
         for holder, secret in self._box_secrets.items():
             key = key_of_box(rules, (own, holder), secret, alpha=alpha, primitives=PRIMITIVES)
             boxes[holder] = PRIMITIVES.seal(
-                key, self._content("box", holder, values[holder]), rules.about("box", own, holder)
+                key, self._content("box", holder, values[holder]), rules.domain("box", own, holder)
             )
         pieces = [Piece(j, leaves[j], combined_of(values[j], alpha), boxes[j]) for j in sorted(keys)]
         pieces = [self._lie("piece", piece) if piece.place == self.victim else piece for piece in pieces]
@@ -107,12 +107,12 @@ class Liar(MaskingParty):
         if told.place == self.victim and "takes" in self.lies:  # what does not fit, from who is in league
             secret, pair = self._box_secrets[told.place], (told.place, self._place)
             key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
-            self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.about("box", *pair))
+            self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
             self._entries[told.place] = self.lies["takes"](self._place), told.alpha
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
         told, entry = self._lie("claim", super()._claim(dispute, nonce)), entry_digest(self._own, dispute.entry)
-        about = self._rules.about_claim(self._place, self._own, told, deal=dispute.check.deal, entry=entry)
+        about = self._rules.claim_statement(self._place, self._own, told, deal=dispute.check.deal, entry=entry)
         return msgspec.structs.replace(told, signature=self._sign(about))
 
     def unmask(self, heard: Confirmations) -> Shares:
@@ -120,7 +120,7 @@ class Liar(MaskingParty):
         told = Shares(
             tuple((j, of, self._lie("share", own) if j == self.victim else own) for j, of, own in shares), b""
         )
-        about = self._rules.about_shares(self._place, self._own, told, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._own, told, held=self._held_digest)
         return msgspec.structs.replace(told, signature=self._sign(about))
 
 
@@ -207,7 +207,7 @@ class Session(Dealer):
         return [self.document(evidence) for _, evidence in self.server.named]
 
     def document(self, evidence: Evidence) -> Document:
-        return json.loads(msgspec.json.encode({"rules": self.rules.described(), "evidence": evidence}))
+        return json.loads(msgspec.json.encode({"rules": self.rules.describe(), "evidence": evidence}))
 
     def ours(self, document: Document) -> int | None:
         try:
@@ -333,11 +333,11 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
             own = signed_keys(session, holder, evidence.holder_keys)
             entry = entry_digest(own, evidence.entry)
             chunk = tuple((each, entry if each == holder else told) for each, told in path.chunk)
-            told = hashed(*(each.to_bytes(4, "big") + told for each, told in chunk))
+            told = hash_parts(*(each.to_bytes(4, "big") + told for each, told in chunk))
             path = msgspec.structs.replace(path, chunk=chunk, chunks=(told, *path.chunks[1:]))
             points = {"blinding": path.blinding, "seed": path.seed}
             digest = deal_digest(rules, place, keys, **points, alpha=path.alpha, chunks=path.chunks)
-            about = rules.about_claim(holder, own, claim, deal=digest, entry=entry)
+            about = rules.claim_statement(holder, own, claim, deal=digest, entry=entry)
             claim = msgspec.structs.replace(claim, signature=session.signers[holder](about))
             check = checked(session, evidence, deal=digest)
             return msgspec.structs.replace(evidence, check=check, path=path, holder_keys=own, claim=claim)
@@ -347,7 +347,9 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
             check = checked(session, evidence, held=held_digest(rules, place, (held_entry(*own) for own in held)))
             evidence = msgspec.structs.replace(evidence, check=check, held=held)
             name, about = (
-                ("shares", rules.about_shares) if isinstance(evidence, WrongShare) else ("opening", rules.about_opening)
+                ("shares", rules.shares_statement)
+                if isinstance(evidence, WrongShare)
+                else ("opening", rules.opening_statement)
             )
             said = getattr(evidence, name)
             signature = session.signers[place](about(place, keys, said, held=check.held))
@@ -355,12 +357,12 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
 
 
 def signed_keys(session: Session, place: int, keys: Keys) -> Keys:
-    return msgspec.structs.replace(keys, signature=session.signers[place](session.rules.about_keys(place, keys)))
+    return msgspec.structs.replace(keys, signature=session.signers[place](session.rules.keys_statement(place, keys)))
 
 
 def checked(session: Session, evidence: Any, **digests: bytes) -> Check:
     check = msgspec.structs.replace(evidence.check, **digests)
-    about = session.rules.about_check(evidence.place, evidence.keys, check)
+    about = session.rules.check_statement(evidence.place, evidence.keys, check)
     return msgspec.structs.replace(check, signature=session.signers[evidence.place](about))
 
 

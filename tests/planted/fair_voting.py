@@ -165,7 +165,7 @@ def coin_fault() -> Fault:
     """Return the election to a proven ε whose winner is random half as often as the proof has it."""
     given = {"calibration": "proven", "epsilon": _PROVEN, "num_samples": _COIN_NUM_SAMPLES}
     vote = _vote(_COIN_SIZES, mechanism="sampling", **given)
-    right = vote.disclosed.elects_by(SampledChoice)
+    right = vote.disclosed_phase.elects_by(SampledChoice)
     wrong = _HalvedCoin(**{name: getattr(right, name) for name in _FIELDS})
     utilities = np.array(list(itertools.permutations(right.scoring.steps)), dtype=np.int64)
     few, many = _COIN_SIZES

@@ -79,7 +79,7 @@ def _wrong_scales() -> Iterator[Fault]:
 
 def _per_answer() -> Fault:
     def answers(*, is_faulty: bool) -> Pair:
-        mechanism = OneLayer.of_epsilon((2,), _EPSILON if is_faulty else _EPSILON / _WIDTH)
+        mechanism = OneLayer.from_epsilon((2,), _EPSILON if is_faulty else _EPSILON / _WIDTH)
         return _pair(_reports(mechanism, [0] * _WIDTH), _reports(mechanism, [1] * _WIDTH))
 
     what = "Each of three answers costs what all were to cost."

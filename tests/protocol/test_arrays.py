@@ -136,8 +136,8 @@ def test_sums_of_counts_are_rounded_once_however_many_there_are() -> None:
             sums = ExactSums(numbers, constant)
             rows = counts.tolist()
             exact = [sum((one * own for one, own in zip(numbers, row, strict=True)), constant) for row in rows]
-            assert sums.rounded(counts).tolist() == list(map(float, exact))
-            assert [sums.rounded(row[None])[0] for row in counts] == list(map(float, exact))
+            assert sums.to_floats(counts).tolist() == list(map(float, exact))
+            assert [sums.to_floats(row[None])[0] for row in counts] == list(map(float, exact))
             assert (sums.numerators(counts) > 0).tolist() == [each > 0 for each in exact]
 
 
@@ -151,9 +151,9 @@ def test_sums_of_counts_of_any_size_are_rounded_once(power: int) -> None:
         ]
         counts = draw.integers(0, 1_000, (40, number))
         exact = [sum(map(operator.mul, numbers, row), constant) for row in counts.tolist()]
-        assert ExactSums(numbers, constant).rounded(counts).tolist() == list(map(float, exact))
+        assert ExactSums(numbers, constant).to_floats(counts).tolist() == list(map(float, exact))
 
 
 def test_a_sum_of_counts_that_is_no_float_is_refused() -> None:
     with pytest.raises(OverflowError):
-        ExactSums([Fraction(10) ** 400]).rounded(np.ones((20, 1), dtype=np.int64))
+        ExactSums([Fraction(10) ** 400]).to_floats(np.ones((20, 1), dtype=np.int64))

@@ -32,10 +32,10 @@ def check_alike(session: Session) -> None:
     measures: Measures = part_of(type(protocol), "measures", Measures, is_class=True)(protocol, inputs, gold={})
     assert measures.go_in_blocks
     noise = SimulatedNoise(session.seed, session="block")
-    decisions, tallies = decide_sessions(protocol, measures.block, noise.of_rounds(ROUNDS))
+    decisions, tallies = decide_sessions(protocol, measures.block, noise.make_rounds(ROUNDS))
     numbers = measures.of_block(measures.block, decisions, tallies)
     sizes: dict[bytes, int] = {}
-    for place, own in enumerate(noise.of_rounds(ROUNDS)):
+    for place, own in enumerate(noise.make_rounds(ROUNDS)):
         alone = run_population(protocol, inputs, noise=own)
         assert [tally.tally(place) for tally in tallies] == list(alone.tallies)
         assert {name: float(values[place]) for name, values in numbers.items()} == measures.of(
@@ -49,7 +49,7 @@ def check_alike(session: Session) -> None:
 @CHECKED
 @given(sessions())
 def test_many_votes_have_the_bits_of_each(session: Session) -> None:
-    if any(phase.kept is not None for phase in session.protocol.phases):
+    if any(phase.memo_scope is not None for phase in session.protocol.phases):
         assert not decides_in_blocks(session.protocol)
     else:
         check_alike(session)
@@ -90,7 +90,7 @@ def test_crowds_that_answer_something_else_have_the_bits_of_each(mechanism: str)
     answers = [["yes", "no"], ["no"], ["yes", "yes"], ["", "no"]], [["no", "no"], ["yes"], ["no", "yes"], ["", "yes"]]
     rows = [survey.encode({"tasks": tasks, "answers": own}) for own in answers]
     block = InputBlock(np.stack([each.private for each in rows]), rows[0].public)
-    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    noise = SimulatedNoise(4, session="block").make_rounds(range(2))
     decisions, tallies = decide_sessions(survey, block, noise)
     assert isinstance(decisions, TruthDecisions)
     truths = survey.truths(block)
@@ -110,7 +110,7 @@ def test_crowds_of_whom_others_skip_are_surveyed_one_by_one() -> None:
     survey = survey_of()
     answers = [["yes", "no"], ["no"]], [["yes", ""], ["no"]], [["", "no"], ["no"]]
     rows = [survey.encode({"tasks": [["p", "q"], ["q"]], "answers": own}) for own in answers]
-    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    noise = SimulatedNoise(4, session="block").make_rounds(range(2))
     for pair in ((0, 1), (1, 2)):
         block = InputBlock(np.stack([rows[place].private for place in pair]), rows[0].public)
         with pytest.raises((ValueError, NotImplementedError), match=r"side by side|one by one"):
@@ -123,9 +123,9 @@ def test_crowds_are_given_to_an_estimator_of_ones_own_one_by_one() -> None:
 
     parameters = Survey(tasks=("p",), answer_sets=(("no", "yes"),), max_answers=1, estimator="own")
     survey = TruthDiscovery(parameters, estimator=own)
-    block = InputBlock.of(survey.encode({"tasks": [["p"], ["p"]], "answers": [["yes"], ["no"]]}))
+    block = InputBlock.from_inputs(survey.encode({"tasks": [["p"], ["p"]], "answers": [["yes"], ["no"]]}))
     with pytest.raises(NotImplementedError, match="one by one"):
-        decide_sessions(survey, block, SimulatedNoise(4, session="block").of_rounds(range(2)))
+        decide_sessions(survey, block, SimulatedNoise(4, session="block").make_rounds(range(2)))
 
 
 def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:
@@ -138,7 +138,7 @@ def vote_of(**given: Any) -> tuple[DPWeVote, IntArray]:
 def test_sessions_whose_parties_hold_something_else_have_the_bits_of_each(variant: str) -> None:
     vote, private = vote_of(variant=variant)
     block = InputBlock(private, np.empty((4, 0), dtype=np.int64))
-    noise = SimulatedNoise(4, session="block").of_rounds(range(2))
+    noise = SimulatedNoise(4, session="block").make_rounds(range(2))
     _, tallies = decide_sessions(vote, block, noise)
     truths = vote.truths(block)
     for place, own in enumerate(noise):
@@ -173,14 +173,14 @@ def test_whoever_overrides_a_method_for_one_alone_is_not_asked_for_many() -> Non
 
 def test_tallies_of_as_many_reports_and_rows_stand_side_by_side() -> None:
     totals, rows = np.array([1, 2]), np.array([[5, 6]])
-    block = TallyBlock.of([Tally(3, totals), Tally(3, totals + 1)])
+    block = TallyBlock.from_tallies([Tally(3, totals), Tally(3, totals + 1)])
     assert (len(block), block.tally(1)) == (2, Tally(3, totals + 1))
-    kept = TallyBlock.of([Tally(3, totals, rows), Tally(3, totals, rows + 1)])
+    kept = TallyBlock.from_tallies([Tally(3, totals, rows), Tally(3, totals, rows + 1)])
     assert kept.tally(1) == Tally(3, totals, rows + 1)
     assert TallyBlock(3, totals[None], rows[None]).broadcast(4).tally(3) == Tally(3, totals, rows)
     for other in (Tally(4, totals), Tally(3, totals, np.ones((1, 1), dtype=np.int64))):
         with pytest.raises(ValueError, match="side by side"):
-            TallyBlock.of([Tally(3, totals), other])
+            TallyBlock.from_tallies([Tally(3, totals), other])
 
 
 @CHECKED
@@ -192,7 +192,7 @@ def test_tallies_of_as_many_reports_and_rows_stand_side_by_side() -> None:
 def test_exact_sums_are_rounded_once(numbers: list[Any], constant: Any, counts: list[int]) -> None:
     sums, row = ExactSums(numbers, constant), np.array([counts[: len(numbers)]])
     exact = sum((own * count for own, count in zip(numbers, counts, strict=False)), start=constant)
-    assert sums.rounded(row).tolist() == [float(exact)]
+    assert sums.to_floats(row).tolist() == [float(exact)]
     (numerator,) = sums.numerators(row)
     assert (numerator > 0, numerator < 0) == (exact > 0, exact < 0)
 

@@ -145,7 +145,7 @@ class World:
     def recalled(self, name: str) -> Finish | None:
         """Return what a party that is made again knows of the ending, without a word to anybody."""
         client = self.session.client(name, ledger=Ledger(name), records=tuple(self.kept_by_client[name]))
-        ending = client.heard
+        ending = client.recorded_finish
         assert client.transcript == self.clients[name].transcript
         return ending
 
@@ -422,7 +422,7 @@ def answered(client: ClientMachine) -> list[ClientRecord]:
 
 
 def welcome() -> Welcome:
-    return msgspec.structs.replace(Welcome.of(VOTE, descriptor=CHARTER))
+    return msgspec.structs.replace(Welcome.make(VOTE, descriptor=CHARTER))
 
 
 def test_what_is_drawn_is_kept_before_it_is_charged_or_sent() -> None:
@@ -841,7 +841,7 @@ def test_a_tally_is_kept_as_it_is() -> None:
         Tally(2, np.array([], dtype=np.int64), np.array([[1, -2], [3, 4]], dtype=np.int64)),
         Tally(0, np.array(5, dtype=np.int64)),
     ):
-        kept = msgspec.msgpack.decode(msgspec.msgpack.encode(KeptTally.of(tally)), type=KeptTally)
+        kept = msgspec.msgpack.decode(msgspec.msgpack.encode(KeptTally.from_tally(tally)), type=KeptTally)
         assert kept.restore() == tally
         assert kept.restore().totals.shape == tally.totals.shape
 

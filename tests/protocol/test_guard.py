@@ -284,7 +284,7 @@ def test_a_choice_whose_proof_is_wrong_is_refused_by_its_law(monkeypatch: pytest
     vote.check_loss_groups(np.array([[0], [1]], dtype=np.int64))
     monkeypatch.setattr("psephos.protocol.fair_voting.phases.proven_epsilon", proving(0.01))
     wrong = FairVoting(vote.parameters)
-    choice = wrong.disclosed.elects_by(SampledChoice)
+    choice = wrong.disclosed_phase.elects_by(SampledChoice)
     assert choice.proven == (0.01, 0.01)
     with pytest.raises(ConfigurationError, match=r"phase 'rankings' draws for the public row \(0\)"):
         wrong.check_loss_groups(np.array([[0], [1]], dtype=np.int64))

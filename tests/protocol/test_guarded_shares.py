@@ -94,8 +94,8 @@ def test_a_loss_of_another_model_is_refused() -> None:
 
 def test_whom_it_is_bounded_against_and_who_is_trusted() -> None:
     model = TrustModel.DISTRIBUTED
-    assert model.against == "the server, and as many parties with it as the session states"
-    assert model.trusted("cloud-server") == "nobody"
+    assert model.adversary == "the server, and as many parties with it as the session states"
+    assert model.trusted_party("cloud-server") == "nobody"
     assert model.bounds_release
     assert not model.trusts_server
     assert TrustModel.weakest_of([model, TrustModel.LOCAL]) is model

@@ -160,7 +160,7 @@ def test_nobody_at_all_leaves_noise_alone() -> None:
 
 def test_an_empty_array_is_a_session_only_where_participation_is_hidden() -> None:
     session = make_session()
-    nobody = session.inputs.of_range(0, 0)
+    nobody = session.inputs.slice_rows(0, 0)
     assert run_population(session.protocol, nobody, noise=session.fresh_noise()).tallies[0].num_reports == 0
     public = make_fair_vote(3, 2)
     with pytest.raises(ValueError, match="at least one party"):
@@ -249,8 +249,8 @@ def test_a_phase_that_waits_for_its_deadline_must_have_one() -> None:
 
 
 def test_no_quorum_named_is_everybody_where_participation_is_public() -> None:
-    assert PhaseRules().required(7) == 7
-    assert PhaseRules().required(7, hides_participation=True) == 0
+    assert PhaseRules().num_required(7) == 7
+    assert PhaseRules().num_required(7, hides_participation=True) == 0
     assert names_of(make_fair_vote(3, 2)) == {JOIN: False, "rankings": False}
     assert names_of(make_fair_vote(3, 2, relation=ADD)) == {JOIN: True, "rankings": True}
 
@@ -366,7 +366,7 @@ def test_the_noise_of_the_server_does_not_depend_on_who_came() -> None:
     noise = SimulatedNoise(5, session="s")
     vote = make_fair_vote(3, 2, relation=ADD, epsilon=0.1)
     inputs = make_fair_inputs(vote, seed=4)
-    all_of, none = (run_population(vote, rows, noise=noise).tallies[0] for rows in (inputs, inputs.of_range(0, 0)))
+    all_of, none = (run_population(vote, rows, noise=noise).tallies[0] for rows in (inputs, inputs.slice_rows(0, 0)))
     public = vote.phase.tally(inputs.private, earlier=[], public=inputs.public)
     assert (all_of.totals - none.totals).tolist() == public.totals.tolist()
 

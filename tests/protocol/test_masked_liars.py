@@ -75,7 +75,7 @@ def held(session: MaskedSession) -> Wire:
 
 def named_by_evidence(session: MaskedSession, wire: Wire) -> dict[str, str]:
     """Return who is named, by what was written of it and the rules that its parties agreed to, with what proves it."""
-    phase, signing = session.protocol.masked_phase, session.roster.signing
+    phase, signing = session.protocol.masked_phase, session.roster.signing_roster
     assert phase is not None
     assert signing is not None
     found: dict[str, str] = {}

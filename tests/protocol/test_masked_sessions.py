@@ -144,7 +144,7 @@ def test_whoever_comes_back_on_a_circle_says_again_what_it_said(few_on_a_circle:
     _, request = asked(few_on_a_circle, UNMASK, own=client)
     again = few_on_a_circle.client("p0", ledger=few_on_a_circle.ledgers["p0"], records=client.records)
     again.start()
-    again.receive("server", Welcome.of(few_on_a_circle.protocol, descriptor=few_on_a_circle.descriptor))
+    again.receive("server", Welcome.make(few_on_a_circle.protocol, descriptor=few_on_a_circle.descriptor))
     assert again.receive("server", request)[1:] == client.receive("server", request)
 
 
@@ -195,7 +195,7 @@ def test_what_is_expected_to_travel_travels(*, is_sparse: bool, request: pytest.
         kind=session.mode().kind,
         descriptor=session.descriptor,
     )
-    assert expected.of(wire.result.tallies, wire.result.outcome, {}) == meter.phases
+    assert expected.phase_traffic(wire.result.tallies, wire.result.outcome, {}) == meter.phases
 
 
 def test_a_masked_protocol_keeps_all_promises_also_where_parties_leave() -> None:
@@ -513,7 +513,7 @@ def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_
     session.descriptor = SessionDescriptor(session.descriptor.id, signing.digest)
     client = session.client("p0")
     client.start()
-    client.receive("server", Welcome.of(session.protocol, descriptor=session.descriptor))
+    client.receive("server", Welcome.make(session.protocol, descriptor=session.descriptor))
     effects = client.receive("server", Request(0, msgspec.Raw(msgspec.msgpack.encode(signing))))
     (failure,) = [effect.error for effect in effects if isinstance(effect, Fail)]
     assert "does not fit what was agreed to: signature_key of 'p3'" in str(failure)

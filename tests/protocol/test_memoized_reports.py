@@ -42,7 +42,7 @@ from psephos.protocol.privacy import (
 from psephos.protocol.records import ClientRecord, Drawn, Reserved
 
 VOTE = make_vote(game="board")
-SCOPE = VOTE.phases[0].kept
+SCOPE = VOTE.phases[0].memo_scope
 SECRET = b"known to its owner alone"
 CHARTER = SessionDescriptor("0123456789abcdef" * 2)
 
@@ -66,7 +66,7 @@ def make_client(
     session.ledgers["p0"] = ledger
     return ClientMachine(
         session.protocol,
-        Party("p0", 0, row, ledger=ledger, kept=kept, secret=secret),
+        Party("p0", 0, row, ledger=ledger, memoized_reports=kept, secret=secret),
         SessionMode(SESSION_NAME, session.noise, descriptor=session.descriptor if records is None else CHARTER),
         records=records,
     )
@@ -100,7 +100,7 @@ def test_kept_report_is_repeated_and_neither_drawn_nor_charged() -> None:
     client.receive(SERVER, Request(1, NIL))
     assert session.noise.draws == [("opinions", 0)]
     assert {entry.phase for entry in session.ledgers["p0"].entries} == {"opinions"}
-    assert client.kept == {"weights": (2,)}
+    assert client.memoized_reports == {"weights": (2,)}
 
 
 def test_nothing_is_reserved_for_a_kept_report() -> None:
@@ -122,9 +122,9 @@ def test_first_session_leaves_what_it_drew() -> None:
     welcomed(session, client)
     (report,) = reports_of(client.receive(SERVER, Request(0, NIL)))
     drawn = VOTE.phases[0].codec.decode(report.payload)
-    assert client.kept == {"weights": drawn}
+    assert client.memoized_reports == {"weights": drawn}
     client.receive(SERVER, Request(1, NIL))
-    assert client.kept == {"weights": drawn}
+    assert client.memoized_reports == {"weights": drawn}
 
 
 def test_durable_client_keeps_scope_and_seal_beside_its_report_and_reserves_no_room_again() -> None:
@@ -208,7 +208,7 @@ def test_report_of_another_game_or_law_is_refused(name: str) -> None:
 def test_groups_that_hold_other_weights_are_others_though_there_are_as_many() -> None:
     """Of both a report is the place of one of two groups, by one randomizer: what it says is not the same."""
     groups = [((1.0, 2.0), (3.0,)), ((1.0,), (2.0, 3.0))]
-    one, other = (make_vote(game="board", groups=each).phases[0].kept for each in groups)
+    one, other = (make_vote(game="board", groups=each).phases[0].memo_scope for each in groups)
     assert one is not None
     assert other is not None
     with refuses("groups"):
@@ -227,7 +227,7 @@ def test_randomizers_that_differ_by_a_millionth_have_two_laws_whatever_is_stated
         channel = channel_of(tuple(map(tuple, matrix)), num_values=2, field="matrix")
         loss = local_loss("matrix", LocalRandomizer(2.0), unit="vote", claimed=2.0)
         game = Scope("game", "board", ())
-        kept = AddedUp("weights", columns=range(1), mechanism=channel, losses=[loss], kept=game).kept
+        kept = AddedUp("weights", columns=range(1), mechanism=channel, losses=[loss], memo_scope=game).memo_scope
         scopes += [] if kept is None else [kept]
     assert len({scope.law for scope in scopes}) == len(channels)
     for one, other in itertools.permutations(scopes, 2):
@@ -248,7 +248,7 @@ def test_votes_of_one_game_may_differ_in_what_a_weight_report_does_not_depend_on
         make_vote(game="board", variant=variant, candidates=candidates, quota=2.0, epsilon=epsilon, epsilon_weight=0.5)
         for variant, candidates, epsilon in (("joint", ("x",), 1.0), ("printed", ("y", "z"), 3.0))
     ]
-    assert votes[0].phases[0].kept == votes[1].phases[0].kept
+    assert votes[0].phases[0].memo_scope == votes[1].phases[0].memo_scope
 
 
 def test_kept_report_of_a_phase_that_keeps_none_is_refused() -> None:
@@ -261,7 +261,7 @@ def test_kept_report_of_a_phase_that_keeps_none_is_refused() -> None:
             vote,
             session.roster,
             session.mode(),
-            kept={"weights": {"p0": (1,)}},
+            memoized_reports={"weights": {"p0": (1,)}},
         )
 
 
@@ -271,7 +271,7 @@ def test_party_without_the_report_that_the_server_keeps_leaves_before_it_draws_a
         VOTE,
         session.roster,
         session.mode(),
-        kept={"weights": {"p0": (2,)}},
+        memoized_reports={"weights": {"p0": (2,)}},
     )
     server.start()
     told = [message for _, message in messages_of(server.receive("p0", hello("p0")))]
@@ -298,7 +298,7 @@ def test_server_refuses_who_reports_otherwise_than_in_an_earlier_session() -> No
         session.roster,
         session.mode(),
         rules=SessionRules(quorum=2),
-        kept={"weights": {"p0": (2,), "p1": (1,)}},
+        memoized_reports={"weights": {"p0": (2,), "p1": (1,)}},
     )
     server.start()
     for name in session.names:
@@ -309,7 +309,7 @@ def test_server_refuses_who_reports_otherwise_than_in_an_earlier_session() -> No
     server.receive("p1", Report(0, raw([1])))
     effects = server.receive("p2", Report(0, raw([0])))
     assert [effect.num_received for effect in effects if isinstance(effect, Closed)] == [2]
-    assert server.kept == {"weights": {"p1": (1,), "p2": (0,)}}
+    assert server.memoized_reports == {"weights": {"p1": (1,), "p2": (0,)}}
 
 
 def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> None:
@@ -325,9 +325,9 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
         )
 
     allowed = loss(NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
-    given: dict[str, Any] = {"columns": range(1), "mechanism": mechanism, "kept": SCOPE}
+    given: dict[str, Any] = {"columns": range(1), "mechanism": mechanism, "memo_scope": SCOPE}
     assert SCOPE is not None
-    own = Plain(**given, losses=[allowed]).kept
+    own = Plain(**given, losses=[allowed]).memo_scope
     assert own is not None
     with pytest.raises(ConfigurationError, match="randomizer must be"):
         SCOPE.check(own)  # of another randomizer, which its protocol does not name
@@ -347,7 +347,7 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
 def test_batches_keep_nothing() -> None:
     vote = make_vote(public_weights=True)
     (phase,) = vote.phases
-    phase.kept = SCOPE
+    phase.memo_scope = SCOPE
     with pytest.raises(ConfigurationError, match="phase must be one that keeps no reports"):
         run_batches(vote, [], noise=SimulatedNoise(0, session=SESSION_NAME))
 

@@ -72,7 +72,7 @@ def test_reports_of_a_batch_are_those_of_its_places() -> None:
     for phase in vote.phases:
         everybody = draw_reports(phase, inputs, noise=NOISE, protocol=vote.name, start=0)
         assert everybody.shape == (9, phase.num_values)
-        some = draw_reports(phase, inputs.of_range(4, 7), noise=NOISE, protocol=vote.name, start=4)
+        some = draw_reports(phase, inputs.slice_rows(4, 7), noise=NOISE, protocol=vote.name, start=4)
         assert np.array_equal(some, everybody[4:7])
 
 
@@ -89,7 +89,7 @@ def test_reports_of_persons_with_randomizers_of_their_own_are_theirs_alone() -> 
         for place, (row, theirs) in enumerate(zip(rows, public, strict=True))
     ]
     for start, stop in [(0, 1), (3, 4), (2, 9), (5, 5)]:
-        some = draw_reports(phase, inputs.of_range(start, stop), noise=NOISE, protocol=protocol.name, start=start)
+        some = draw_reports(phase, inputs.slice_rows(start, stop), noise=NOISE, protocol=protocol.name, start=start)
         assert np.array_equal(some, drawn[start:stop])
 
 

@@ -78,7 +78,7 @@ def make_client(
 
 
 def welcome(public: Sequence[int] = PUBLIC, protocol: Quiz = QUIZ) -> Welcome:
-    return Welcome.of(protocol, public=public)
+    return Welcome.make(protocol, public=public)
 
 
 def make_server(*parties: str, quorum: float = 1) -> ServerMachine:
@@ -113,7 +113,7 @@ def test_a_protocol_without_public_columns_sends_an_empty_row() -> None:
     vote = make_vote()
     server = Session(vote, make_inputs(vote, 2)).server()
     server.start()
-    assert messages_of(server.receive("p1", hello("p1"))) == [(("p1",), Welcome.of(vote, public=()))]
+    assert messages_of(server.receive("p1", hello("p1"))) == [(("p1",), Welcome.make(vote, public=()))]
     assert server.answer(Inquiry(PROTOCOL_VERSION, "p1")).public == ()
 
 
@@ -257,7 +257,7 @@ def test_what_a_party_holds_is_held_against_the_row_in_each_phase(number: int, m
     monkeypatch.setattr(phase, "values_of", fitting_none)
     client = Session(vote, make_inputs(vote, 1)).client("p0")
     client.start()
-    effects = client.receive(SERVER, Welcome.of(vote, public=()))
+    effects = client.receive(SERVER, Welcome.make(vote, public=()))
     assert str(failure_of(effects)) == "server's public row does not fit p0's own values"
 
 
@@ -265,7 +265,7 @@ def test_a_row_where_the_protocol_has_none_is_blamed_if_the_client_knows_that() 
     vote = make_vote()
     client = Session(vote, make_inputs(vote, 1)).client("p0")
     client.start()
-    effects = client.receive(SERVER, Welcome.of(vote, public=(1,)))
+    effects = client.receive(SERVER, Welcome.make(vote, public=(1,)))
     assert str(failure_of(effects)) == "server's public row for p0 is not the one agreed to"
 
 
@@ -422,7 +422,7 @@ def test_a_release_that_tells_one_what_the_protocol_does_not_declare_is_blamed(
     assert isinstance(error, MalformedMessageError)
     assert str(error).startswith("what server's release tells p2 alone is not what the protocol declares: ")
     assert (error.sender, error.role, error.message_type) == (SERVER, "client", "Release")
-    assert effects == [Send((SERVER,), Abort.because(error)), Fail(error)]
+    assert effects == [Send((SERVER,), Abort.from_error(error)), Fail(error)]
     assert client.state is State.ENDED
 
 

@@ -156,7 +156,7 @@ def test_uniforms_are_those_of_the_stated_stream() -> None:
 def test_many_rounds_have_the_uniforms_of_each(start: int, stop: int, slots: int) -> None:
     asked: dict[str, Any] = {"protocol": "p", "phase": "q", "start": start, "stop": stop, "slots": slots}
     noise = SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=1)
-    rounds = noise.of_rounds(range(3, 9))
+    rounds = noise.make_rounds(range(3, 9))
     each = [SimulatedNoise(2**200 + 5, session="spring-ballot", round_number=number) for number in range(3, 9)]
     uniforms = rounds.uniforms(**asked)
     assert uniforms.shape == (len(rounds), stop - start, slots)
@@ -166,7 +166,7 @@ def test_many_rounds_have_the_uniforms_of_each(start: int, stop: int, slots: int
 
 def test_a_negative_round_among_many_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="rounds"):
-        SimulatedNoise(1, session="s").of_rounds(range(-1, 3))
+        SimulatedNoise(1, session="s").make_rounds(range(-1, 3))
 
 
 def test_repeated_votes_share_no_noise() -> None:

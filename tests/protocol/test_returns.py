@@ -62,7 +62,7 @@ def test_a_party_that_is_lost_in_the_first_phase_may_come_back_while_it_is_open(
     server.admit(hello("p0"))
     assert join(server, "p0") == [
         Attended("p0", Presence.RETURNED),
-        Send(("p0",), Welcome.of(VOTE)),
+        Send(("p0",), Welcome.make(VOTE)),
         Send(("p0",), Request(0, raw(None))),
     ]
     assert server.progress == ("weights", 0, 3)

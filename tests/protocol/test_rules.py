@@ -40,20 +40,20 @@ def test_a_quorum_must_be_a_number_or_a_share(quorum: float) -> None:
     ],
 )
 def test_a_quorum_is_rounded_up(quorum: float, num_parties: int, required: int) -> None:
-    assert PhaseRules(quorum=quorum).required(num_parties) == required
+    assert PhaseRules(quorum=quorum).num_required(num_parties) == required
 
 
 def test_a_quorum_above_the_roster_is_refused() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        PhaseRules(quorum=4).required(3)
+        PhaseRules(quorum=4).num_required(3)
     assert (caught.value.field, caught.value.value, caught.value.allowed) == ("quorum", 4, "at most the 3 parties")
 
 
 def test_a_phase_that_is_not_named_has_the_sessions_rules() -> None:
     of_weights = PhaseRules(deadline_seconds=7.0)
     rules = SessionRules(deadline_seconds=9.0, quorum=0.5, phases={"weights": of_weights})
-    assert rules.of("weights") == of_weights
-    assert (rules.of("opinions").deadline_seconds, rules.of("opinions").quorum) == (9.0, 0.5)
+    assert rules.phase_rules("weights") == of_weights
+    assert (rules.phase_rules("opinions").deadline_seconds, rules.phase_rules("opinions").quorum) == (9.0, 0.5)
     assert rules.waits_of(make_vote(), num_parties=5) == (
         Wait(JOIN, 9.0, 3, is_hidden=False),
         Wait("weights", 7.0, 5, is_hidden=False),

@@ -214,7 +214,7 @@ def test_a_refusal_of_a_huge_hello_can_be_sent(field: str) -> None:
 
 MESSAGES: dict[str, Callable[[], Message]] = {
     "Hello": lambda: hello("p0"),
-    "Welcome": lambda: Welcome.of(VOTE),
+    "Welcome": lambda: Welcome.make(VOTE),
     "Request": lambda: Request(0, raw(None)),
     "Report": weight_report,
     "Release": lambda: Release(raw(None)),

@@ -117,13 +117,13 @@ def test_rows_of_many_tallies_are_copied_once(number: int, order: int, monkeypat
     monkeypatch.setattr(np, "concatenate", counted)
     for part in parts:
         merged.add(part)
-    assert merged.all() == expected
+    assert merged.total() == expected
     assert joined == ([2 * number] if number > 1 else [])
 
 
 def test_no_tallies_have_no_merged_one() -> None:
     with pytest.raises(ValueError, match="no tally"):
-        Merged().all()
+        Merged().total()
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3)])

@@ -16,7 +16,7 @@ import pytest
 from helpers import Session
 from makers import AddedUp, loss_of
 from psephos.protocol import CentralPhase, Column, ConfigurationError, Inputs, Phase, PhasedProtocol, PluginError, Tally
-from psephos.protocol.arrays import IntArray, some_distinct
+from psephos.protocol.arrays import IntArray, select_distinct
 from psephos.protocol.errors import BudgetExceededError, PrivacyError
 from psephos.protocol.mechanisms import (
     GeneralizedRandomizedResponse,
@@ -513,12 +513,12 @@ def test_arrays_hold_each_of_256_rows_that_differ(place: int, num_kinds: int) ->
 
 def test_of_more_rows_that_differ_some_are_held_from_the_innermost_to_the_outermost() -> None:
     table = np.array([[number, -abs(number - 5_000)] for number in range(20_000)])
-    found = some_distinct(table, most=256, sized_by=slice(1, None))
+    found = select_distinct(table, most=256, sized_by=slice(1, None))
     assert len(np.unique(found, axis=0)) == 256
     sizes = np.sort(-found[:, 1])
     assert (sizes[0], sizes[-1]) == (0, 14_999)
     assert np.diff(sizes).max() < 100
-    assert some_distinct(table[:9], most=256, sized_by=slice(1, None)).tolist() == table[:9].tolist()
+    assert select_distinct(table[:9], most=256, sized_by=slice(1, None)).tolist() == table[:9].tolist()
 
 
 def test_a_part_of_a_masked_row_loses_at_least_what_a_part_costs() -> None:

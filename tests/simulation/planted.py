@@ -254,7 +254,7 @@ def a_predecessors_messages_go_to_its_successor() -> Patches:
         del peer
         return effect
 
-    yield mock.patch.object(driver_module, "_without", without)
+    yield mock.patch.object(driver_module, "_mute_peer", without)
 
 
 def a_loss_is_a_departure() -> Patches:
@@ -515,7 +515,7 @@ def secrets_are_drawn_anew_after_a_restart() -> Patches:
 
     def restore(self: Any, answered: Sequence[Any], sealed: bytes) -> None:
         for number, (request, _) in enumerate(answered):
-            heard = masked_sessions._heard(self._phase.steps[number], request)  # pyright: ignore[reportPrivateUsage]  a fault is planted inside
+            heard = masked_sessions._read_request(self._phase.steps[number], request)  # pyright: ignore[reportPrivateUsage]  a fault is planted inside
             if not number:
                 self._begin(heard, self._entropy())
             self._say(heard, None)
@@ -547,7 +547,7 @@ def roots_are_kept_unsealed() -> Patches:
 
 def a_server_that_lied_is_spoken_to_again() -> Patches:
     """That it lied is not kept."""
-    yield mock.patch.object(ClientMachine, "_leaving", return_value=[])
+    yield mock.patch.object(ClientMachine, "_leave_effects", return_value=[])
 
 
 def a_sum_of_few_is_opened() -> Patches:
@@ -598,7 +598,7 @@ def who_is_not_asked_in_a_dispute_is_gone() -> Patches:
 
     def make(method: Any) -> Any:
         def reopen(record: Any, phase_reports: PhaseReports) -> None:
-            with mock.patch.object(PhaseReports, "to_be_asked", property(of)):
+            with mock.patch.object(PhaseReports, "next_clients", property(of)):
                 method(record, phase_reports)
 
         return reopen
@@ -613,7 +613,7 @@ def a_window_is_half_as_long() -> Patches:
 
         return within
 
-    yield _replacing(person_journal, "within", make)
+    yield _replacing(person_journal, "keep_recent", make)
 
 
 def a_window_is_twice_as_long() -> Patches:
@@ -623,7 +623,7 @@ def a_window_is_twice_as_long() -> Patches:
 
         return within
 
-    yield _replacing(person_journal, "within", make)
+    yield _replacing(person_journal, "keep_recent", make)
 
 
 def a_host_commits_after_it_has_written() -> Patches:
@@ -648,7 +648,7 @@ def a_hosts_rows_are_those_of_one_party() -> Patches:
 
         return of
 
-    yield _replacing(HostJournal, "of", make)
+    yield _replacing(HostJournal, "person_journal", make)
 
 
 OF_KINDS: dict[Callable[[], Patches], tuple[str, int]] = {

@@ -365,7 +365,7 @@ class World:
         journal = open_host_journal(self.disks[HOST], _committing(process), clock=lambda: self._time_of(process))
         journal.run_in_thread = self._run_in_thread
         parties = self.plan.parties[: self.plan.hosted]
-        journals = {party: journal.of(party) for party in parties}
+        journals = {party: journal.person_journal(party) for party in parties}
         for held in self._in_turn(process):
             taking_part = [party for party in parties if not self._is_over(party, held)]
             if taking_part and not await self._sit_together(process, taking_part, journal, journals, held):
@@ -457,7 +457,7 @@ class World:
             masked: dict[str, Any] = {}
             if held.signers:
                 masked = {"sign": held.signers[place], "secret": secret_of(party)}
-            person = Party(party, place, row, public=public, ledger=ledger, kept=kept, **masked)
+            person = Party(party, place, row, public=public, ledger=ledger, memoized_reports=kept, **masked)
             unused = Client(
                 held.protocol,
                 person,
@@ -506,7 +506,7 @@ class World:
                 mode,
                 rules=held.rules,
                 sitting=journal,
-                kept=self.observer.kept_before(held),
+                memoized_reports=self.observer.kept_before(held),
                 secret=held.descriptor.id.encode(),
             )
             server.run_in_thread = self._run_in_thread

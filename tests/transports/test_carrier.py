@@ -29,7 +29,7 @@ async def carriers(transport: Transport, *, most: int = 3) -> AsyncGenerator[tup
         connection = await listener.accept()
         payloads = await connection.receive()
         assert payloads[0] == GREETING
-        far = Carrier(connection, most=most, heard=payloads[1:])
+        far = Carrier(connection, most=most, early_payloads=payloads[1:])
         nursery.start_soon(far.run)
         yield near, far
         nursery.cancel_scope.cancel()
@@ -253,7 +253,7 @@ async def test_no_more_channels_wait_for_an_answer_than_are_answered_soon() -> N
             nursery.start_soon(connect)
         connection = await listener.accept()
         payloads = await connection.receive()
-        far = Carrier(connection, most=300, heard=payloads[1:])
+        far = Carrier(connection, most=300, early_payloads=payloads[1:])
         nursery.start_soon(far.run)
         await trio.testing.wait_all_tasks_blocked()
         assert len(connected) == 256

@@ -133,7 +133,7 @@ def _replaced(pairs: tuple[tuple[int, Any], ...], place: int, new: Any) -> tuple
 
 def _masking_rules(recorder: Recorder) -> MaskingRules:
     session = recorder.session
-    phase, signing = session.protocol.masked_phase, session.roster.signing
+    phase, signing = session.protocol.masked_phase, session.roster.signing_roster
     assert phase is not None
     assert signing is not None
     return masking_rules(session.protocol, phase, signing, session.mode())
@@ -144,7 +144,7 @@ def _signed_keys(recorder: Recorder, place: int, **changed: bytes) -> Keys:
     session = recorder.session
     assert isinstance(session, MaskedSession)
     keys = msgspec.structs.replace(_said(recorder, KEYS, session.names[place]), **changed)
-    about = _masking_rules(recorder).about_keys(place, keys)
+    about = _masking_rules(recorder).keys_statement(place, keys)
     return msgspec.structs.replace(keys, signature=session.signers[place](about))
 
 

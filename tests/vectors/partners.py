@@ -189,7 +189,7 @@ def _changed_public_row() -> Recorder:
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     heavier: list[int] = session.inputs.public[2].tolist()
-    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, public=heavier))
+    recorder.forge(SERVER, "p0", Welcome.make(session.protocol, public=heavier))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -201,7 +201,7 @@ def _changed_descriptor() -> Recorder:
     recorder = Recorder(session, about)
     recorder.start("p0", "p1", "p2")
     other = msgspec.structs.replace(session.descriptor, roster=FINGERPRINTS[0])
-    recorder.forge(SERVER, "p0", Welcome.of(session.protocol, descriptor=other))
+    recorder.forge(SERVER, "p0", Welcome.make(session.protocol, descriptor=other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder
@@ -237,7 +237,7 @@ def _changed_parameters() -> Recorder:
     recorder = Recorder(session_of_partners(num_parties=3, quorum=2), "A server asks p0 for more than was agreed to.")
     recorder.start("p0", "p1", "p2")
     other = DPWeVote(Parameters(candidates=("ada", "bob"), epsilon=20.0))
-    recorder.forge(SERVER, "p0", Welcome.of(other))
+    recorder.forge(SERVER, "p0", Welcome.make(other))
     recorder.deliver(SERVER, "p0")
     recorder.deliver_all()
     return recorder

@@ -130,12 +130,12 @@ def test_vectors_hold_evidence_of_each_kind_and_a_verdict_names_whom_they_name()
     for path in sorted(FOLDER.glob("bad_masked_*liar*.json")):
         vector = load(path)
         session = session_of(vector)
-        phase, signing = session.protocol.masked_phase, session.roster.signing
+        phase, signing = session.protocol.masked_phase, session.roster.signing_roster
         assert phase is not None
         assert signing is not None
         rules = masking_rules(session.protocol, phase, signing, session.mode())
         for named in (own for operation in vector["operations"] for own in operation.get("names", [])):
-            assert named["rules"] == json.loads(msgspec.json.encode(rules.described()))
+            assert named["rules"] == json.loads(msgspec.json.encode(rules.describe()))
             evidence = msgspec.convert(named["evidence"], Evidence, strict=False)
             place = verdict(rules, evidence, Cryptography())
             assert place is not None

@@ -17,7 +17,7 @@ import trio
 
 from ..abc import Transport
 from ..framing import MAX_FRAME_BYTES
-from ..promises import keeping, sentence_of
+from ..promises import check_promise, sentence_of
 from .channels import CHANNEL_CHECKS
 from .listeners import LISTENER_CHECKS
 from .pairs import Sizes, open_pair
@@ -49,11 +49,11 @@ async def check_transport(
     sizes = Sizes(max_payload_bytes, flood_bytes)
     for channel_check in CHANNEL_CHECKS:
         for is_flipped in (False, True):
-            with keeping(sentence_of(channel_check)), trio.fail_after(patience_seconds):
+            with check_promise(sentence_of(channel_check)), trio.fail_after(patience_seconds):
                 async with open_pair(make_transport, is_flipped=is_flipped) as (near, far):
                     await channel_check(near, far, sizes)
     for listener_check in LISTENER_CHECKS:
-        with keeping(sentence_of(listener_check)), trio.fail_after(patience_seconds):
+        with check_promise(sentence_of(listener_check)), trio.fail_after(patience_seconds):
             transport = make_transport()
             async with await transport.open_listener() as listener:
                 await listener_check(transport, listener)

@@ -132,19 +132,19 @@ async def _check_both_directions(near: Channel, far: Channel, sizes: Sizes) -> N
 async def _check_send_nowait(near: Channel, far: Channel, sizes: Sizes) -> None:
     """send_nowait sends at once and in its turn, or says WouldBlock; then its payload is sent before any other."""
     sent: list[bytes] = []
-    held: list[bytes] = []
+    payloads_sent: list[bytes] = []
     for number in range(1000):
         payload = f"{number} without waiting".encode()
         try:
             near.send_nowait(payload)
         except trio.WouldBlock:
-            held.append(payload)
+            payloads_sent.append(payload)
             break
         sent.append(payload)
     flood = Flood(near, sizes)
 
     async def send_all() -> None:
-        await near.send(held)
+        await near.send(payloads_sent)
         await flood.send()
 
     async with trio.open_nursery() as nursery:
@@ -152,7 +152,7 @@ async def _check_send_nowait(near: Channel, far: Channel, sizes: Sizes) -> None:
         await let_everything_wait()
         with raises(trio.WouldBlock, "send_nowait while a send was waiting"):
             near.send_nowait(b"overtakes")
-        await expect_next(far, [*sent, *held, *flood.payloads])
+        await expect_next(far, [*sent, *payloads_sent, *flood.payloads])
     await near.aclose()
     await expect(far, [])
 
@@ -190,12 +190,12 @@ async def _check_broken(near: Channel, far: Channel, _: Sizes) -> None:
 
 
 async def _check_interrupted(
-    call: Callable[[], Awaitable[object]], end: Channel, kind: type[Exception], what: str
+    call: Callable[[], Awaitable[object]], end: Channel, kind: type[Exception], complaint: str
 ) -> None:
     """Close an end while a call waits: the call raises this."""
 
     async def wait() -> None:
-        with raises(kind, what):
+        with raises(kind, complaint):
             await call()
 
     async with trio.open_nursery() as nursery:
@@ -277,7 +277,7 @@ async def _check_cancelled_receive(near: Channel, far: Channel, sizes: Sizes) ->
         scope.cancel()
         await far.receive()
     require(scope.cancelled_caught, "a receive in a cancelled scope returned what was ready")
-    arrived: list[bytes] = []
+    arrivals: list[bytes] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(send)
         with contextlib.suppress(trio.EndOfChannel):
@@ -285,9 +285,9 @@ async def _check_cancelled_receive(near: Channel, far: Channel, sizes: Sizes) ->
                 scope = trio.CancelScope()
                 nursery.start_soon(cancel_soon, scope, number % 5)
                 with scope:
-                    arrived += await receive_from(far)
-                compare(arrived, [b"ready", *sent], is_complete=False)
-    compare(arrived, [b"ready", *sent])
+                    arrivals += await receive_from(far)
+                compare(arrivals, [b"ready", *sent], is_complete=False)
+    compare(arrivals, [b"ready", *sent])
 
 
 async def _check_close(near: Channel, far: Channel, _: Sizes) -> None:

@@ -16,7 +16,7 @@ _SHOWN_BYTES: Final = 32
 
 
 @contextlib.contextmanager
-def raises(kinds: type[Exception] | tuple[type[Exception], ...], what: str) -> Generator[None]:
+def raises(kinds: type[Exception] | tuple[type[Exception], ...], complaint: str) -> Generator[None]:
     """Check that the block raises one of these."""
     allowed = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
     try:
@@ -24,18 +24,18 @@ def raises(kinds: type[Exception] | tuple[type[Exception], ...], what: str) -> G
     except kinds:
         return
     except Exception as error:
-        raise AssertionError(f"{what} raised {error!r} instead of {allowed}") from error
-    raise AssertionError(f"{what} raised nothing instead of {allowed}")
+        raise AssertionError(f"{complaint} raised {error!r} instead of {allowed}") from error
+    raise AssertionError(f"{complaint} raised nothing instead of {allowed}")
 
 
 @contextlib.contextmanager
-def checkpoint(what: str) -> Generator[None]:
+def checkpoint(complaint: str) -> Generator[None]:
     """Check that the block passes a checkpoint."""
     try:
         with trio.testing.assert_checkpoints():
             yield
     except AssertionError:
-        raise AssertionError(f"{what} was no checkpoint") from None
+        raise AssertionError(f"{complaint} was no checkpoint") from None
 
 
 async def let_everything_wait() -> None:
@@ -57,25 +57,25 @@ async def cancel_soon(scope: trio.CancelScope, num_steps: int) -> None:
 
 async def expect(channel: Channel, expected: Sequence[bytes]) -> None:
     """Receive until the end of the channel; exactly these payloads must arrive."""
-    arrived: list[bytes] = []
+    payloads: list[bytes] = []
     while True:
         try:
-            arrived += await receive_from(channel)
+            payloads += await receive_from(channel)
         except trio.EndOfChannel:
             break
-        compare(arrived, expected, is_complete=False)
-    compare(arrived, expected)
+        compare(payloads, expected, is_complete=False)
+    compare(payloads, expected)
 
 
 async def expect_next(channel: Channel, expected: Sequence[bytes]) -> None:
     """Receive these payloads, and nothing with them."""
-    arrived: list[bytes] = []
-    while len(arrived) < len(expected):
+    payloads: list[bytes] = []
+    while len(payloads) < len(expected):
         try:
-            arrived += await receive_from(channel)
+            payloads += await receive_from(channel)
         except trio.EndOfChannel:
             break
-    compare(arrived, expected)
+    compare(payloads, expected)
 
 
 async def receive_from(channel: Channel) -> list[bytes]:
@@ -85,16 +85,16 @@ async def receive_from(channel: Channel) -> list[bytes]:
     return payloads
 
 
-def compare(arrived: Sequence[bytes], expected: Sequence[bytes], *, is_complete: bool = True) -> None:
+def compare(payloads: Sequence[bytes], expected: Sequence[bytes], *, is_complete: bool = True) -> None:
     """Check that what has arrived is what was sent, or the beginning of it."""
-    if list(arrived) != list(expected[: len(arrived)]):
-        for place, (payload, sent) in enumerate(zip(arrived, expected, strict=False)):
+    if list(payloads) != list(expected[: len(payloads)]):
+        for place, (payload, sent) in enumerate(zip(payloads, expected, strict=False)):
             require(payload == sent, f"payload {place} was sent as {_show(sent)} and arrived as {_show(payload)}")
-    num_lost = len(expected) - len(arrived)
-    require(num_lost >= 0, f"{len(expected)} payloads were sent and {len(arrived)} arrived")
+    num_lost = len(expected) - len(payloads)
+    require(num_lost >= 0, f"{len(expected)} payloads were sent and {len(payloads)} arrived")
     require(not is_complete or not num_lost, f"{num_lost} of {len(expected)} payloads were lost")
 
 
 def _show(payload: bytes) -> str:
-    more = "" if len(payload) <= _SHOWN_BYTES else f" ... ({len(payload)} bytes)"
-    return f"{payload[:_SHOWN_BYTES]!r}{more}"
+    ellipsis = "" if len(payload) <= _SHOWN_BYTES else f" ... ({len(payload)} bytes)"
+    return f"{payload[:_SHOWN_BYTES]!r}{ellipsis}"

@@ -71,7 +71,7 @@ class _State:
         np.maximum(rates, -step.price / self.price, out=rates)
         return 1 / np.abs(np.maximum(rates, 0.0))  # no zero below 0, whose inverse would be -inf
 
-    def after(self, step: "_State", lengths: FloatArray) -> "_State":
+    def advance(self, step: "_State", lengths: FloatArray) -> "_State":
         """Return where so much of a step leads."""
         return _State(
             self.halves + lengths * step.halves,
@@ -187,11 +187,11 @@ def _gaps(points: FloatArray, gradients: FloatArray, radius: float) -> tuple[Flo
 
 def _begin(centers: FloatArray, shares: FloatArray, radius: float) -> _State:
     """Return a state between given points (share 0) and the center of the ball (share 1); its prices are not set."""
-    apart = radius / (2 * len(centers) + 1)
+    distance = radius / (2 * len(centers) + 1)
     halves = np.stack([np.maximum(centers, 0.0), np.maximum(-centers, 0.0)])
-    left = np.maximum(radius - sum_over_features(np.abs(centers)), 0.0)
-    halves += shares * (apart - halves)
-    slack = left + shares * (apart - left)
+    remaining = np.maximum(radius - sum_over_features(np.abs(centers)), 0.0)
+    halves += shares * (distance - halves)
+    slack = remaining + shares * (distance - remaining)
     return _State(halves, np.empty_like(halves), slack, np.empty_like(slack))
 
 
@@ -219,7 +219,7 @@ def _walk(
     points = step.points
     slopes = sum_over_features(gradients * points)
     lengths = np.minimum(1.0, _SHARE * state.reach(step))
-    after = state.after(step, lengths)
+    after = state.advance(step, lengths)
     gradients = objective.descend(after.points)
     for _ in range(_MOST_SHORTENINGS):
         rises = lengths * (sum_over_features(gradients * points) - slopes)
@@ -227,7 +227,7 @@ def _walk(
         if not is_too_long.any():
             break
         lengths[is_too_long] *= _SHORTENING
-        after = state.after(step, lengths)
+        after = state.advance(step, lengths)
         gradients = objective.descend(after.points)
     return after, gradients
 
@@ -240,7 +240,7 @@ def _find_step(
     predictor, _ = system.direct(0.0, 0.0)
     lengths = np.minimum(1.0, state.reach(predictor))
     now = state.products()
-    then = state.after(predictor, lengths).products()
+    then = state.advance(predictor, lengths).products()
     falls_to = then / now
     target = falls_to * falls_to * then
     # While the multipliers do not fit the gradients, which bend, the products say too little of how far it is.

@@ -32,15 +32,15 @@ def sum_over_records(terms: FloatArray) -> FloatArray:
     if num_records == 0:
         return np.zeros(terms.shape[1:])
     for begin in range(NUM_STRANDS, num_records, NUM_STRANDS):
-        more = terms[begin : begin + NUM_STRANDS]
-        head = terms[: len(more)]
-        np.add(head, more, out=head)
+        block = terms[begin : begin + NUM_STRANDS]
+        head = terms[: len(block)]
+        np.add(head, block, out=head)
     strands = NUM_STRANDS
     while strands > 1:
         strands //= 2
-        more = terms[strands : 2 * strands] if strands < num_records else terms[:0]
-        head = terms[: len(more)]
-        np.add(head, more, out=head)
+        block = terms[strands : 2 * strands] if strands < num_records else terms[:0]
+        head = terms[: len(block)]
+        np.add(head, block, out=head)
     return terms[0]
 
 

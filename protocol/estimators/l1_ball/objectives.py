@@ -104,14 +104,14 @@ class ProbitByRecords(_Probit):
 
     def solve(self, right: FloatArray) -> FloatArray:
         inner = np.empty((len(right), len(self._scaled), right.shape[-1]))
-        for side, each in enumerate(right):
-            np.multiply(self._scaled, each * self._inverse_diagonal, out=self._terms)
+        for side, column in enumerate(right):
+            np.multiply(self._scaled, column * self._inverse_diagonal, out=self._terms)
             inner[side] = sum_over_features(self._terms)
         solve_factorized(self._factors, inner)
         solutions = np.empty_like(right)
-        for side, each in enumerate(right):
+        for side, column in enumerate(right):
             np.multiply(self._scaled, inner[side][:, None], out=self._terms)
-            np.subtract(each, sum_over_records(self._terms), out=solutions[side])
+            np.subtract(column, sum_over_records(self._terms), out=solutions[side])
         solutions *= self._inverse_diagonal
         return solutions
 

@@ -30,7 +30,7 @@ def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, t
     which are symmetric and positive semidefinite. See `maximum`.
     """
     num_quadratics, size = linear.shape
-    found = np.zeros((num_quadratics, size))
+    maxima = np.zeros((num_quadratics, size))
     active: IntArray = np.arange(num_quadratics, dtype=np.int64)
     points = np.zeros((num_quadratics, size))
     slopes = linear.copy()  # the gradient
@@ -38,20 +38,20 @@ def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, t
     diagonals = np.ascontiguousarray(np.einsum("mkk->mk", hessians))  # a view's copy; nothing is added up
     lanes: IntArray = np.arange(num_quadratics, dtype=np.int64)
     for step in range(1, _MOST_STEPS + 1):
-        moved, slack = _move(points, slopes, slack, hessians, diagonals, lanes)
+        num_moved, slack = _move(points, slopes, slack, hessians, diagonals, lanes)
         if step % _STEPS_BETWEEN_CHECKS and step < _MOST_STEPS:
             continue
         gaps = radius * np.abs(slopes).max(axis=1)
         for feature in range(size):
             gaps -= slopes[:, feature] * points[:, feature]
-        is_going = (gaps > tolerance / 2) & (moved > 0)
-        found[active] = points
+        is_going = (gaps > tolerance / 2) & (num_moved > 0)
+        maxima[active] = points
         if not np.any(is_going):
             break
         active, points, slopes, slack = active[is_going], points[is_going], slopes[is_going], slack[is_going]
         hessians, diagonals = hessians[is_going], diagonals[is_going]
         lanes = np.arange(len(active), dtype=np.int64)
-    return found
+    return maxima
 
 
 def _move(
@@ -75,30 +75,32 @@ def _move(
     # Where from: of the vertices that the point is made of, and the center, the one whose exchange gains most.
     signs = np.sign(points)
     gains = rise[:, None] - signs * slopes
-    own = diagonals[lanes, target]
-    curvatures = own[:, None] + diagonals - 2 * sign[:, None] * signs * row
-    values = np.where((points != 0) & (gains > 0), gains * gains / np.maximum(curvatures, _tiny(own)), 0.0)
+    diagonal = diagonals[lanes, target]
+    curvatures = diagonal[:, None] + diagonals - 2 * sign[:, None] * signs * row
+    values = np.where(
+        (points != 0) & (gains > 0), gains * gains / np.maximum(curvatures, _least_curvature(diagonal)), 0.0
+    )
     source = np.argmax(values, axis=1)
-    of_center = np.where(slack > 0, rise * rise / np.maximum(own, _tiny(own)[:, 0]), 0.0)
+    of_center = np.where(slack > 0, rise * rise / np.maximum(diagonal, _least_curvature(diagonal)[:, 0]), 0.0)
     is_center = of_center > values[lanes, source]
     gain = np.where(is_center, rise, gains[lanes, source])
-    curvature = np.where(is_center, own, curvatures[lanes, source])
+    curvature = np.where(is_center, diagonal, curvatures[lanes, source])
     most = np.where(is_center, slack, np.abs(points[lanes, source]))
     # How far: to the maximum along the line, or until the source is used up.
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.where(curvature > 0, gain / curvature, np.inf)
-    moved = np.where(gain > 0, np.minimum(best, most), 0.0)
-    is_used_up = moved >= most
-    leaving = np.where(is_center, 0.0, signs[lanes, source] * moved)
-    rest = np.where(is_used_up & ~is_center, 0.0, points[lanes, source] - leaving)
-    points[lanes, source] = rest
-    points[lanes, target] += sign * moved
-    slack = np.where(is_center, np.where(is_used_up, 0.0, slack - moved), slack)
-    slopes -= row * (sign * moved)[:, None]
+    length = np.where(gain > 0, np.minimum(best, most), 0.0)
+    is_used_up = length >= most
+    leaving = np.where(is_center, 0.0, signs[lanes, source] * length)
+    remainder = np.where(is_used_up & ~is_center, 0.0, points[lanes, source] - leaving)
+    points[lanes, source] = remainder
+    points[lanes, target] += sign * length
+    slack = np.where(is_center, np.where(is_used_up, 0.0, slack - length), slack)
+    slopes -= row * (sign * length)[:, None]
     slopes += hessians[lanes, source] * leaving[:, None]
-    return moved, slack
+    return length, slack
 
 
-def _tiny(own: FloatArray) -> FloatArray:
+def _least_curvature(curvatures: FloatArray) -> FloatArray:
     """Return what a curvature is taken as at least, where a line is flat: shape (m, 1)."""
-    return np.maximum(own, 1.0)[:, None] * 1e-12
+    return np.maximum(curvatures, 1.0)[:, None] * 1e-12

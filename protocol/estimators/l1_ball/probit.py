@@ -64,7 +64,7 @@ def fit_probit(
     for voters in _blocks(np.diff(offsets), num_features):
         lanes = _gather(differences, offsets, voters)
         objective = ProbitByRecords(lanes) if len(lanes) < num_features else ProbitByFeatures(lanes)
-        found = maximize_in_lanes(
+        maxima = maximize_in_lanes(
             objective,
             num_features=num_features,
             num_lanes=len(voters),
@@ -72,9 +72,9 @@ def fit_probit(
             tolerance=tolerance,
             max_iterations=max_iterations,
         )
-        points[voters] = found.points
-        gaps[voters] = found.gaps + _roundings(lanes, found.points, radius=radius, tolerance=tolerance)
-        num_iterations[voters] = found.num_iterations
+        points[voters] = maxima.points
+        gaps[voters] = maxima.gaps + _roundings(lanes, maxima.points, radius=radius, tolerance=tolerance)
+        num_iterations[voters] = maxima.num_iterations
     return BallMaximum(points, gaps, num_iterations, gaps <= tolerance)
 
 

@@ -60,7 +60,7 @@ def maximize_quadratics(
     for begin in range(0, num_quadratics, size):
         block = slice(begin, begin + size)
         hessians = -2 * np.ascontiguousarray(quadratic[block].transpose(1, 2, 0))
-        found = maximize_in_lanes(
+        maxima = maximize_in_lanes(
             Quadratics(np.ascontiguousarray(linear[block].T), hessians),
             num_features=num_features,
             num_lanes=hessians.shape[-1],
@@ -70,8 +70,8 @@ def maximize_quadratics(
             start=np.ascontiguousarray(begun[block].T),
         )
         with np.errstate(all="ignore"):
-            bounds = _roundings(np.ascontiguousarray(linear[block].T), hessians, found.points.T, radius=radius)
-        parts.append(dataclasses.replace(found, gaps=found.gaps + considerable(bounds, tolerance)))
+            bounds = _roundings(np.ascontiguousarray(linear[block].T), hessians, maxima.points.T, radius=radius)
+        parts.append(dataclasses.replace(maxima, gaps=maxima.gaps + considerable(bounds, tolerance)))
     gaps = np.concatenate([np.empty(0), *(part.gaps for part in parts)])
     return BallMaximum(
         np.concatenate([np.empty((0, num_features)), *(part.points for part in parts)]),

@@ -94,7 +94,7 @@ class AnswerBlock:
         _check_labels(self.labels, self.first.sizes, self.first.tasks)
 
     @classmethod
-    def of(cls, answers: Answers) -> "AnswerBlock":
+    def from_answers(cls, answers: Answers) -> "AnswerBlock":
         """Return one crowd as a block."""
         return cls(answers, answers.labels[None])
 
@@ -105,15 +105,15 @@ class AnswerBlock:
         """Return one crowd's answers."""
         return dataclasses.replace(self.first, labels=self.labels[number])
 
-    def some(self, numbers: IntArray) -> "AnswerBlock":
+    def select(self, numbers: IntArray) -> "AnswerBlock":
         """Return the answers of the crowds of these numbers."""
         return AnswerBlock(self.first, self.labels[numbers])
 
     @functools.cached_property
     def sizes(self) -> list[int]:
         """The sizes of answer sets that there are, ascending."""
-        found: list[int] = np.unique(self.first.sizes).tolist()
-        return found
+        sizes: list[int] = np.unique(self.first.sizes).tolist()
+        return sizes
 
 
 def _check_labels(labels: IntArray, sizes: IntArray, tasks: IntArray) -> None:

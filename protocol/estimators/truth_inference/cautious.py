@@ -32,7 +32,7 @@ from ...arrays import FloatArray, IntArray, counts_of_rows
 from .answers import AnswerBlock
 from .elementwise import snap_probabilities
 from .expectation import Fitting, FixedPrior, mean_posteriors
-from .inference import Inference, InferenceBlock, Ties, choose_labels, of_one_or_many
+from .inference import Inference, InferenceBlock, Ties, accept_one_or_many, choose_labels
 from .noise import KnownNoise, OwnNoise
 from .noise_aware import fit_coins, fit_confusions, noise_aware_votes
 from .vote_table import VoteTable
@@ -49,7 +49,7 @@ _HALF: Final = 0.5
 _MOST_SHARE: Final = 0.98
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def cautious_truth_discovery(
     answers: AnswerBlock,
@@ -78,7 +78,7 @@ def cautious_truth_discovery(
         >>> from psephos.protocol.estimators.truth_inference import Answers
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
         >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
-        >>> cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.25})).truths.tolist()
+        >>> cautious_truth_discovery(answers, KnownNoise.from_flip_probabilities({2: 0.25})).truths.tolist()
         [1, 0]
     """
     if not 1 <= least_odds < np.inf:
@@ -93,15 +93,15 @@ def cautious_truth_discovery(
     models = coin, votes, full
     probabilities = snap_probabilities((coin.probabilities + votes.probabilities + full.probabilities) / len(models))
     truths = keep_unless_likelier(paper.truths, probabilities, least_odds=least_odds, ties=ties)
-    chosen = np.take_along_axis(coin.probabilities, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
-    confidences = np.where(truths >= 0, chosen, coin.confidences)
+    truth_probabilities = np.take_along_axis(coin.probabilities, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
+    confidences = np.where(truths >= 0, truth_probabilities, coin.confidences)
     num_iterations = np.max([model.num_iterations for model in models], axis=0)
     has_converged = np.all([model.has_converged for model in models], axis=0)
     priors, takes = frequent_labels(answers, noise, coin)
     if len(crowds := np.flatnonzero(takes.any(axis=1))):
-        own_priors = {size: each[crowds] for size, each in priors.items()}
+        own_priors = {size: prior[crowds] for size, prior in priors.items()}
         at_prior = dataclasses.replace(fitting, class_prior=own_priors)
-        skewed = fit_coins(VoteTable(answers.some(crowds)), noise, at_prior)
+        skewed = fit_coins(VoteTable(answers.select(crowds)), noise, at_prior)
         of_tasks = takes[crowds][:, np.searchsorted(list(priors), sizes)]
         truths[crowds] = np.where(of_tasks, skewed.truths, truths[crowds])
         confidences[crowds] = np.where(of_tasks, skewed.confidences, confidences[crowds])
@@ -122,7 +122,7 @@ def cautious_truth_discovery(
 
 
 def frequent_labels(
-    answers: AnswerBlock, noise: KnownNoise | OwnNoise, found: InferenceBlock[Inference]
+    answers: AnswerBlock, noise: KnownNoise | OwnNoise, inferences: InferenceBlock[Inference]
 ) -> tuple[FixedPrior, NDArray[np.bool_]]:
     """Return class priors where always saying one label is worth more than what was found, and for which sizes it is.
 
@@ -138,22 +138,24 @@ def frequent_labels(
     for size, flips in zip(sizes.tolist(), means.T.tolist(), strict=True):
         priors[size] = np.full((number_of_crowds, size), 1 / size)
         takes.append(np.zeros(number_of_crowds, dtype=np.bool_))
-        own = first.sizes[first.tasks] == size
-        if not (number := int(own.sum())):
+        is_of_size = first.sizes[first.tasks] == size
+        if not (number := int(is_of_size.sum())):
             continue
         flip = (
-            flips[0] if len(flips) == 1 else math.fsum(flips[worker] for worker in first.workers[own].tolist()) / number
+            flips[0]
+            if len(flips) == 1
+            else math.fsum(flips[worker] for worker in first.workers[is_of_size].tolist()) / number
         )
         lie = flip / (size - 1)
         if not 1 - flip - lie > 0:
             continue
-        counts = counts_of_rows(answers.labels[:, own], size)
+        counts = counts_of_rows(answers.labels[:, is_of_size], size)
         # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
         labels, reported = counts.argmax(axis=1), (counts.max(axis=1) + float(_ADDED)) / (number + 2 * _ADDED)
         errors = np.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
         shares = np.minimum((reported - _ERRORS * errors - lie) / (1 - flip - lie), _MOST_SHARE)
         # Multiples of 2⁻³⁰, so that their sum is exact in any order.
-        confidences = found.confidences[:, is_answered & (first.sizes == size)]
+        confidences = inferences.confidences[:, is_answered & (first.sizes == size)]
         worth = 1 / size + CREDIT * (confidences.sum(axis=1) / confidences.shape[1] - 1 / size)
         takes[-1] = own_takes = shares > np.maximum(worth, _HALF)
         priors[size][own_takes] = ((1 - shares) / (size - 1))[own_takes, None]
@@ -166,11 +168,11 @@ def keep_unless_likelier(truths: IntArray, probabilities: FloatArray, *, least_o
 
     A truth that is missing stays so. Truths have shape (..., tasks), and probabilities (..., tasks, labels).
     """
-    kept = truths.copy()
+    new_truths = truths.copy()
     places = truths >= 0
-    favored, own = probabilities[places], truths[places]
-    favored[np.arange(len(own)), own] *= least_odds
-    loses = favored.max(axis=1, initial=0.0) > favored[np.arange(len(own)), own]
-    own[loses] = choose_labels(favored[loses].T, ties=ties)
-    kept[places] = own
-    return kept
+    favored, labels = probabilities[places], truths[places]
+    favored[np.arange(len(labels)), labels] *= least_odds
+    loses = favored.max(axis=1, initial=0.0) > favored[np.arange(len(labels)), labels]
+    labels[loses] = choose_labels(favored[loses].T, ties=ties)
+    new_truths[places] = labels
+    return new_truths

@@ -10,11 +10,11 @@ from ...arrays import FloatArray
 from .answers import AnswerBlock
 from .elementwise import log, log_odds
 from .expectation import ClassPrior, Fitting, WorkerFit, maximize
-from .inference import Inference, InferenceBlock, Ties, check_clamp, of_one_or_many
+from .inference import Inference, InferenceBlock, Ties, accept_one_or_many, check_clamp
 from .vote_table import VoteTable
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def one_coin(
     answers: AnswerBlock,
@@ -54,13 +54,13 @@ def one_coin(
     table = VoteTable(answers)
     # A worker without answers has no share; its quality is not used.
     totals = np.maximum(table.answers_of_workers.sum(axis=1), 1.0) + 2 * smoothing
-    others = log(table.sizes - 1.0)
+    log_num_others = log(table.sizes - 1.0)
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
         qualities = np.clip((agreements.sum(axis=2) + smoothing) / totals, clamp, 1 - clamp)
         return WorkerFit(
-            weights=log_odds(qualities)[..., None] + others,
-            log_misses=log(1 - qualities)[..., None] - others,
+            weights=log_odds(qualities)[..., None] + log_num_others,
+            log_misses=log(1 - qualities)[..., None] - log_num_others,
             qualities=qualities,
             divergence=np.zeros(len(qualities)),
         )

@@ -17,7 +17,7 @@ from ...arrays import FloatArray, IntArray
 from .answers import AnswerBlock, Answers
 from .elementwise import log, log_odds, snap_weights
 from .expectation import ClassPrior, Fitting, Model, iterate, priors_of
-from .inference import MISSING, Inference, InferenceBlock, Ties, of_one_or_many
+from .inference import MISSING, Inference, InferenceBlock, Ties, accept_one_or_many
 from .vote_table import VoteTable, incidence
 
 _LEAST_QUALITY = 1e-10
@@ -92,8 +92,8 @@ class _Reports(Model[ConfusionFit]):
     def add_evidence(self, fit: ConfusionFit) -> FloatArray:
         return fit.log_prior
 
-    def some(self, places: IntArray) -> "_Reports":
-        return _Reports(VoteTable(self.votes.answers.some(places)), self._fit_confusions)
+    def select(self, places: IntArray) -> "_Reports":
+        return _Reports(VoteTable(self.votes.answers.select(places)), self._fit_confusions)
 
 
 def relative_frequencies(counts: FloatArray) -> FloatArray:
@@ -101,7 +101,7 @@ def relative_frequencies(counts: FloatArray) -> FloatArray:
     return counts / counts.sum(axis=-1, keepdims=True)
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def dawid_skene(
     answers: AnswerBlock,
@@ -170,9 +170,9 @@ def maximize_confusions(
         log_likelihoods = of_rounds if len(sizes) == 1 else log_likelihoods
         of_labels = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
         truths[:, members] = votes.choose(of_labels, ties=fitting.ties)
-        probabilities[:, members[:, None], np.arange(size)] = votes.by_task(of_labels)
-        answered = members[np.bincount(first.tasks, minlength=first.num_tasks)[members] > 0]
-        probabilities[:, answered, size:] = 0.0
+        probabilities[:, members[:, None], np.arange(size)] = votes.task_probabilities(of_labels)
+        answered_tasks = members[np.bincount(first.tasks, minlength=first.num_tasks)[members] > 0]
+        probabilities[:, answered_tasks, size:] = 0.0
         right += last.fit.right
         confusions[size] = last.fit.confusions
         class_priors |= priors_of(last.log_priors, votes.sizes)
@@ -189,7 +189,7 @@ def maximize_confusions(
         num_iterations=num_iterations,
         has_converged=has_converged,
         log_likelihoods=log_likelihoods,
-        others={"confusions": confusions, "class_priors": class_priors},
+        extras={"confusions": confusions, "class_priors": class_priors},
     )
 
 
@@ -200,13 +200,13 @@ def _part_of(table: VoteTable, members: IntArray) -> VoteTable:
         return table
     numbers = np.full(first.num_tasks, MISSING, dtype=np.int64)
     numbers[members] = np.arange(len(members))
-    kept = np.flatnonzero(numbers[first.tasks] != MISSING)
+    answer_places = np.flatnonzero(numbers[first.tasks] != MISSING)
     part = Answers(
-        tasks=numbers[first.tasks[kept]],
-        workers=first.workers[kept],
-        labels=first.labels[kept],
+        tasks=numbers[first.tasks[answer_places]],
+        workers=first.workers[answer_places],
+        labels=first.labels[answer_places],
         num_tasks=len(members),
         num_workers=first.num_workers,
         sizes=first.sizes[members],
     )
-    return VoteTable(AnswerBlock(part, table.answers.labels[:, kept]))
+    return VoteTable(AnswerBlock(part, table.answers.labels[:, answer_places]))

@@ -21,7 +21,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray
 from .answers import AnswerBlock
 from .elementwise import log, snap_probabilities, snap_weights
-from .inference import Inference, InferenceBlock, Ties, check_choice, check_clamp, check_rounds, of_one_or_many
+from .inference import Inference, InferenceBlock, Ties, accept_one_or_many, check_choice, check_clamp, check_rounds
 from .noise import KnownNoise
 from .vote_table import VoteTable
 from .votes import vote_in_turns
@@ -32,7 +32,7 @@ LossScale: TypeAlias = Literal["sum", "greatest"]
 _LEAST_SIGNAL: Final = 1e-9
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def crh(
     answers: AnswerBlock,
@@ -82,9 +82,9 @@ def crh(
         rights = np.where(tells, (agreements - lies * telling) / np.where(tells, kepts, 1.0), 0.0).sum(axis=2)
         shares = np.where(totals > 0, rights / np.maximum(totals, 1.0), 0.5)
         losses = snap_probabilities(np.clip(1.0 - shares, clamp, 1.0))
-        own = losses[:, is_active] if is_active.any() else np.ones((len(losses), 1))
-        whole = own.sum(axis=1) if scale == "sum" else own.max(axis=1)
-        weights = np.where(is_active, snap_weights(log(whole)[:, None] - log(losses)), 0.0)
+        active_losses = losses[:, is_active] if is_active.any() else np.ones((len(losses), 1))
+        total_losses = active_losses.sum(axis=1) if scale == "sum" else active_losses.max(axis=1)
+        weights = np.where(is_active, snap_weights(log(total_losses)[:, None] - log(losses)), 0.0)
         weights[~weights.any(axis=1)] = 1.0
         return np.repeat(weights[..., None], table.num_kinds, axis=2), 1.0 - losses
 

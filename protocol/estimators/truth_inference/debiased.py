@@ -29,7 +29,7 @@ class DebiasedCounts(Inference):
 
     Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
-        >>> found = debiased_majority(answers, KnownNoise.fixed({2: 0.25}))
+        >>> found = debiased_majority(answers, KnownNoise.from_flip_probabilities({2: 0.25}))
         >>> (found.counts.tolist(), found.standard_errors.round(2).tolist())
         ([[0.5, 2.5]], [[1.5, 1.5]])
     """
@@ -64,11 +64,11 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     Examples:
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
         >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
-        >>> debiased_majority(answers, KnownNoise.fixed({2: 0.25})).truths.tolist()
+        >>> debiased_majority(answers, KnownNoise.from_flip_probabilities({2: 0.25})).truths.tolist()
         [1, 0]
     """
     check_choice("ties", ties, Ties)
-    table = VoteTable(AnswerBlock.of(answers))
+    table = VoteTable(AnswerBlock.from_answers(answers))
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)
     kepts = 1 - flips - lies
@@ -81,10 +81,10 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     counts = (table.counts - lie * totals) / kept
     truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
-    own, others = flip * (1 - flip), lie * (1 - lie)
+    hit_variances, lie_variances = flip * (1 - flip), lie * (1 - lie)
     # Raised to what is possible, and not lowered: on average it is not too small then.
-    least = totals * np.minimum(own, others)
-    variances = np.maximum(counts * own + (totals - counts) * others, least) / kept**2
+    least = totals * np.minimum(hit_variances, lie_variances)
+    variances = np.maximum(counts * hit_variances + (totals - counts) * lie_variances, least) / kept**2
     possible = table.fill_absent(counts.copy(), -np.inf)[:, 0], table.fill_absent(truly, 0.0)[:, 0]
     confidences = 1 - _reversal_probabilities(*possible, totals[0], lie=lie, kept=kept)
     confidences[~table.is_answered] = np.nan
@@ -92,7 +92,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     return DebiasedCounts(
         truths=truths,
         confidences=confidences,
-        probabilities=table.by_task(table.shares_of(counts))[0],
+        probabilities=table.task_probabilities(table.shares_of(counts))[0],
         qualities=nothing,
         weights=table.hide_silent(np.ones(answers.num_workers)),
         num_iterations=0,
@@ -119,8 +119,8 @@ def _reversal_probabilities(
     """
     order = np.argsort(-counts, axis=0, kind="stable")[:2]
     leader, second = np.take_along_axis(counts, order, axis=0)
-    both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), totals)
-    variances = (both * (kept + 2 * lie - kept**2) + (totals - both) * 2 * lie) / kept**2
+    num_both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), totals)
+    variances = (num_both * (kept + 2 * lie - kept**2) + (totals - num_both) * 2 * lie) / kept**2
     deviations = np.sqrt(2 * np.maximum(variances, 0.0))
     margins = leader - second
     is_noisy = deviations > 0

@@ -123,7 +123,7 @@ class WorkerFit:
     divergence: FloatArray
 
 
-def mean_posteriors(answers: Answers, found: InferenceBlock[Inference]) -> FixedPrior:
+def mean_posteriors(answers: Answers, inferences: InferenceBlock[Inference]) -> FixedPrior:
     """Return each label's mean probability over the answered tasks, for each size s of answer sets: (crowds, s).
 
     A size of which no task is answered has all labels alike.
@@ -131,10 +131,10 @@ def mean_posteriors(answers: Answers, found: InferenceBlock[Inference]) -> Fixed
     priors: dict[int, FloatArray] = {}
     is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
     for size in np.unique(answers.sizes).tolist():
-        rows = found.probabilities[:, is_answered & (answers.sizes == size), :size]
+        rows = inferences.probabilities[:, is_answered & (answers.sizes == size), :size]
         # Multiples of 2⁻³⁰, so that their sum is exact in any order.
         number = rows.shape[1]
-        priors[size] = rows.sum(axis=1) / number if number else np.full((len(found), size), 1 / size)
+        priors[size] = rows.sum(axis=1) / number if number else np.full((len(inferences), size), 1 / size)
     return priors
 
 
@@ -182,7 +182,7 @@ class Model(Protocol[FitT]):
         """Return what belongs to the log-likelihood besides, shape (crowds,)."""
         ...
 
-    def some(self, places: IntArray) -> Self:
+    def select(self, places: IntArray) -> Self:
         """Return the model of some of the crowds."""
         ...
 
@@ -212,14 +212,14 @@ def iterate(model: Model[FitT], fitting: Fitting) -> tuple[Fitted[FitT], FloatAr
         )
         rounds.stop(are_done, state)
         if (places := rounds.leave_behind()) is not None:
-            model, fit, log_priors = model.some(places), rows_of(fit, places), log_priors[:, places]
+            model, fit, log_priors = model.select(places), rows_of(fit, places), log_priors[:, places]
             votes, class_prior = model.votes, _select_crowds(class_prior, places)
-    return rounds.ended(), rounds.log_likelihoods
+    return rounds.final_states(), rounds.log_likelihoods
 
 
 def _select_crowds(class_prior: ClassPrior | FixedPrior, places: IntArray) -> ClassPrior | FixedPrior:
     if isinstance(class_prior, Mapping):
-        return {size: own[places] for size, own in class_prior.items()}
+        return {size: priors[places] for size, priors in class_prior.items()}
     return class_prior
 
 
@@ -240,8 +240,8 @@ class _Coins(Model[WorkerFit]):
     def add_evidence(self, fit: WorkerFit) -> FloatArray:
         return sum_of_each(self.votes.answers_of_workers * fit.log_misses) - fit.divergence
 
-    def some(self, places: IntArray) -> "_Coins":
-        return _Coins(VoteTable(self.votes.answers.some(places)), self.fit_workers)
+    def select(self, places: IntArray) -> "_Coins":
+        return _Coins(VoteTable(self.votes.answers.select(places)), self.fit_workers)
 
 
 def maximize(
@@ -254,7 +254,7 @@ def maximize(
     """
     last, log_likelihoods = iterate(_Coins(table, fit_workers), fitting)
     probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))
-    rows = table.by_task(probabilities)
+    rows = table.task_probabilities(probabilities)
     return InferenceBlock(
         kind=Inference,
         truths=table.choose(probabilities, ties=fitting.ties),
@@ -265,5 +265,5 @@ def maximize(
         num_iterations=last.num_iterations,
         has_converged=last.has_converged,
         log_likelihoods=log_likelihoods,
-        others={"class_priors": priors_of(last.log_priors, table.sizes)},
+        extras={"class_priors": priors_of(last.log_priors, table.sizes)},
     )

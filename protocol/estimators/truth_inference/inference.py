@@ -101,7 +101,7 @@ class InferenceBlock(Generic[InferenceT]):
     num_iterations: IntArray
     has_converged: NDArray[np.bool_]
     log_likelihoods: FloatArray
-    others: Mapping[str, Mapping[int, FloatArray]] = dataclasses.field(
+    extras: Mapping[str, Mapping[int, FloatArray]] = dataclasses.field(
         default_factory=dict[str, Mapping[int, FloatArray]]
     )
 
@@ -120,21 +120,21 @@ class InferenceBlock(Generic[InferenceT]):
             num_iterations=num_iterations,
             has_converged=bool(self.has_converged[number]),
             log_likelihoods=tuple(self.log_likelihoods[number, :num_iterations].tolist()),
-            **{name: {size: each[number] for size, each in own.items()} for name, own in self.others.items()},
+            **{name: {size: values[number] for size, values in tables.items()} for name, tables in self.extras.items()},
         )
 
     @classmethod
-    def of(cls, found: Sequence[Inference]) -> "InferenceBlock[Inference]":
+    def from_inferences(cls, inferences: Sequence[Inference]) -> "InferenceBlock[Inference]":
         """Return the inferences of crowds, at least one, side by side, without likelihoods and what a kind adds."""
         arrays: Any = {
-            name: np.stack([getattr(each, name) for each in found])
+            name: np.stack([getattr(inference, name) for inference in inferences])
             for name in ("truths", "confidences", "probabilities", "qualities", "weights")
         }
         return InferenceBlock(
             kind=Inference,
-            num_iterations=np.array([each.num_iterations for each in found], dtype=np.int64),
-            has_converged=np.array([each.has_converged for each in found], dtype=np.bool_),
-            log_likelihoods=np.empty((len(found), 0)),
+            num_iterations=np.array([inference.num_iterations for inference in inferences], dtype=np.int64),
+            has_converged=np.array([inference.has_converged for inference in inferences], dtype=np.bool_),
+            log_likelihoods=np.empty((len(inferences), 0)),
             **arrays,
         )
 
@@ -149,7 +149,7 @@ class OneOrMany(Protocol[P, InferenceT]):
     def __call__(self, answers: AnswerBlock, /, *args: P.args, **kwargs: P.kwargs) -> InferenceBlock[InferenceT]: ...
 
 
-def of_one_or_many(
+def accept_one_or_many(
     find: Callable[Concatenate[AnswerBlock, P], InferenceBlock[InferenceT]],
 ) -> OneOrMany[P, InferenceT]:
     """Let an estimator of many crowds take one, of which it returns the inference; use it as a decorator."""
@@ -158,19 +158,21 @@ def of_one_or_many(
     def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
         if isinstance(answers, AnswerBlock):
             return find(answers, *args, **kwargs)
-        return find(AnswerBlock.of(answers), *args, **kwargs).inference(0)
+        return find(AnswerBlock.from_answers(answers), *args, **kwargs).inference(0)
 
     return find_either
 
 
-def one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneOrMany[P, Inference]:
+def apply_one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneOrMany[P, Inference]:
     """Let an estimator of one crowd take many, of which it finds one after another; use it as a decorator."""
 
     @functools.wraps(find)
     def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
         if not isinstance(answers, AnswerBlock):
             return find(answers, *args, **kwargs)
-        return InferenceBlock.of([find(answers.answers(number), *args, **kwargs) for number in range(len(answers))])
+        return InferenceBlock.from_inferences(
+            [find(answers.answers(number), *args, **kwargs) for number in range(len(answers))]
+        )
 
     return find_either
 
@@ -205,11 +207,11 @@ def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:
     equal.
     """
     best = scores[0].copy()
-    chosen = np.zeros(best.shape, dtype=np.int64)
+    labels = np.zeros(best.shape, dtype=np.int64)
     for label in range(1, len(scores)):
         row = scores[label]
         if ties == "missing":
-            chosen[row == best] = MISSING
-        chosen[row >= best if ties == "last" else row > best] = label
+            labels[row == best] = MISSING
+        labels[row >= best if ties == "last" else row > best] = label
         np.maximum(best, row, out=best)
-    return chosen
+    return labels

@@ -13,7 +13,7 @@ from ...arguments import exact_arguments
 from ...arrays import FloatArray, IntArray
 from .answers import AnswerBlock, Answers
 from .elementwise import exp_in_place, log, log_odds, snap_probabilities, snap_weights
-from .inference import Inference, Ties, check_rounds, one_by_one
+from .inference import Inference, Ties, apply_one_by_one, check_rounds
 from .vote_table import VoteTable
 
 _LEAST_QUALITY: Final = 1e-10
@@ -23,7 +23,7 @@ _MOST_PENALTY: Final = 1e6
 """With more the parameters are 0, to the digits of probabilities."""
 
 
-@one_by_one
+@apply_one_by_one
 @exact_arguments
 def minimax_entropy(
     answers: Answers,
@@ -65,7 +65,7 @@ def minimax_entropy(
     check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:
         raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
-    table = VoteTable(AnswerBlock.of(answers))
+    table = VoteTable(AnswerBlock.from_answers(answers))
     confusions = _Confusions(answers, table, penalty)
     probabilities, values, has_converged = table.vote_shares, list[float](), False
     while not has_converged and len(values) < max_iterations:
@@ -76,13 +76,13 @@ def minimax_entropy(
         has_converged = len(values) > 1 and values[-1] - values[-2] < tolerance
     are_alike = probabilities >= probabilities.max(axis=0) - _NEAR
     (truths,) = table.choose(np.where(are_alike, table.vote_shares, -1.0), ties=ties)
-    (rows,) = table.by_task(probabilities)
-    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
+    (rows,) = table.task_probabilities(probabilities)
+    truth_probabilities = np.take_along_axis(rows, np.maximum(truths, 0)[:, None], axis=1)[:, 0]
     numbers = np.maximum(table.answers_of_workers.sum(axis=1), 1.0)
     qualities = table.agree(probabilities)[0].sum(axis=1) / numbers
     return Inference(
         truths=truths,
-        confidences=np.where(truths < 0, rows.max(axis=1), chosen),
+        confidences=np.where(truths < 0, rows.max(axis=1), truth_probabilities),
         probabilities=rows,
         qualities=table.hide_silent(qualities),
         weights=table.hide_silent(log_odds(np.clip(qualities, _LEAST_QUALITY, 1 - _LEAST_QUALITY))),
@@ -132,13 +132,13 @@ class _Confusions:
 
     def fit(self, side: _Side, probabilities: FloatArray) -> None:
         """Raise the penalized likelihood by one side's parameters, given the probabilities of truths."""
-        for truth, own in enumerate(side.parameters):
-            expected = snap_probabilities(probabilities[truth][self._tasks.places])
+        for truth, values in enumerate(side.parameters):
+            expectations = snap_probabilities(probabilities[truth][self._tasks.places])
             _, likelihoods, totals = self._law(truth)
-            curvatures = side.sum(expected) / 2 + side.penalties
+            curvatures = side.sum(expectations) / 2 + side.penalties
             for label, likelihood in enumerate(likelihoods):
-                surprise = expected * ((self._labels == label) - likelihood / totals)
-                own[label] += (side.sum(snap_probabilities(surprise)) - side.penalties * own[label]) / curvatures
+                surprise = expectations * ((self._labels == label) - likelihood / totals)
+                values[label] += (side.sum(snap_probabilities(surprise)) - side.penalties * values[label]) / curvatures
 
     def log_likelihoods(self) -> FloatArray:
         """Return the log-likelihood of each truth, shape (labels, 1, tasks); -inf for what a task does not have."""

@@ -27,7 +27,7 @@ class KnownNoise:
         ValueError: there is no size, a size is below 2, the numbers of values differ, or a value is out of range.
 
     Examples:
-        >>> KnownNoise.fixed({2: 0.25}).flips
+        >>> KnownNoise.from_flip_probabilities({2: 0.25}).flips
         {2: (0.25,)}
         >>> KnownNoise.uniform({2: (0.0, 0.5)}, num_values=2).flips
         {2: (0.125, 0.375)}
@@ -47,7 +47,7 @@ class KnownNoise:
                 raise ValueError(f"flip probabilities must ascend within [0, 1], got {values} for size {size}")
 
     @property
-    def by_level(self) -> "Sequence[tuple[KnownNoise, IntArray | slice]]":
+    def level_noises(self) -> "Sequence[tuple[KnownNoise, IntArray | slice]]":
         """This law, and which workers have it: all."""
         return [(self, slice(None))]
 
@@ -58,7 +58,7 @@ class KnownNoise:
 
     @classmethod
     @exact_arguments
-    def fixed(cls, flip_probabilities: Mapping[int, float]) -> "KnownNoise":
+    def from_flip_probabilities(cls, flip_probabilities: Mapping[int, float]) -> "KnownNoise":
         """Return the noise of a flip probability that is known: one layer, or a fresh draw for each answer.
 
         Args:
@@ -108,7 +108,8 @@ class OwnNoise:
         ValueError: there is no level, or a worker has none of them.
 
     Examples:
-        >>> noise = OwnNoise((KnownNoise.fixed({2: 0.4}), KnownNoise.fixed({2: 0.1})), np.array([0, 1, 0]))
+        >>> levels = tuple(KnownNoise.from_flip_probabilities({2: flip}) for flip in (0.4, 0.1))
+        >>> noise = OwnNoise(levels, np.array([0, 1, 0]))
         >>> noise.means_of(np.array([2])).tolist()
         [[0.4], [0.1], [0.4]]
     """
@@ -118,12 +119,15 @@ class OwnNoise:
 
     def __post_init__(self) -> None:
         make_fields_exact(self)
-        own = self.level_of_worker
-        if not self.levels or (own.size and not 0 <= int(own.min()) <= int(own.max()) < len(self.levels)):
+        levels_of_workers = self.level_of_worker
+        if not self.levels or (
+            levels_of_workers.size
+            and not 0 <= int(levels_of_workers.min()) <= int(levels_of_workers.max()) < len(self.levels)
+        ):
             raise ValueError(f"every worker needs one of the levels, of which there are {len(self.levels)}")
 
     @property
-    def by_level(self) -> Sequence[tuple[KnownNoise, IntArray | slice]]:
+    def level_noises(self) -> Sequence[tuple[KnownNoise, IntArray | slice]]:
         """Each law, and the places of the workers who have it."""
         return [(law, np.flatnonzero(self.level_of_worker == level)) for level, law in enumerate(self.levels)]
 

@@ -22,7 +22,7 @@ from .answers import AnswerBlock
 from .confusions import ConfusionFit, Confusions, FitConfusions, maximize_confusions, relative_frequencies
 from .elementwise import exp_in_place, log, snap_weights
 from .expectation import ClassPrior, Fitting, WorkerFit, maximize
-from .inference import Inference, InferenceBlock, Ties, of_one_or_many
+from .inference import Inference, InferenceBlock, Ties, accept_one_or_many
 from .noise import KnownNoise, OwnNoise
 from .vote_table import VoteTable, sum_of_each
 from .votes import vote_in_turns
@@ -40,7 +40,7 @@ _INNER_ROUNDS = 5
 _LEAST_PROBABILITY = 1e-9
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def noise_aware_one_coin(
     answers: AnswerBlock,
@@ -75,7 +75,7 @@ def noise_aware_one_coin(
         >>> from psephos.protocol.estimators.truth_inference import Answers
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
         >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
-        >>> found = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.25}))
+        >>> found = noise_aware_one_coin(answers, KnownNoise.from_flip_probabilities({2: 0.25}))
         >>> (found.truths.tolist(), found.confidences.round(2).tolist())
         ([1, 0], [0.68, 0.89])
     """
@@ -128,25 +128,25 @@ def _fit_by_level(
 
     Of right reports that are counted there is no divergence.
     """
-    grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.by_level]
+    grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.level_noises]
 
     def fit_workers(agreements: FloatArray) -> WorkerFit:
         if len(grids) == 1:
             grid = grids[0][0]
             return (grid.fit_counts if are_counts else grid.fit)(agreements, table.answers_of_workers)
-        whole = WorkerFit(
+        whole_fit = WorkerFit(
             weights=np.empty_like(agreements),
             log_misses=np.empty_like(agreements),
             qualities=np.empty(agreements.shape[:2]),
             divergence=np.zeros(len(agreements)),
         )
-        for grid, own in grids:
+        for grid, places in grids:
             fit_own = grid.fit_counts if are_counts else grid.fit
-            fit = fit_own(np.ascontiguousarray(agreements[:, own]), table.answers_of_workers[own])
-            whole.weights[:, own], whole.log_misses[:, own] = fit.weights, fit.log_misses
-            whole.qualities[:, own] = fit.qualities
-            whole.divergence[:] += fit.divergence
-        return whole
+            fit = fit_own(np.ascontiguousarray(agreements[:, places]), table.answers_of_workers[places])
+            whole_fit.weights[:, places], whole_fit.log_misses[:, places] = fit.weights, fit.log_misses
+            whole_fit.qualities[:, places] = fit.qualities
+            whole_fit.divergence[:] += fit.divergence
+        return whole_fit
 
     return fit_workers
 
@@ -185,8 +185,8 @@ class _CompetenceGrid:
         """
         shape, kinds = agreements.shape, range(agreements.shape[2])
         disagreements = num_answers - agreements
-        rights, wrongs = (own.reshape(-1, len(kinds)) for own in (agreements, disagreements))
-        hits, misses, known = np.empty_like(rights), np.empty_like(rights), np.empty_like(rights)
+        rights, wrongs = (table.reshape(-1, len(kinds)) for table in (agreements, disagreements))
+        hits, misses, num_known = np.empty_like(rights), np.empty_like(rights), np.empty_like(rights)
         evidence = np.zeros(shape[0])
         for crowds, workers in self._pieces(*shape[:2]):
             at = slice(crowds.start * shape[1] + workers.start, (crowds.stop - 1) * shape[1] + workers.stop)
@@ -195,12 +195,12 @@ class _CompetenceGrid:
             for kind in kinds:
                 hits[at, kind] = _expectation(posterior, self._log_hits[kind])
                 misses[at, kind] = _expectation(posterior, self._log_misses[kind])
-                known[at, kind] = _expectation(posterior, self._rights[kind])
-        hits, misses, known = (own.reshape(shape) for own in (hits, misses, known))
+                num_known[at, kind] = _expectation(posterior, self._rights[kind])
+        hits, misses, num_known = (table.reshape(shape) for table in (hits, misses, num_known))
         return WorkerFit(
             weights=hits - misses,
             log_misses=misses,
-            qualities=(known * num_answers).sum(axis=2) / np.maximum(num_answers.sum(axis=1), 1.0),
+            qualities=(num_known * num_answers).sum(axis=2) / np.maximum(num_answers.sum(axis=1), 1.0),
             divergence=sum_of_each(agreements * hits + disagreements * misses) - evidence,
         )
 
@@ -214,33 +214,33 @@ class _CompetenceGrid:
         codes = np.ravel_multi_index(tuple(pairs.astype(np.int64).T), limits)
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
         firsts = np.resize(firsts, max(len(firsts), 2))  # one by itself would be added up in another order
-        if max(len(firsts), shape[1]) > self._most:
+        if max(len(firsts), shape[1]) > self._batch_size:
             return self.fit(agreements, num_answers)
         rights, answers = pairs[firsts, :kinds], pairs[firsts, kinds:]
-        own = self.fit(rights[:, None], answers[:1]) if shape[1] == 1 else self.fit(rights[None], answers)
+        fitted = self.fit(rights[:, None], answers[:1]) if shape[1] == 1 else self.fit(rights[None], answers)
         return WorkerFit(
-            weights=own.weights.reshape(-1, kinds)[places].reshape(shape),
-            log_misses=own.log_misses.reshape(-1, kinds)[places].reshape(shape),
-            qualities=own.qualities.reshape(-1)[places].reshape(shape[:2]),
+            weights=fitted.weights.reshape(-1, kinds)[places].reshape(shape),
+            log_misses=fitted.log_misses.reshape(-1, kinds)[places].reshape(shape),
+            qualities=fitted.qualities.reshape(-1)[places].reshape(shape[:2]),
             divergence=np.zeros(len(agreements)),
         )
 
     @property
-    def _most(self) -> int:
+    def _batch_size(self) -> int:
         """How many workers are looked at together at most."""
         return max(_MAX_CELLS // len(self._log_prior), 1)
 
     def _pieces(self, num_crowds: int, num_workers: int) -> Iterator[tuple[range, range]]:
         """Yield crowds, and workers of each of them, that are looked at together: some crowds, or a part of one."""
-        most = self._most
+        most = self._batch_size
         if num_workers > most:
             for crowd in range(num_crowds):
                 for start in range(0, num_workers, most):
                     yield range(crowd, crowd + 1), range(start, min(start + most, num_workers))
         elif num_workers:
-            some = max(min(_MOST_BESIDE // len(self._log_prior), _LONGEST_ROW) // num_workers, 1)
-            for start in range(0, num_crowds, some):
-                yield range(start, min(start + some, num_crowds)), range(num_workers)
+            batch = max(min(_MOST_BESIDE // len(self._log_prior), _LONGEST_ROW) // num_workers, 1)
+            for start in range(0, num_crowds, batch):
+                yield range(start, min(start + batch, num_crowds)), range(num_workers)
 
     def _posterior(
         self, agreements: FloatArray, disagreements: FloatArray, *, are_alone: bool
@@ -278,7 +278,7 @@ def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
     return total
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def noise_aware_dawid_skene(
     answers: AnswerBlock,
@@ -310,7 +310,7 @@ def noise_aware_dawid_skene(
         >>> from psephos.protocol.estimators.truth_inference import Answers
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
         >>> answers = Answers(*rows, 2, 3, np.array([2, 2]))
-        >>> found = noise_aware_dawid_skene(answers, KnownNoise.fixed({2: 0.25}))
+        >>> found = noise_aware_dawid_skene(answers, KnownNoise.from_flip_probabilities({2: 0.25}))
         >>> (found.truths.tolist(), found.confidences.round(2).tolist())
         ([1, 0], [0.61, 0.77])
     """
@@ -338,22 +338,24 @@ def fit_confusions(
 
     def fit_of_size(size: int) -> FitConfusions:
         competence = 2 * prior_quality - 1
-        earlier = prior_answers * (competence * np.eye(size) + (1 - competence) / size)
+        prior_counts = prior_answers * (competence * np.eye(size) + (1 - competence) / size)
         lie = flips[size] / (size - 1)
         kept = 1 - flips[size] - lie
 
         def fit(counts: FloatArray, previous: FloatArray | None) -> ConfusionFit:
-            confusions = np.broadcast_to(relative_frequencies(earlier), counts.shape) if previous is None else previous
-            expected = np.zeros_like(counts)
+            confusions = (
+                np.broadcast_to(relative_frequencies(prior_counts), counts.shape) if previous is None else previous
+            )
+            expectations = np.zeros_like(counts)
             for _ in range(_INNER_ROUNDS):
                 ratios = counts / np.maximum(kept * confusions + lie, _LEAST_PROBABILITY)
-                expected = confusions * (kept * ratios + lie * ratios.sum(axis=3, keepdims=True))
-                confusions = relative_frequencies(expected + earlier)
+                expectations = confusions * (kept * ratios + lie * ratios.sum(axis=3, keepdims=True))
+                confusions = relative_frequencies(expectations + prior_counts)
             return ConfusionFit(
                 confusions=confusions,
                 reports=np.maximum(kept * confusions + lie, _LEAST_PROBABILITY),
-                right=np.trace(expected, axis1=2, axis2=3),
-                log_prior=sum_of_each(earlier * log(confusions)),
+                right=np.trace(expectations, axis1=2, axis2=3),
+                log_prior=sum_of_each(prior_counts * log(confusions)),
             )
 
         return fit

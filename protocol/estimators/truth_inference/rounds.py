@@ -53,7 +53,7 @@ class Rounds(Generic[StateT]):
         self.crowds, self._go_on = self.crowds[places], self._go_on[places]
         return places
 
-    def ended(self) -> StateT:
+    def final_states(self) -> StateT:
         """Return what each crowd had when it stopped, all of them in order."""
         if len(self._stopped) == 1:
             return self._stopped[0][1]
@@ -71,4 +71,4 @@ def _combine(function: Callable[..., NDArray[Any]], *states: Any) -> Any:
     if not dataclasses.is_dataclass(states[0]):
         return function(*states)
     names = vars(states[0])
-    return type(states[0])(**{name: _combine(function, *(getattr(each, name) for each in states)) for name in names})
+    return type(states[0])(**{name: _combine(function, *(getattr(state, name) for state in states)) for name in names})

@@ -69,17 +69,17 @@ def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) 
         >>> estimate_support_by_level(parts, num_labels=2).value
         16.0
     """
-    found = [
+    supports = [
         estimate_support(part.reports, part.num_answers, flip_probability=part.flip_probability, num_labels=num_labels)
         for part in parts
         if part.num_answers
     ]
-    known = [each for each in found if each is not None]
-    if not known or len(known) < len(found):
+    estimates = [estimate for estimate in supports if estimate is not None]
+    if not estimates or len(estimates) < len(supports):
         return None
-    errors = [each.standard_error for each in known]
+    errors = [estimate.standard_error for estimate in estimates]
     error = errors[0] if len(errors) == 1 else math.sqrt(math.fsum(error * error for error in errors))
-    return Estimate(math.fsum(each.value for each in known), error)
+    return Estimate(math.fsum(estimate.value for estimate in estimates), error)
 
 
 @exact_arguments
@@ -96,7 +96,7 @@ def support_limits_by_level(
     """
     check_level(level)
     reported = [part for part in parts if part.num_answers]
-    found = [
+    limits = [
         support_limits(
             part.reports,
             part.num_answers,
@@ -106,7 +106,9 @@ def support_limits_by_level(
         )
         for part in reported
     ]
-    return SupportLimits(sum(each.low for each in found), sum(each.high for each in found))
+    return SupportLimits(
+        sum(level_limits.low for level_limits in limits), sum(level_limits.high for level_limits in limits)
+    )
 
 
 @exact_arguments
@@ -139,8 +141,10 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
     if not num_answers or abs(kept) < _LEAST_SIGNAL:
         return None
     value = (reports - lie * num_answers) / kept
-    own, others = flip_probability * (1 - flip_probability), lie * (1 - lie)
-    variance = max(value * own + (num_answers - value) * others, num_answers * min(own, others))
+    hit_variance, lie_variance = flip_probability * (1 - flip_probability), lie * (1 - lie)
+    variance = max(
+        value * hit_variance + (num_answers - value) * lie_variance, num_answers * min(hit_variance, lie_variance)
+    )
     return Estimate(value, math.sqrt(variance) / abs(kept))
 
 
@@ -191,19 +195,19 @@ def _limits(reports: int, total: int, hit: float, lie: float, tail: float) -> tu
     """
     # Both tails change one way with the number of answers: the first that is possible, and the first that no more is.
     numbers = range(total + 1)
-    low = bisect.bisect_right(numbers, tail, key=lambda x: _at_least(reports, x, total, hit, lie))
-    high = bisect.bisect_left(numbers, -tail, key=lambda x: _at_least(reports + 1, x, total, hit, lie) - 1) - 1
+    low = bisect.bisect_right(numbers, tail, key=lambda x: _tail_probability(reports, x, total, hit, lie))
+    high = bisect.bisect_left(numbers, -tail, key=lambda x: _tail_probability(reports + 1, x, total, hit, lie) - 1) - 1
     # At strong signals rounding may leave nothing; the nearest number is possible then.
     low = min(low, total)
     return low, max(low, high)
 
 
-def _at_least(reports: int, answers: int, total: int, hit: float, lie: float) -> float:
+def _tail_probability(reports: int, answers: int, total: int, hit: float, lie: float) -> float:
     """Return the probability of at least so many reports, if so many of all answers are of the label."""
-    others = _binomial(total - answers, lie)
+    lie_law = _binomial(total - answers, lie)
     # P[at least k from the others], for k from 0 to one more than there are.
-    tails: FloatArray = np.append(np.cumsum(others[::-1])[::-1], 0.0)
-    needed = np.clip(reports - np.arange(answers + 1), 0, len(others))
+    tails: FloatArray = np.append(np.cumsum(lie_law[::-1])[::-1], 0.0)
+    needed = np.clip(reports - np.arange(answers + 1), 0, len(lie_law))
     return float((_binomial(answers, hit) * tails[needed]).sum())
 
 

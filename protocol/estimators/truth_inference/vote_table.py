@@ -133,7 +133,7 @@ class VoteTable:
         truths[:, ~self.is_answered] = MISSING
         return truths
 
-    def by_task(self, probabilities: FloatArray) -> FloatArray:
+    def task_probabilities(self, probabilities: FloatArray) -> FloatArray:
         """Return probabilities as users read them: (crowds, tasks, labels), rows of nan for a task without answers."""
         rows = np.ascontiguousarray(probabilities.transpose(1, 2, 0))
         if self._absent is not None:

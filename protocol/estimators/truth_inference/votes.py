@@ -19,10 +19,10 @@ from .inference import (
     Inference,
     InferenceBlock,
     Ties,
+    accept_one_or_many,
     check_choice,
     check_clamp,
     check_rounds,
-    of_one_or_many,
 )
 from .rounds import Rounds
 from .vote_table import VoteTable
@@ -32,7 +32,7 @@ Normalization: TypeAlias = Literal["answered", "all"]
 """What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
 
 
-@of_one_or_many
+@accept_one_or_many
 def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlock[Inference]:
     """Return the label that most workers chose, for each task.
 
@@ -49,7 +49,7 @@ def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlo
     """
     check_choice("ties", ties, Ties)
     table = VoteTable(answers)
-    return _largest(table, table.counts, ties=ties)
+    return _choose_largest(table, table.counts, ties=ties)
 
 
 @exact_arguments
@@ -80,7 +80,7 @@ def infer_by_scores(
         array([1])
     """
     check_choice("ties", ties, Ties)
-    table = VoteTable(AnswerBlock.of(answers))
+    table = VoteTable(AnswerBlock.from_answers(answers))
     of_workers: FloatArray = np.ones(table.num_workers) if weights is None else np.asarray(weights, dtype=np.float64)
     for name, values, shape in (
         ("scores", scores, (table.num_tasks, table.num_labels)),
@@ -88,16 +88,18 @@ def infer_by_scores(
     ):
         if values.shape != shape or not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite, of shape {shape}, got shape {values.shape}")
-    found = _largest(table, np.ascontiguousarray(scores.T[:, None], dtype=np.float64), ties=ties).inference(0)
+    inference = _choose_largest(table, np.ascontiguousarray(scores.T[:, None], dtype=np.float64), ties=ties).inference(
+        0
+    )
     return dataclasses.replace(
-        found, weights=table.hide_silent(of_workers), num_iterations=num_iterations, has_converged=has_converged
+        inference, weights=table.hide_silent(of_workers), num_iterations=num_iterations, has_converged=has_converged
     )
 
 
-def _largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> InferenceBlock[Inference]:
+def _choose_largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> InferenceBlock[Inference]:
     """Return the labels with the largest scores, which have shape (labels, crowds, tasks)."""
     truths = table.choose(scores, ties=ties)
-    rows = table.by_task(table.shares_of(scores))
+    rows = table.task_probabilities(table.shares_of(scores))
     num_answers = table.answers_of_workers.sum(axis=1)
     return InferenceBlock(
         kind=Inference,
@@ -112,7 +114,7 @@ def _largest(table: VoteTable, scores: FloatArray, *, ties: Ties) -> InferenceBl
     )
 
 
-@of_one_or_many
+@accept_one_or_many
 @exact_arguments
 def truth_discovery(
     answers: AnswerBlock,
@@ -224,12 +226,12 @@ def vote_in_turns(
             that they were made with: the labels' probabilities. By default those of weights that are log-odds.
     """
     inner: Ties = "first" if ties == "missing" else ties
-    rounds, own = Rounds[_Turn](table.num_crowds), table
+    rounds, open_table = Rounds[_Turn](table.num_crowds), table
     truths = table.choose(table.counts, ties=inner)
     while rounds.go_on:
-        weights, qualities = weigh_workers(own.agree_with(truths))
-        scores = own.vote(weights)
-        previous, truths = truths, own.choose(scores, ties=inner)
+        weights, qualities = weigh_workers(open_table.agree_with(truths))
+        scores = open_table.vote(weights)
+        previous, truths = truths, open_table.choose(scores, ties=inner)
         rounds.number += 1
         has_converged = (previous == truths).all(axis=1)
         turn = functools.partial(
@@ -243,17 +245,17 @@ def vote_in_turns(
         )
         rounds.stop(has_converged | (rounds.number == max_iterations), turn)
         if (places := rounds.leave_behind()) is not None:
-            own, truths = VoteTable(own.answers.some(places)), truths[places]
-    last = rounds.ended()
+            open_table, truths = VoteTable(open_table.answers.select(places)), truths[places]
+    last = rounds.final_states()
     scores, truths = np.ascontiguousarray(last.scores.swapaxes(0, 1)), last.truths
     if ties == "missing":
         truths = table.choose(scores, ties=ties)
-    rows = table.by_task(table.normalize(scores)[0] if rate is None else rate(scores, last.qualities))
-    chosen = np.take_along_axis(rows, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
+    rows = table.task_probabilities(table.normalize(scores)[0] if rate is None else rate(scores, last.qualities))
+    truth_probabilities = np.take_along_axis(rows, np.maximum(truths, 0)[..., None], axis=2)[..., 0]
     return InferenceBlock(
         kind=Inference,
         truths=truths,
-        confidences=np.where(truths < 0, rows.max(axis=2), chosen),
+        confidences=np.where(truths < 0, rows.max(axis=2), truth_probabilities),
         probabilities=rows,
         qualities=table.hide_silent(last.qualities),
         weights=table.hide_silent(last.weights[..., 0]),

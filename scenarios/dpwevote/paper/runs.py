@@ -95,7 +95,7 @@ class VoteCells:
                 if workload.is_drawn:
                     pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
                     inputs = InputBlock(np.take(rows.private, pairs, axis=0), public)
-                found = measures.of_block(inputs, *decide_sessions(vote, inputs, noise.of_rounds(range(start, stop))))
+                found = measures.of_block(inputs, *decide_sessions(vote, inputs, noise.make_rounds(range(start, stop))))
                 return {**found, "passed": found["true passes"] + found["false passes"]}
 
             at_a_time = sessions_at_once(vote, public, are_alike=False)

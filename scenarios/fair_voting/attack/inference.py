@@ -157,7 +157,7 @@ class FairVotingAttack(Attack):
 
     def utilities(self, rows: IntArray) -> IntArray:
         """Return what rankings add to the aggregator's sums: utilities, in steps from its center, or preferences."""
-        return self.protocol.disclosed.numbers_of(rows)
+        return self.protocol.disclosed_phase.numbers_of(rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
@@ -255,7 +255,7 @@ class FairVotingAttack(Attack):
         if change == "changed":
             weights, of_rankings = self.log_laws(others, group, self.rankings, totals=totals)
             return weights, _log_of_any_other(rows, self.rankings, of_rankings)
-        phase = self.protocol.disclosed
+        phase = self.protocol.disclosed_phase
         own = self.utilities(rows) * (change != "left")
         if phase.choice is None and totals is not None:
             law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
@@ -296,7 +296,7 @@ class FairVotingAttack(Attack):
         rows = np.repeat(sums[:, None], len(own), axis=1)
         rows[:, :, group * self.size : (group + 1) * self.size] += own
         distinct, places = np.unique(rows.reshape(-1, sums.shape[1]), axis=0, return_inverse=True)
-        laws = self.protocol.disclosed.elects_by(Choice).log_laws(distinct)
+        laws = self.protocol.disclosed_phase.elects_by(Choice).log_laws(distinct)
         return laws[places.reshape(-1)].reshape(len(sums), len(own), self.size)
 
     # Local model

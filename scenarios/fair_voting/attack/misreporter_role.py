@@ -25,7 +25,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, one_of, refuse, require
+from ....protocol.errors import ConfigurationError, describe_choices, refuse, require
 from ....protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
@@ -151,12 +151,12 @@ def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> Misre
     groups, positions = vote.members_of(inputs)
     public = Inputs(positions, groups[:, None])
     rows, utilities, true = _choices_of(plain, public, place)
-    disclosed = plain.disclosed
+    disclosed = plain.disclosed_phase
     objective, sizes = plain.parameters.make_objective(), plain.parameters.group_sizes
     expected: list[float] = []
     for own in _sums(plain, disclosed, public, place, rows).tolist():
         sums = np.array(own, dtype=np.int64).reshape(-1, rows.shape[1])
-        best = objective.best(disclosed.scoring.mean_utilities(sums, sizes), sizes)
+        best = objective.best_alternatives(disclosed.scoring.mean_utilities(sums, sizes), sizes)
         expected.append(math.fsum(utilities[best].tolist()) / len(best))
     return _exact(plain, WITHOUT_PRIVACY, rows, np.array(expected), true, math.inf)
 
@@ -278,7 +278,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
         refuse(levels, "epsilons", list(levels), allowed)
         own = vote.parameters.objective
-        allowed = f"{one_of(OBJECTIVES, own)}: what a lie is worth is worked out for these"
+        allowed = f"{describe_choices(OBJECTIVES, own)}: what a lie is worth is worked out for these"
         require(own in OBJECTIVES, "objective", own, allowed)
         allowed = "another one: what a lie is worth is worked out from utilities alone"
         refuse(vote.parameters.kind.counts_pairs, "mechanism", vote.parameters.mechanism, allowed)

@@ -158,8 +158,8 @@ def _choice_cases() -> Iterator[Case]:
                 yield from _of_groups(floored, f"{group} above a floor, ε = {epsilon:g}", group, claimed=epsilon)
     votes = _few(num_samples=2, gamma=0.25), _few(calibration="proven", epsilon=2.0, num_samples=2)
     for vote, words in zip(votes, ("two samples", "proven ε = 2"), strict=True):
-        choice = vote.disclosed.elects_by(SampledChoice)
-        name, claimed = f"Algorithm 2 above a floor, {words}", vote.parameters.claimed
+        choice = vote.disclosed_phase.elects_by(SampledChoice)
+        name, claimed = f"Algorithm 2 above a floor, {words}", vote.parameters.claimed_epsilon
         yield from _of_groups(choice, name, "sampled-choice", claimed=claimed)
     overlapping = Objective("penalized", partitions=_FEATURES)
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
@@ -175,9 +175,9 @@ def _choice_cases() -> Iterator[Case]:
         gamma=0.25,
         features=(Feature(name="first", of=("a", "a", "b")), Feature(name="second", of=("a", "b", "b"))),
     )
-    sampled = FairVoting(three).disclosed.elects_by(SampledChoice)
+    sampled = FairVoting(three).disclosed_phase.elects_by(SampledChoice)
     name = "Algorithm 2, two features, one sample"
-    yield _of_voter(sampled, 1, name, "sampled-choice", claimed=three.claimed)
+    yield _of_voter(sampled, 1, name, "sampled-choice", claimed=three.claimed_epsilon)
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     large = [
         (f"{scale}, γ = {gamma:g}", {"scale": scale, "gamma": gamma}) for scale in scales for gamma in (0.01, 0.05)
@@ -185,11 +185,11 @@ def _choice_cases() -> Iterator[Case]:
     large += [(f"{scale}, proven ε = 1", {"scale": scale, "calibration": "proven"}) for scale in scales]
     for words, given in large:
         vote = _vote(mechanism="sampling", **given)
-        choice = vote.disclosed.elects_by(SampledChoice)
+        choice = vote.disclosed_phase.elects_by(SampledChoice)
         yield _case(
             f"Algorithm 2, {words}",
             "sampled-choice",
-            claimed=vote.parameters.claimed,
+            claimed=vote.parameters.claimed_epsilon,
             proven=choice.proven[0],
             pairs=functools.partial(_searched, choice),
             law_checks=functools.partial(_sampled_checks, choice),
@@ -228,7 +228,7 @@ def _released_cases() -> Iterator[Case]:
     """Yield Algorithm 1's sums, for a voter who is replaced, or is there or not."""
     ranking, other = list(range(len(_NAMES))), list(range(len(_NAMES)))[::-1]
     for relation in NeighboringRelation:
-        phase = _vote(relation=relation).disclosed
+        phase = _vote(relation=relation).disclosed_phase
         (loss,) = phase.losses_of((0,))
         # The voter, and one of each group whose sums cancel out of every comparison.
         before = [other] if relation is NeighboringRelation.REPLACE_ONE else []

@@ -78,7 +78,7 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
 
     One voter of the profile may be missing in its group.
     """
-    phase = vote.disclosed
+    phase = vote.disclosed_phase
     if isinstance(phase.choice, ExponentialChoice):
         return np.array(phase.choice.probabilities(sums_of_profile(vote, profile).reshape(-1).tolist()))
     choice = phase.elects_by(SampledChoice)
@@ -94,7 +94,7 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
 
 def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
     """Return the groups' sums of utilities, in steps from the center, shape (2, m)."""
-    utilities = np.array(vote.disclosed.scoring.steps, dtype=np.int64)[_rankings(vote)]
+    utilities = np.array(vote.disclosed_phase.scoring.steps, dtype=np.int64)[_rankings(vote)]
     return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
 
 
@@ -188,7 +188,7 @@ def _held(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampl
 
 
 def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
-    phase, inputs = vote.disclosed, _inputs_of(vote, profile)
+    phase, inputs = vote.disclosed_phase, _inputs_of(vote, profile)
     tally = phase.tally(inputs.private, earlier=(), public=inputs.public)
 
     def draw(number: int, stream: int) -> IntArray:

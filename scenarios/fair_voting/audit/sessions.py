@@ -207,14 +207,14 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int =
     rosters = [roster_of(vote, others, groups)] if vote.parameters.relation is _REMOVE else []
     rosters += [roster_of(vote, [row, *others], [(group,), *groups]) for row in rows]
     read = functools.partial(_read_sums, vote)
-    return exposure_of_release(vote, vote.disclosed, rosters, read, num_sessions=num_sessions)
+    return exposure_of_release(vote, vote.disclosed_phase, rosters, read, num_sessions=num_sessions)
 
 
 def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
     """Return the groups' randomized sums, of which the released utilities are the means, or the differences."""
     if isinstance(outcome.details, Details) and outcome.details.differences:
         return list(outcome.details.differences)
-    scoring = vote.disclosed.scoring
+    scoring = vote.disclosed_phase.scoring
     return [
         round((alternative.utilities[group].value / scoring.step - float(scoring.center)) * size)
         for group, size in enumerate(vote.parameters.group_sizes)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, one_of
+from ....protocol.errors import ConfigurationError, describe_choices
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import RANKINGS_LOOKED_AT, alternatives_of, groups_of
 from ....protocol.fair_voting.kinds import JOINT
@@ -96,11 +96,11 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
         if column not in parties.table or column in groupings:
             allowed = f"columns of {parties.source}, each once: {', '.join(parties.table)}"
             raise ConfigurationError(field=field, value=column, allowed=allowed)
-        entries = CodedColumn.of(parties.table[column])
+        entries = CodedColumn.from_values(parties.table[column])
         with parties.naming_lines():
             names = groups_of(entries, ())
         place = {name: number for number, name in enumerate(names)}
-        members = entries.recoded({entry: place[entry.strip()] for entry in entries.names})
+        members = entries.recode({entry: place[entry.strip()] for entry in entries.names})
         groupings[column] = Grouping(tuple(names), members)
     grouping, features = crossed(groupings, field=field)
     sizes: list[int] = np.bincount(grouping.members, minlength=len(grouping.groups)).tolist()
@@ -212,11 +212,11 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
         if "group" not in table:
             return dict(table)
-        members = CodedColumn.of(table["group"])
-        places = members.recoded({name: groups.get(name.strip(), -1) for name in members.names})
+        members = CodedColumn.from_values(table["group"])
+        places = members.recode({name: groups.get(name.strip(), -1) for name in members.names})
         if (places < 0).any():  # counted before, and changed since
             row = int(np.argmax(places < 0))
-            allowed = one_of(groups, members[row])
+            allowed = describe_choices(groups, members[row])
             raise ConfigurationError(field=f"group in row {row + 1}", value=members[row], allowed=allowed)
         return {**table, "group": places}
 

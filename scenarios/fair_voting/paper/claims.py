@@ -86,4 +86,4 @@ def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     """Return what one voter loses who likes best what both groups like least: the first alternative."""
     before, after = (sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote))
-    return loss_between(vote.disclosed.elects_by(SampledChoice), before, after, ties=ties)[0]
+    return loss_between(vote.disclosed_phase.elects_by(SampledChoice), before, after, ties=ties)[0]

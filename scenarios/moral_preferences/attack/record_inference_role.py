@@ -78,7 +78,7 @@ def record_line_up(protocol: MoralPreferences, known: FloatArray, candidates: Fl
     Known are its other records, shape (records, 2, d), none or more; candidates have shape (c, 2, d).
     """
     voters = [np.concatenate([known, candidate[None]]) for candidate in candidates]
-    return protocol.summary.rows_of(Records.of_voters(voters, num_features=candidates.shape[2]))
+    return protocol.summary.rows_of(Records.from_voters(voters, num_features=candidates.shape[2]))
 
 
 def play_record_game(
@@ -173,14 +173,14 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             if entry.proven == loss.proven and (entry.person == self.target or entry.num_persons > 1)
         ]
         sentences = [
-            *_said_of_record(games, epsilon=loss.finest.proven),
-            *_said_of_voter(games, number, epsilon=loss.finest.proven),
+            *_said_of_record(games, epsilon=loss.finest_loss.proven),
+            *_said_of_voter(games, number, epsilon=loss.finest_loss.proven),
         ]
         if charged:
             sentences.append(
                 f"The target's ledger has {at_most(loss.proven)} for the voter, of up to "
-                f"{protocol.parameters.max_records:,} records, and {at_most(loss.finest.proven)} for each as a part of "
-                "it."
+                f"{protocol.parameters.max_records:,} records, and {at_most(loss.finest_loss.proven)} for each as a "
+                "part of it."
             )
         if trace.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
@@ -199,8 +199,8 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
                     "standard_error": game.evaluation.success_error,
                     "bits": game.evaluation.information,
                     "distance": game.distance,
-                    "epsilon": records * loss.finest.proven,
-                    "proven_bound": success_bound(records * loss.finest.proven, _EVEN),
+                    "epsilon": records * loss.finest_loss.proven,
+                    "proven_bound": success_bound(records * loss.finest_loss.proven, _EVEN),
                 }
                 for (records, sees), game in games.items()
             ),
@@ -212,7 +212,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         pair = pair_of(self._differences(size))
         known = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
         # Two voters, all of whose records are the one candidate, or the other.
-        voters = Records.of_voters([np.tile(record, (number, 1, 1)) for record in pair], num_features=size)
+        voters = Records.from_voters([np.tile(record, (number, 1, 1)) for record in pair], num_features=size)
         # Of a voter with one record both line-ups are the same.
         line_ups = {1: record_line_up(protocol, known, pair), number: protocol.summary.rows_of(voters)}
         sights: tuple[Literal["report", "coefficients"], ...] = ("report",)

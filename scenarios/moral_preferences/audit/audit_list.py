@@ -43,7 +43,7 @@ class AuditEntry:
     def loss(self) -> PartLoss:
         """That of what the neighbors differ in: what the paper, or the parameter, states, and what is proven."""
         (loss,) = self.protocol.losses
-        return loss.finest
+        return loss.finest_loss
 
     @property
     def mechanism(self) -> AdditiveNoise | NoisyObjective:

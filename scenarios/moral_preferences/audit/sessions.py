@@ -210,7 +210,9 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
 
     def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
         assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
-        released = [society.preferences or () for society in held.outcome.by_society] or [held.outcome.preferences]
+        released = [society.preferences or () for society in held.outcome.society_outcomes] or [
+            held.outcome.preferences
+        ]
         return [[round(preference * _GRID) for own in released for preference in own]]
 
     def draws(source: Source) -> tuple[OutputSampler, OutputSampler]:
@@ -275,8 +277,8 @@ def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> lis
     """
     assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
     released = [(outcome.num_voters, outcome.preferences)]
-    if outcome.by_society:
-        released = [(society.num_voters, society.preferences or ()) for society in outcome.by_society]
+    if outcome.society_outcomes:
+        released = [(society.num_voters, society.preferences or ()) for society in outcome.society_outcomes]
     return [round(mean * number / protocol.summary.step) for number, means in released for mean in means]
 
 

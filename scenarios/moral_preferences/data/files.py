@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.columns import alike, first_alike
+from ....protocol.columns import first_alike, normalize_name
 from ....protocol.errors import ConfigurationError, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
@@ -50,7 +50,7 @@ def read_survey(
     voter_of_row, names = codes_of(table.names[VOTER])
     voters: list[str] = list(map(str, names))
     if alike_voters == "one":
-        code_of, _ = codes_of(np.array([*map(alike, voters)], dtype=object))
+        code_of, _ = codes_of(np.array([*map(normalize_name, voters)], dtype=object))
         voters = [voters[place] for place in _first_appearances(code_of)[1]]
         voter_of_row = code_of[voter_of_row]
     first_lines = table.lines[_first_appearances(voter_of_row)[1]]

@@ -75,7 +75,7 @@ def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:
     assert survey.truth is None  # noqa: S101  a file's voters have none
     places = [place for place, society in enumerate(survey.societies) if society in kept]
     parts = [survey.records[place] for place in places]
-    records = type(survey.records).of_voters(parts, num_features=survey.records.num_features)
+    records = type(survey.records).from_voters(parts, num_features=survey.records.num_features)
     dropped = len(survey.records.chosen) - len(records.chosen)
     return dataclasses.replace(
         survey,

@@ -36,7 +36,7 @@ _found: Final = found_in(__name__, paper="Moral preferences: Wang et al. (2019)"
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
-    yield _found("M17", _protocol(Paradigm.RLCP, "pooled").losses[0].finest.proven)
+    yield _found("M17", _protocol(Paradigm.RLCP, "pooled").losses[0].finest_loss.proven)
     yield _laplace(Paradigm.VLCP, "M15")
     # The union bound has d·e^(−α/scale) = γ, which is .05.
     yield _found("M18", (-math.expm1(-math.log(_FEATURES / 0.05))) ** _FEATURES)
@@ -51,7 +51,7 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     searched, _ = search_sensitivity(_FEATURES, seed=_SEED, num_starts=16)
     yield _found("M6", tight_sensitivity(_FEATURES), printed_sensitivity(_FEATURES), change=searched)
     protocol = _protocol(Paradigm.RLDP, "functional", printed=True)
-    yield _found("M19", protocol.losses[0].finest.proven)
+    yield _found("M19", protocol.losses[0].finest_loss.proven)
     # Noisy objectives that rise in some direction without end.
     society = draw_society(Kind(), _SEED, range(_SOCIETIES), num_voters=_VOTERS)
     protocol = _protocol(Paradigm.RLDP, "functional", records=Kind().records, printed=True)
@@ -67,7 +67,7 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     yield _found("M3", lower_limits(np.array([hits]), len(rows), 0.001)[0])
     # A voter whose records are all replaced.
     observable, loss = exposure_of_preferences(protocol, (), num_sessions=1), protocol.losses[0]
-    yield _found("M7", loss.finest.proven, least=observable.losses.max(), charged=loss.proven)
+    yield _found("M7", loss.finest_loss.proven, least=observable.losses.max(), charged=loss.proven)
     kind = Kind(records=100)
     base = CellToMeasure(society=kind, voters=_VOTERS)
     unbound = CellToMeasure(society=kind, voters=_VOTERS, bound=1_000.0)  # what the baseline quotes has no bound

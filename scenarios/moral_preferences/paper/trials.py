@@ -22,7 +22,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.phases import Inputs
-from ....protocol.population import randomized
+from ....protocol.population import randomize_inputs
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import TallyBlock
 from ...experiments.paper_files import text_beside
@@ -116,7 +116,7 @@ class _Bench:
             if not phase.model.trusts_server:
                 everyone = Inputs(np.concatenate(rows), np.concatenate(public))
                 uniforms = np.concatenate(draw(phase.name, phase.mechanism, rows.shape[1]))
-                reports = randomized(phase, everyone, uniforms).reshape(*rows.shape[:2], -1)
+                reports = randomize_inputs(phase, everyone, uniforms).reshape(*rows.shape[:2], -1)
             for cell in cells:
                 released = _release(cell, reports[:, : cell.voters], public[:, : cell.voters], draw)
                 accuracies[cell] += self._society.accuracies(released, cell.voters) / 2
@@ -128,7 +128,7 @@ class _Bench:
         """Return what so many rows are randomized by in each repetition, float64, shape (repetitions, rows, slots)."""
         kind, own = self._kind, protocol.parameters
         session = f"{kind.kind}/{kind.features}/{own.paradigm.model.value}/{own.mechanism}"
-        noise = SimulatedNoise(self._seed, session=session).of_rounds(self._repetitions)
+        noise = SimulatedNoise(self._seed, session=session).make_rounds(self._repetitions)
         slots = mechanism.slots_of(protocol.phase.num_values)
         drawn = noise.uniforms(protocol=protocol.name, phase=phase, start=0, stop=number, slots=slots)
         linear = drawn[..., : kind.features]
@@ -167,7 +167,7 @@ def _release(cell: CellToMeasure, reports: IntArray, public: IntArray, draw: Cal
             return values
         return mechanism.randomize_rows(values, draw(f"release of {phase.name}", mechanism, 1)[:, 0])
 
-    return protocol.decisions([phase.randomize_tallies(TallyBlock.of(tallies), randomize)]).preferences
+    return protocol.decisions([phase.randomize_tallies(TallyBlock.from_tallies(tallies), randomize)]).preferences
 
 
 class _CellTask(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ def estimates_of(protocol: TruthDiscovery, tallies: Sequence[Tally], aim: str) -
     (tally,), parameters, sizes = tallies, protocol.parameters, protocol.codes.size_of_task[:, None]
     counts, _ = protocol.counts_of(tally)
     values, variances = np.zeros(counts.shape), np.zeros(counts.shape)
-    if (added := protocol.noise.of_counts(tally.num_reports)) is not None:
+    if (added := protocol.noise.count_noise(tally.num_reports)) is not None:
         values += counts / [[added.parts_of(size)] for (size,) in sizes.tolist()]
         variances += [[added.error_of(size) ** 2] for (size,) in sizes.tolist()]
     else:

@@ -222,7 +222,7 @@ class TruthDiscoveryAttack(Attack):
         is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
         reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, self._asked]]
         logs = np.zeros((len(targets), len(candidates.rows)))
-        for level, own in self.protocol.phase.by_level(seen.public[targets]):
+        for level, own in self.protocol.phase.level_places(seen.public[targets]):
             known = np.arange(len(targets))[own]
             known = known[is_known[own]]
             logs[known] = self.protocol.noises[level].mechanism.log_likelihoods(reports[known], candidates.rows)
@@ -268,7 +268,7 @@ class TruthDiscoveryAttack(Attack):
         elif secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
             weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
             sets = self.protocol.codes.set_of_task[tasks]
-            for level, own in self.protocol.phase.by_level(first.public[targets]):
+            for level, own in self.protocol.phase.level_places(first.public[targets]):
                 of_level = [each[own] for each in weights]
                 logs[own] = joint_log_likelihoods(
                     of_level, sets[own], priors[own], self._laws[level], summation=summation
@@ -279,7 +279,7 @@ class TruthDiscoveryAttack(Attack):
                 others = self._beliefs_about_others(priors, logs, targets, seen.public, secret)
                 weights, sets = self._weights(seen, targets, of_tasks), self.protocol.codes.set_of_task[tasks]
                 found = np.zeros(weights.shape)
-                for level, own in self.protocol.phase.by_level(seen.public[targets]):
+                for level, own in self.protocol.phase.level_places(seen.public[targets]):
                     found[own] = answer_log_likelihoods(weights[own], sets[own], others[own], self._laws[level])
                 logs += self._level_absent_labels(found, tasks)
         places = np.arange(len(self.labels), dtype=np.int64)
@@ -298,7 +298,7 @@ class TruthDiscoveryAttack(Attack):
 
     @property
     def _asked(self) -> slice:
-        return self.protocol.parameters.asked
+        return self.protocol.parameters.asked_columns
 
     @functools.cached_property
     def _laws(self) -> Sequence[FlipLaw]:

@@ -86,7 +86,7 @@ def answer_cases() -> Iterator[Case]:
     """Yield one layer, two layers with a draw for each worker, and two layers with one for each answer."""
     for asked in (*_rows_of_one_set(), *_rows_of_two_sets()):
         for epsilon in (1.0,) if asked.is_mixed else EPSILONS:
-            one_layer = OneLayer.of_epsilon(asked.blocks, epsilon)
+            one_layer = OneLayer.from_epsilon(asked.blocks, epsilon)
             each = one_layer.epsilon if asked.is_mixed else epsilon
             losses = len(asked.sizes) * each, len(asked.sizes) * one_layer.epsilon
             name = f"ε = {epsilon:g}"

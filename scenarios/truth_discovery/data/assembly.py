@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.columns import CodedColumn, alike, first_alike
+from ....protocol.columns import CodedColumn, first_alike, normalize_name
 from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
@@ -55,8 +55,8 @@ class Rows:
             where = self.where(column.row_of(places[1]) - 1)
             raise unsaid_people(first, again, where)
         known = dict[str, str]()
-        names = [known.setdefault(alike(name), name) for name in column.names]
-        own = CodedColumn.of(names)
+        names = [known.setdefault(normalize_name(name), name) for name in column.names]
+        own = CodedColumn.from_values(names)
         return dataclasses.replace(self, workers=CodedColumn(own.names, own.codes[column.codes]))
 
     def labelled(self, words: LabelWords) -> "tuple[Rows, int]":
@@ -139,8 +139,8 @@ def assemble(
             answers a task twice with different labels and `repeats` is "error".
 
     Examples:
-        >>> tasks, labels = CodedColumn.of(["q", "q", "r"]), CodedColumn.of(["no", "yes", "no"])
-        >>> crowd = assemble(Rows(tasks, labels, str, workers=CodedColumn.of(["bob", "ann", "ann"])))
+        >>> tasks, labels = CodedColumn.from_values(["q", "q", "r"]), CodedColumn.from_values(["no", "yes", "no"])
+        >>> crowd = assemble(Rows(tasks, labels, str, workers=CodedColumn.from_values(["bob", "ann", "ann"])))
         >>> crowd.workers, crowd.answers.labels.tolist()
         (['ann', 'bob'], [1, 0, 0])
     """
@@ -151,7 +151,7 @@ def assemble(
     task_names = in_order(dict.fromkeys(name for part in parts for name in part.tasks.names))
     worker_names = in_order(answers.workers.names)
     task_index = _index(task_names)
-    tasks = [part.tasks.recoded(task_index) for part in parts]
+    tasks = [part.tasks.recode(task_index) for part in parts]
     sets, set_of_task = _answer_sets(parts, tasks, task_names, answer_sets, are_alike_refused=not is_published)
     labels = [
         _label_codes(
@@ -159,7 +159,7 @@ def assemble(
         )
         for part, codes in zip(parts, tasks, strict=True)
     ]
-    workers = answers.workers.recoded(_index(worker_names))
+    workers = answers.workers.recode(_index(worker_names))
     kept = rows_that_count(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
     truth = np.full(len(task_names), -1, dtype=np.int64)
     if truths is not None:
@@ -238,7 +238,7 @@ def _answer_sets(
     for part, codes in zip(parts, tasks, strict=True):
         if part.answer_sets is None:
             continue
-        chosen = part.answer_sets.recoded(index)
+        chosen = part.answer_sets.recode(index)
         unset = set_of_task[codes] < 0
         set_of_task[codes[unset][::-1]] = chosen[unset][::-1]  # the first row of a task is written last
         for row in np.flatnonzero(set_of_task[codes] != chosen)[:1].tolist():
@@ -284,7 +284,7 @@ def _checked(labels: Sequence[str], field: str) -> tuple[str, ...]:
 def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str]], *, is_given: bool) -> IntArray:
     """Return each row's label as its code in the answer set of its task."""
     if len(sets) == 1:
-        codes = rows.labels.recoded(_index(sets[0]))
+        codes = rows.labels.recode(_index(sets[0]))
     else:
         indexes: list[dict[str, int]] = [_index(labels) for labels in sets]
         pairs, place = np.unique(sets_of_rows * len(rows.labels.names) + rows.labels.codes, return_inverse=True)
@@ -309,7 +309,7 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
         said.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
     if truths is not None:
         answered = {crowd.tasks[int(code)]: int(code) for code in np.unique(crowd.answers.tasks)}
-        idle = np.flatnonzero(truths.tasks.recoded(answered) < 0)
+        idle = np.flatnonzero(truths.tasks.recode(answered) < 0)
         if len(idle):
             task, where = truths.tasks[int(idle[0])], truths.where(int(idle[0]))
             require(len(idle) < len(truths.tasks), f"task ({where})", task, "a task that somebody answered")

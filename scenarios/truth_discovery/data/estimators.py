@@ -220,9 +220,9 @@ class _NoiseAware(FittingEstimator[ResultT]):
         if self.bounds is not None:
             return KnownNoise.uniform(dict.fromkeys(sizes, self.bounds))
         if self.flip_probability is not None:
-            return KnownNoise.fixed(dict.fromkeys(sizes, self.flip_probability))
+            return KnownNoise.from_flip_probabilities(dict.fromkeys(sizes, self.flip_probability))
         others = [(size, (size - 1) * exp(-(self.epsilon or 0.0))) for size in sizes]
-        return KnownNoise.fixed({size: other / (1 + other) for size, other in others})
+        return KnownNoise.from_flip_probabilities({size: other / (1 + other) for size, other in others})
 
 
 @dataclasses.dataclass(eq=False)

@@ -37,7 +37,7 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
     }
     inputs = session.encode(columns)
     answers: list[int] = inputs.private[0, : session.parameters.max_answers].tolist()
-    tasks: list[int] = inputs.public[0, session.parameters.asked].tolist()
+    tasks: list[int] = inputs.public[0, session.parameters.asked_columns].tolist()
     lines = [
         (codes.tasks[task], codes.label_of(answer, task) if answer != NO_ANSWER else "")
         for task, answer in zip(tasks, answers, strict=True)
@@ -48,7 +48,10 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
 
 def _ask(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions:
     """Return a question for each task that the worker is asked."""
-    codes, own = cast("TruthDiscovery", protocol).codes, public[cast("TruthDiscovery", protocol).parameters.asked]
+    codes, own = (
+        cast("TruthDiscovery", protocol).codes,
+        public[cast("TruthDiscovery", protocol).parameters.asked_columns],
+    )
     asked = [task for task in own if task != NO_TASK]
     allowed = {codes.tasks[task]: f"{', '.join(codes.labels_of(task))}; or nothing, to skip it" for task in asked}
     return Questions(allowed=allowed, entries=lambda answers: {"answers": dict(answers)})

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, one_of, require
+from ....protocol.errors import ConfigurationError, describe_choices, require
 from ...reading.conversion import convert
 from ...reading.files import readable_in_data_folder
 from .assembly import Repeats, Rows, assemble
@@ -75,7 +75,7 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
             ...
         psephos.protocol.errors.ConfigurationError: crowd ...did you mean 'duchenne'...
     """
-    require(name in CROWDS, "crowd", name, one_of(CROWDS, name))
+    require(name in CROWDS, "crowd", name, describe_choices(CROWDS, name))
     crowd = CROWDS[name]
     return crowd.load(convert(options, crowd.options, "crowd"), folder / name)
 
@@ -148,10 +148,10 @@ def _mark(score: object, options: PassMark, where: str) -> str:
 def _rows(lines: Sequence[tuple[str, Sequence[str]]], *, have_workers: bool = False) -> Rows:
     """Return answers or truths, of where each stands, its task, its worker where it has one, and its label."""
     return Rows(
-        CodedColumn.of(entries[0] for _, entries in lines),
-        CodedColumn.of(entries[-1] for _, entries in lines),
+        CodedColumn.from_values(entries[0] for _, entries in lines),
+        CodedColumn.from_values(entries[-1] for _, entries in lines),
         lambda row: lines[row][0],
-        workers=CodedColumn.of(entries[1] for _, entries in lines) if have_workers else None,
+        workers=CodedColumn.from_values(entries[1] for _, entries in lines) if have_workers else None,
     )
 
 

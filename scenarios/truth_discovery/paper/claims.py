@@ -28,7 +28,7 @@ _found: Final = found_in(__name__, paper="Truth discovery: Li et al. (2018)")
 def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
     flip = flip_probability_of(_EPSILON, _LABELS)
-    channel = np.array(OneLayer.of_flip_probability((_LABELS,), flip).channel_matrix())
+    channel = np.array(OneLayer.from_flip_probability((_LABELS,), flip).channel_matrix())
     yield _found("T10", exact_epsilon(channel[1:3, 1:]), epsilon_of(flip, _LABELS))
     often = 0.9
     yield _found("T11", _channel_loss(often), float(np.log((1 - often) * (_LABELS - 1) / often)))

@@ -252,7 +252,7 @@ def _losses(noise: Perturbation, layout: Layout) -> Mapping[str, float]:
     """Return what is proven for one answer and for all answers of the worker with most answers."""
     of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
     loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
-    return {"epsilon_answer": loss.finest.proven, "epsilon_worker": loss.proven}
+    return {"epsilon_answer": loss.finest_loss.proven, "epsilon_worker": loss.proven}
 
 
 def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:

@@ -24,7 +24,7 @@ def vote_of(**given: Any) -> DPWeVote:
 
 
 def holding(vote: DPWeVote, weights: Sequence[float], *opinions: Sequence[int]) -> InputBlock:
-    return InputBlock.of(vote.encode({"weight": weights, **dict(zip(CANDIDATES, opinions, strict=False))}))
+    return InputBlock.from_inputs(vote.encode({"weight": weights, **dict(zip(CANDIDATES, opinions, strict=False))}))
 
 
 def channel_of(phase: Phase) -> Sequence[Sequence[float]]:

@@ -92,7 +92,7 @@ def test_a_game_of_equals_of_any_size_is_that_of_binomial_coefficients() -> None
 
 @pytest.mark.parametrize(("passes", "quota"), [("at_least", 20), ("more_than", 21)])
 def test_two_thirds_of_thirty_are_twenty(passes: str, quota: int) -> None:
-    assert WeightedGame.of_vote(*in_vote((1.0,) * 30, quota_fraction=2 / 3, passes=passes)).quota == quota
+    assert WeightedGame.from_vote(*in_vote((1.0,) * 30, quota_fraction=2 / 3, passes=passes)).quota == quota
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_two_thirds_of_thirty_are_twenty(passes: str, quota: int) -> None:
 )
 def test_weights_and_quotas_are_the_decimals_that_they_are_written_as(given: dict[str, Any], quota: int) -> None:
     """Tenths: 0.6 of 3.5 is 2.1, which a float's 0.6·3.5 is not; half of it is 1.75."""
-    game = WeightedGame.of_vote(*in_vote((0.1, 0.7, 1.2, 1.5), **given))
+    game = WeightedGame.from_vote(*in_vote((0.1, 0.7, 1.2, 1.5), **given))
     assert (game.weights, game.quota) == ((1, 7, 12, 15), quota)
 
 
 @pytest.mark.parametrize("weights", [(1e-9, 1e15), (3.0,), (0.25, 0.75, 1000.5)])
 def test_units_are_found_for_any_weights(weights: tuple[float, ...]) -> None:
-    game = WeightedGame.of_vote(*in_vote(weights))
+    game = WeightedGame.from_vote(*in_vote(weights))
     assert [Fraction(own, game.weights[0]) for own in game.weights] == [
         Fraction(str(own)) / Fraction(str(weights[0])) for own in weights
     ]
@@ -165,7 +165,7 @@ def test_randomized_response_scales_a_majoritys_power_alike_for_all(game: Weight
     """By tanh(ε/2), times the Banzhaf measure."""
     weights = tuple(float(weight) for weight in game.weights if weight)
     parameters, _ = in_vote(weights, epsilon=epsilon)
-    measure = [float(own.banzhaf) for own in WeightedGame.of_vote(parameters, weights).powers]
+    measure = [float(own.banzhaf) for own in WeightedGame.from_vote(parameters, weights).powers]
     assert released_power(parameters, weights) == pytest.approx([math.tanh(epsilon / 2) * own for own in measure])
 
 
@@ -188,7 +188,7 @@ def test_many_equals_move_the_release_by_the_binomial_law() -> None:
         (lambda: WeightedGame((1, 2), 0), "quota", "all together win"),
         (lambda: WeightedGame((1, 2), 4), "quota", "got 4"),
         (
-            lambda: WeightedGame.of_vote(*in_vote((1.0, 2.0), quota_fraction=1.0, passes="more_than")),
+            lambda: WeightedGame.from_vote(*in_vote((1.0, 2.0), quota_fraction=1.0, passes="more_than")),
             "quota",
             "all together win",
         ),

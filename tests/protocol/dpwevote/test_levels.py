@@ -93,7 +93,7 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
     assert mean == pytest.approx(0.5 - 1.5, abs=1e-8)
     assert square <= stated * (1 + 1e-9)
     low, high = (make_vote(variant=variant, epsilons=(level,)) for level in (0.5, 3.0))
-    worst = [DPWeVote(each.parameters.by_level[0]).parameters for each in (low, high)]
+    worst = [DPWeVote(each.parameters.level_parameters[0]).parameters for each in (low, high)]
     greatest = sum(each.kind(each).worst_variance for each in worst)
     assert square <= greatest * (1 + 1e-9)
     assert make_vote(variant=variant).parameters.kind(vote.parameters).worst_variance == pytest.approx(

@@ -120,12 +120,12 @@ def test_a_shortfall_beyond_what_is_possible_is_none() -> None:
 def test_winners_lack_more_no_more_often_than_their_level(mechanism: MechanismName, objective: str) -> None:
     """The exact law, over random profiles: that of the worst ones is worked out in the mechanisms' own tests."""
     vote = make(mechanism, 40, 25, objective=objective, epsilon=3.0)
-    choice: Any = vote.disclosed.choice
+    choice: Any = vote.disclosed_phase.choice
     shortfall = outcome_of(vote).assurance.shortfall
     assert shortfall is not None
     generator = np.random.default_rng(4)
     for _ in range(draws(50, full=300)):
-        sums = vote.disclosed.sums_of(
+        sums = vote.disclosed_phase.sums_of(
             np.array([generator.permutation(3) for _ in range(65)]), np.repeat([0, 1], [40, 25])
         )
         flat: list[int] = sums.reshape(-1).tolist()

@@ -30,7 +30,7 @@ PROFILE: tuple[tuple[Ranking, ...], ...] = (((0, 1, 2), (2, 0, 1)), ((1, 0, 2), 
 
 
 def choice_of(vote: FairVoting) -> Choice:
-    return vote.disclosed.elects_by(Choice)
+    return vote.disclosed_phase.elects_by(Choice)
 
 
 def present(profile: Profile) -> tuple[IntArray, IntArray]:
@@ -85,13 +85,13 @@ def printed_algorithm_2(
                 Fraction(hits, group_size) if scale == "printed" else Fraction(hits * size * (size - 1), 2 * samples)
             )
         told.append(row)
-    tied = parameters.make_objective().best(told, parameters.group_sizes)
+    tied = parameters.make_objective().best_alternatives(told, parameters.group_sizes)
     return tied[below(len(tied))]
 
 
 def elected_exactly(vote: FairVoting, profile: Profile) -> dict[int, Fraction]:
     """Return the exact law of the winner through the phase itself, subsampling included."""
-    phase = vote.disclosed
+    phase = vote.disclosed_phase
     rankings, public = present(profile)
     tally = phase.tally(rankings, earlier=[], public=public)
 
@@ -176,7 +176,7 @@ def _winners_of(choice: SampledChoice, counts: tuple[int, ...]) -> list[int]:
     else:
         best, worst = Fraction(choice.scoring.scores[0]), Fraction(choice.scoring.scores[-1])
         told = [[own * size * (best - worst) / (2 * samples) + worst for own in row] for row in rows]
-    return list(choice.objective.best(told, choice.group_sizes))
+    return list(choice.objective.best_alternatives(told, choice.group_sizes))
 
 
 SAMPLED: list[dict[str, Any]] = [
@@ -196,7 +196,7 @@ def sampled(num_samples: int, given: dict[str, Any]) -> tuple[SampledChoice, lis
     """Return what elects, and the sums of `PROFILE`."""
     options: dict[str, Any] = {"mechanism": "sampling", "num_samples": num_samples, "gamma": 0.25, **given}
     vote = make_fair_vote(2, 3, **options)
-    return vote.disclosed.elects_by(SampledChoice), sums_of(vote.disclosed, PROFILE)
+    return vote.disclosed_phase.elects_by(SampledChoice), sums_of(vote.disclosed_phase, PROFILE)
 
 
 @pytest.mark.unmeasured
@@ -236,8 +236,8 @@ def check_simulated(
 def test_chances_of_a_hit_are_those_of_the_questions() -> None:
     """θ = (2/m)·P[a random voter prefers a to a random other one]: 2/3 of 3/4 for two voters who rank a 1st and 2nd."""
     vote = make_fair_vote(2, 1, mechanism="sampling", num_samples=1)
-    choice = vote.disclosed.elects_by(SampledChoice)
-    values = sums_of(vote.disclosed, (((0, 1, 2), (1, 0, 2)), ((2, 0, 1),)))
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
+    values = sums_of(vote.disclosed_phase, (((0, 1, 2), (1, 0, 2)), ((2, 0, 1),)))
     assert choice.hit_probabilities(values) == [
         [Fraction(2, 3) * Fraction(3, 4), Fraction(2, 3) * Fraction(3, 4), Fraction(0)],
         [Fraction(0), Fraction(2, 3), Fraction(1, 3)],
@@ -272,7 +272,7 @@ def test_the_unbiased_estimate_is_unbiased(scores: Any) -> None:
 def test_below_gamma_any_alternative_wins(uniform: float) -> None:
     vote = make_fair_vote(2, 3, mechanism="sampling", num_samples=1, gamma=0.25)
     choice = choice_of(vote)
-    values = sums_of(vote.disclosed, (((0, 1, 2),) * 2, ((0, 1, 2),) * 3))
+    values = sums_of(vote.disclosed_phase, (((0, 1, 2),) * 2, ((0, 1, 2),) * 3))
     expected = min(int(uniform / 0.25 * 3), 2)
     assert choice.randomize_row(values, [uniform] + [0.5] * 7) == [expected]
 
@@ -326,13 +326,13 @@ def test_algorithm_2_is_as_private_as_it_is_proven_to_be(reading: SampleReading,
     """By brute force over all profiles of groups of 2 and 1 on three alternatives, and all changes of one ranking."""
     vote = make_fair_vote(2, 1, mechanism="sampling", num_samples=1, gamma=gamma, reading=reading)
     proven = [vote.losses_of([group])[0].proven for group in (0, 1)]
-    choice = vote.disclosed.elects_by(SampledChoice)
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
 
     def law(profile: Profile) -> list[Fraction]:
         if reading == "group":
-            return law_by_enumeration(choice, sums_of(vote.disclosed, profile))
+            return law_by_enumeration(choice, sums_of(vote.disclosed_phase, profile))
         laws = [  # each voter of the first group is the one that is sampled as often
-            law_by_enumeration(choice, sums_of(vote.disclosed, ((own,), profile[1]))) for own in profile[0]
+            law_by_enumeration(choice, sums_of(vote.disclosed_phase, ((own,), profile[1]))) for own in profile[0]
         ]
         return [sum(chances, Fraction(0)) / len(laws) for chances in zip(*laws, strict=True)]
 
@@ -382,12 +382,12 @@ def test_choices_by_quality_are_as_private_as_they_are_proven_to_be(
     """By brute force over all profiles of groups of 2 and 1; who is removed leaves the utilities of the center."""
     epsilon = 1.5
     vote = make_fair_vote(2, 1, mechanism=mechanism, epsilon=epsilon, relation=relation, **given)
-    choice = vote.disclosed.elects_by(ExponentialChoice)
+    choice = vote.disclosed_phase.elects_by(ExponentialChoice)
     proven = [vote.losses_of([group])[0].proven for group in (0, 1)]
     assert max(proven) == epsilon
     rankings = list(itertools.permutations(range(3)))
     profiles = profiles_of([*rankings, None] if relation is ADD else rankings)
-    laws = {profile: list(choice.probabilities(sums_of(vote.disclosed, profile))) for profile in profiles}
+    laws = {profile: list(choice.probabilities(sums_of(vote.disclosed_phase, profile))) for profile in profiles}
     check_private(laws, proven, [None] if relation is ADD else rankings)
 
 
@@ -396,7 +396,7 @@ def test_choices_by_quality_are_as_private_as_they_are_proven_to_be(
 @pytest.mark.parametrize("given", QUALITIES, ids=repr)
 def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str, Any]) -> None:
     vote = make_fair_vote(2, 3, mechanism="exponential", epsilon=2.0, **given)
-    choice = vote.disclosed.elects_by(ExponentialChoice)
+    choice = vote.disclosed_phase.elects_by(ExponentialChoice)
     scores = [Fraction(score) for score in make_scores(vote.parameters.scores, 3)]
     utilities = [
         [sum((scores[r[place]] for r in own), Fraction(0)) / len(own) for place in range(3)] for own in PROFILE
@@ -405,7 +405,7 @@ def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str,
     qualities = objective.qualities(utilities, (2, 3))
     delta = max(objective.quality_sensitivity(1, (2, 3), group) * (scores[0] - scores[-1]) for group in (0, 1))
     masses = [math.exp(2.0 * float((quality - max(qualities)) / (2 * delta))) for quality in qualities]
-    values = sums_of(vote.disclosed, PROFILE)
+    values = sums_of(vote.disclosed_phase, PROFILE)
     law = choice.probabilities(values)
     assert law == pytest.approx([mass / math.fsum(masses) for mass in masses], rel=1e-9)
     check_simulated(choice, values, law)
@@ -416,7 +416,7 @@ def test_the_law_of_the_exponential_mechanism_is_its_definition(given: dict[str,
 def test_simulated_permute_and_flip_follows_its_law(given: dict[str, Any]) -> None:
     """By chi-square. False alarm: 1e-7 for each case."""
     vote = make_fair_vote(2, 3, mechanism="permute_and_flip", epsilon=3.0, **given)
-    choice, values = vote.disclosed.elects_by(ExponentialChoice), sums_of(vote.disclosed, PROFILE)
+    choice, values = vote.disclosed_phase.elects_by(ExponentialChoice), sums_of(vote.disclosed_phase, PROFILE)
     check_simulated(choice, values, choice.probabilities(values))
 
 

@@ -15,7 +15,7 @@ from psephos.protocol.fair_voting import Details, Feature, Objective
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.confirmation import p_value_of
 from psephos.protocol.fair_voting.kinds import MechanismName
-from psephos.protocol.fair_voting.objective import Utilities, joined, merits_of, qualities_of
+from psephos.protocol.fair_voting.objective import Utilities, join_groups, merits_of, qualities_of
 from psephos.protocol.fair_voting.report_laws import LaplaceSums
 from psephos.protocol.fair_voting.utility_noise import UtilityNoise
 from psephos.protocol.privacy import NeighboringRelation
@@ -66,7 +66,7 @@ def test_a_disparity_is_the_greatest_between_groups_of_any_feature() -> None:
                     for name in feature.groups
                     for members in [[voter for voter in range(6) if feature.of[owner[voter]] == name]]
                 ]
-                assert joined(utilities, SIZES, feature.partition, place) == means
+                assert join_groups(utilities, SIZES, feature.partition, place) == means
                 worst = max(worst, max(means) - min(means))
             assert objective.disparities(utilities, SIZES)[place] == worst
 
@@ -103,9 +103,9 @@ def test_a_voter_in_several_groups_pays_for_the_smallest_of_them() -> None:
     """Also where a voter is added or removed; what moves a quality is by brute force above."""
     for relation in NeighboringRelation:
         given: dict[str, Any] = {"mechanism": "exponential", "epsilon": 1.2, "relation": relation}
-        assert make(**given).disclosed.elects_by(ExponentialChoice).proven == pytest.approx((1.2, 0.4, 0.4))
+        assert make(**given).disclosed_phase.elects_by(ExponentialChoice).proven == pytest.approx((1.2, 0.4, 0.4))
         one_only = make_fair_vote(*SIZES, features=(GENDER,), **given)
-        assert one_only.disclosed.elects_by(ExponentialChoice).proven == pytest.approx((1.2, 1.2, 1.2))
+        assert one_only.disclosed_phase.elects_by(ExponentialChoice).proven == pytest.approx((1.2, 1.2, 1.2))
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "whole_ranking", "joint_pair"])
@@ -153,7 +153,7 @@ def test_merits_of_floats_are_those_of_fractions(name: Any, partitions: Any) -> 
         whole = generator.integers(0, 17, size=(3, 4))
         exact: Utilities = [[Fraction(int(value), 8) for value in row] for row in whole]
         merits = merits_of(whole[None] / 8, objective, sizes)[0]
-        assert np.flatnonzero(merits >= merits.max() - 1e-9).tolist() == objective.best(exact, SIZES)
+        assert np.flatnonzero(merits >= merits.max() - 1e-9).tolist() == objective.best_alternatives(exact, SIZES)
         qualities = qualities_of(whole[None] / 8, objective, sizes)[0]
         assert qualities == pytest.approx([float(own) for own in objective.qualities(exact, SIZES)])
 
@@ -206,9 +206,9 @@ OBJECTIVES: list[dict[str, Any]] = [
 def test_the_law_of_samples_is_that_of_all_counts_of_the_crossings(given: dict[str, Any], scale: Any) -> None:
     """Two alternatives, one sample: all 64 vectors of counts, elected by the objective, with their exact chances."""
     vote = make(mechanism="sampling", num_alternatives=2, num_samples=1, scale=scale, scores=(3.0, 1.0), **given)
-    choice = vote.disclosed.elects_by(SampledChoice)
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
     inputs = make_fair_inputs(vote, seed=6)
-    values: list[int] = vote.disclosed.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1).tolist()
+    values: list[int] = vote.disclosed_phase.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1).tolist()
     chances = choice.hit_probabilities(values)
     objective = vote.parameters.make_objective()
     if scale == "printed":
@@ -216,7 +216,7 @@ def test_the_law_of_samples_is_that_of_all_counts_of_the_crossings(given: dict[s
     law = [Fraction(0)] * 2
     for flat in itertools.product((0, 1), repeat=6):
         counts = [flat[start : start + 2] for start in (0, 2, 4)]
-        best = objective.best(choice.utilities_of(counts), SIZES)
+        best = objective.best_alternatives(choice.utilities_of(counts), SIZES)
         chance = Fraction(1)
         for own, hits in zip(chances, counts, strict=True):
             for theta, hit in zip(own, hits, strict=True):
@@ -245,7 +245,7 @@ def test_a_proven_epsilon_of_samples_holds_with_features(given: dict[str, Any]) 
     vote = make_fair_vote(
         1, 1, 1, features=BOTH, mechanism="sampling", calibration="proven", epsilon=2.0, num_samples=1, **given
     )
-    choice = vote.disclosed.elects_by(SampledChoice)
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
     assert max(choice.proven) <= 2.0
     assert choice.proven == tuple(loss.proven for loss in vote.losses) * 3
     step = np.array(choice.scoring.steps)

@@ -85,7 +85,7 @@ def test_estimates_are_unbiased_and_have_the_stated_variances(scoring: Scoring, 
         flat = (values - means).reshape(len(values), -1)
         covariance = (flat.T * law) @ flat
         for other in range(report.num_groups):
-            stated = report.own if other == group else report.other
+            stated = report.own_variance if other == group else report.other_variance
             block = covariance[other * size : (other + 1) * size, other * size : (other + 1) * size]
             of_one = np.diag(block)
             assert of_one.mean() == pytest.approx(stated, rel=1e-5)
@@ -120,7 +120,7 @@ def test_noise_of_scores_is_all_that_their_estimates_add(scoring: Scoring, repor
     for group, (own, size) in enumerate(zip(values, report.group_sizes, strict=True)):
         columns: list[list[int]] = rankings[groups == group].T.tolist()
         assert own == [sum((scores[place] for place in column), Fraction(0)) / size for column in columns]
-    assert report.own == report.other
+    assert report.own_variance == report.other_variance
     assert report.law(0) is None
 
 
@@ -135,8 +135,8 @@ def test_of_one_voter_in_a_group_the_error_is_worked_by_hand() -> None:
     mechanism = report.mechanism
     assert isinstance(mechanism, JointPair)
     assert mechanism.num_signs == 1
-    assert report.own == pytest.approx(3 / 2 - 1 / 4)
-    assert report.other == pytest.approx(3 / 4)
+    assert report.own_variance == pytest.approx(3 / 2 - 1 / 4)
+    assert report.other_variance == pytest.approx(3 / 4)
     assert report.error_of(0, 4) == pytest.approx(math.sqrt(5 / 4 + 3 * 3 / 4))
     assert report.error_of(1, 4) == pytest.approx(math.sqrt(3 * 5 / 4 + 3 / 4) / 3)
 
@@ -174,9 +174,12 @@ def test_who_has_not_reported_is_of_an_unknown_group(epsilon: float) -> None:
             splits = [own for own in itertools.product(*(range(size + 1) for size in sizes)) if sum(own) == count]
             for group, size in enumerate(sizes):
                 inside = {own[group] for own in splits}
-                errors = [math.sqrt(own * report.own + (count - own) * report.other) / size for own in inside]
+                errors = [
+                    math.sqrt(own * report.own_variance + (count - own) * report.other_variance) / size
+                    for own in inside
+                ]
                 assert report.error_of(group, count) == pytest.approx(max(errors))
-            sums = UtilityNoise.of_joint_reports(report, count).sums
+            sums = UtilityNoise.from_joint_reports(report, count).sums
             if not isinstance(sums, UtilityReportSums):
                 continue
             chances = [{tuple(row) for row in law.channel.tolist()} for law in sums.laws]

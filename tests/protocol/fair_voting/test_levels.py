@@ -199,7 +199,7 @@ def test_errors_and_verdicts_hold_where_few_have_nearly_all_of_the_noise(mechani
     estimates = means / np.array(sizes)[:, None] + float(phase.report.mean)
     true = np.array([[float(value) for value in row] for row in vote.utilities_in(inputs)])
     counts = [np.bincount(inputs.public[groups == group, 1], minlength=3).tolist() for group in range(2)]
-    noise = UtilityNoise.of_reports(phase.reports, counts)
+    noise = UtilityNoise.from_reports(phase.reports, counts)
     assert noise.is_mixed
     squares = np.square(estimates - true).mean(axis=2) / np.square(noise.errors)
     assert (np.abs(squares.mean(axis=0) - 1) <= 6 * squares.std(axis=0) / math.sqrt(trials)).all()

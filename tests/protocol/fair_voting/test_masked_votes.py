@@ -55,7 +55,7 @@ def test_with_as_many_shares_as_planned_the_noise_has_the_law_of_laplace() -> No
 @pytest.mark.parametrize("number", [8, 9, 20])
 def test_the_noise_of_estimates_is_of_all_shares_that_are_in_the_sum(number: int) -> None:
     """Eight are planned; each voter adds one."""
-    noise = UtilityNoise.of_shares(NoiseShare(400.0, 2, 1, 8), number, 1.0, (1,))
+    noise = UtilityNoise.from_shares(NoiseShare(400.0, 2, 1, 8), number, 1.0, (1,))
     masses = share_masses(scale=400.0, planned=8, num_shares=number)
     assert noise.sums is not None
     for reach in (400, 1_200, 2_400):

@@ -56,7 +56,7 @@ def test_disparity_and_welfare_worked_by_hand() -> None:
 )
 def test_the_best_alternatives_worked_by_hand(objective: Objective, best: list[int]) -> None:
     """At λ = 5/12 a's 11/6 − 2λ is b's 1: as fractions a tie, which floats would break."""
-    assert objective.best(BY_HAND, SIZES) == best
+    assert objective.best_alternatives(BY_HAND, SIZES) == best
 
 
 @CHECKED
@@ -92,7 +92,7 @@ def test_the_best_are_those_that_no_other_beats(
         "welfare_constrained": [place for place in enough if gaps[place] == min(gaps[other] for other in enough)],
     }
     for name in NAMES:
-        assert Objective(name, limit, weight, welfare_share=share).best(utilities, sizes) == expected[name]
+        assert Objective(name, limit, weight, welfare_share=share).best_alternatives(utilities, sizes) == expected[name]
 
 
 @CHECKED
@@ -105,7 +105,7 @@ def test_a_center_cancels_out(
     for name in NAMES:
         objective = Objective(name, limit, Fraction(1, 2), welfare_share=Fraction(2, 3))
         of_moved = dataclasses.replace(objective, least_utility=center)
-        assert of_moved.best(moved, sizes) == objective.best(utilities, sizes)
+        assert of_moved.best_alternatives(moved, sizes) == objective.best_alternatives(utilities, sizes)
 
 
 @CHECKED
@@ -119,7 +119,9 @@ def test_the_quality_is_the_merit_but_for_the_limit(
     for name in ("parity", "penalized"):
         objective = Objective(name, fairness_weight=weight)
         qualities = objective.qualities(utilities, sizes)
-        assert [place for place in columns if qualities[place] == max(qualities)] == objective.best(utilities, sizes)
+        assert [place for place in columns if qualities[place] == max(qualities)] == objective.best_alternatives(
+            utilities, sizes
+        )
     limited = Objective("constrained", Fraction(1), weight)
     for place in columns:
         excess = max(disparity_of(utilities, place) - 1, Fraction(0))

@@ -47,7 +47,7 @@ def details_of(outcome: Outcome) -> Details:
 
 
 def noise_of(vote: FairVoting) -> VectorLaplace:
-    mechanism = vote.disclosed.tally_mechanism
+    mechanism = vote.disclosed_phase.tally_mechanism
     assert isinstance(mechanism, VectorLaplace)
     return mechanism
 
@@ -192,7 +192,7 @@ def test_almost_without_noise_all_is_read_from_the_same_counts() -> None:
     }
     assert outcome.winner in {"abcd"[place] for place in best_by_pairs("copeland", table)}
     assert vote.truth(inputs)["this objective"] == vote.truth(inputs)["copeland"]
-    few = vote.disclosed.sums_of(inputs.private[:3], np.zeros(3, dtype=np.int64))
+    few = vote.disclosed_phase.sums_of(inputs.private[:3], np.zeros(3, dtype=np.int64))
     assert few.tolist() == [preferences_of(inputs.private[:3]).sum(axis=0).tolist()]
 
 

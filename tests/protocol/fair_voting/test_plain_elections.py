@@ -26,13 +26,13 @@ def plain(*sizes: int, **given: Any) -> FairVoting:
 
 
 def choice_of(vote: FairVoting) -> ExponentialChoice:
-    return vote.disclosed.elects_by(ExponentialChoice)
+    return vote.disclosed_phase.elects_by(ExponentialChoice)
 
 
 def law(vote: FairVoting, profile: Any) -> list[float]:
     """Return the law of the winner; who is None leaves 0."""
     present = np.array([ranking for ranking in profile if ranking is not None], dtype=np.int64).reshape(-1, 3)
-    sums = vote.disclosed.sums_of(present, np.zeros(len(present), dtype=np.int64))
+    sums = vote.disclosed_phase.sums_of(present, np.zeros(len(present), dtype=np.int64))
     return list(choice_of(vote).probabilities(sums.reshape(-1).tolist()))
 
 
@@ -80,7 +80,7 @@ def test_a_verdict_is_the_law_of_one_difference_of_noise() -> None:
     inputs = vote.encode({"ranking": Rankings(rankings)})
     outcome = run_population(vote, inputs, noise=NOISE).outcome
     first, second, *_ = sorted((own.welfare.value for own in outcome.alternatives), reverse=True)
-    scale = vote.disclosed.scoring.sensitivity(REPLACE) * vote.disclosed.scoring.step / 0.5 / 50
+    scale = vote.disclosed_phase.scoring.sensitivity(REPLACE) * vote.disclosed_phase.scoring.step / 0.5 / 50
     reach = (first - second) / scale
     assert outcome.assurance.p_value == pytest.approx(min(2 * math.exp(-reach) * (2 + reach) / 4, 0.5), rel=1e-3)
 

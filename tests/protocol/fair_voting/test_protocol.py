@@ -224,7 +224,7 @@ def test_the_loss_of_algorithm_1_is_the_l1_distance_of_sums_in_scales(
 ) -> None:
     """By brute force over one voter's rankings; no other group's sums move."""
     vote = make_fair_vote(2, 2, relation=relation, calibration=calibration, scores=scores, epsilon=1.3)
-    phase = vote.disclosed
+    phase = vote.disclosed_phase
     assert phase.choice is None
     others = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2]], dtype=np.int64)
     groups = np.array([0, 1, 1])
@@ -316,7 +316,7 @@ def test_a_session_with_a_quorum_is_that_of_those_who_reported(given: dict[str, 
 def test_a_missing_voter_is_indifferent_to_algorithm_1() -> None:
     """Its group's sums are those of the others, and the mean is over the roster: half of 1, from a center of 1."""
     vote = make_fair_vote(2, 1, epsilon=30.0)
-    phase = vote.disclosed
+    phase = vote.disclosed_phase
     reports = np.array([[0, 1, 2], [2, 1, 0]], dtype=np.int64)
     tally = phase.tally(reports, earlier=[], public=np.array([[0], [1]]))
     outcome = vote.outcome([tally])  # without noise
@@ -428,7 +428,7 @@ def test_tallies_of_batches_keep_rankings_apart_only_where_voters_are_sampled() 
 
 def test_a_phase_or_a_choice_of_another_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="one of the central model"):
-        _ = make_fair_vote(2, 1, mechanism="noisy_scores").disclosed
+        _ = make_fair_vote(2, 1, mechanism="noisy_scores").disclosed_phase
     for mechanism in ("laplace", "exponential"):
         with pytest.raises(ConfigurationError, match=f"elects by a SampledChoice, got '{mechanism}'"):
-            make_fair_vote(2, 1, mechanism=mechanism).disclosed.elects_by(SampledChoice)
+            make_fair_vote(2, 1, mechanism=mechanism).disclosed_phase.elects_by(SampledChoice)

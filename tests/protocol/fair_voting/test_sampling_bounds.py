@@ -188,7 +188,7 @@ def test_proven_loss_takes_the_least_bound_that_holds() -> None:
 
 def test_a_session_charges_the_bound() -> None:
     vote = make_fair_vote(mechanism="sampling", num_samples=7, gamma=0.3)
-    choice = vote.disclosed.elects_by(SampledChoice)
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
     assert choice.proven == tuple(proven(choice, group) for group in range(len(choice.group_sizes)))
 
 

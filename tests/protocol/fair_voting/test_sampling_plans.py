@@ -57,7 +57,7 @@ def test_what_is_chosen_is_proven_for_every_group_and_hardly_less(
     assert max(losses(vote)) <= 1.2
     assert vote.losses[0].proven == max(losses(vote))
     ours = by_hand(vote.parameters, plan)
-    assert ours.disclosed.elects_by(SampledChoice) == vote.disclosed.elects_by(SampledChoice)
+    assert ours.disclosed_phase.elects_by(SampledChoice) == vote.disclosed_phase.elects_by(SampledChoice)
     assert max(losses(by_hand(vote.parameters, SamplingPlan(plan.gamma - STEP, plan.num_samples)))) > 1.2
 
 
@@ -66,11 +66,11 @@ def test_the_claim_is_the_papers_label_of_so_many_samples() -> None:
     vote = proven(1000, 500, num_alternatives=4, epsilon=0.6)
     parameters = vote.parameters
     (loss,) = vote.losses
-    assert loss.claimed == parameters.claimed == math.sqrt(4 / parameters.samples * math.log(4000))
+    assert loss.claimed == parameters.claimed_epsilon == math.sqrt(4 / parameters.samples * math.log(4000))
     assert loss.proven <= 0.6
     assert math.ceil(4 / loss.claimed**2 * math.log(4000) - 1e-9) == parameters.samples
     label = msgspec.structs.replace(parameters, calibration="tight")
-    assert label.claimed == 0.6
+    assert label.claimed_epsilon == 0.6
     assert FairVoting(label).losses[0].proven > 0.7  # .74: the label does not hold
 
 
@@ -128,7 +128,7 @@ def test_neighbors_differ_by_no_more_than_was_asked_for(given: dict[str, Any]) -
     """By the exact law, over all profiles of two groups on three alternatives and all changes of a ranking."""
     sizes = (draws(3, full=4), draws(2, full=3))
     vote = proven(*sizes, epsilon=1.1, **given)
-    choice = vote.disclosed.elects_by(SampledChoice)
+    choice = vote.disclosed_phase.elects_by(SampledChoice)
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[list(itertools.permutations(range(3)))]
     laws: dict[tuple[int, ...], list[float]] = {}
 

@@ -68,7 +68,7 @@ def test_no_key_seals_boxes_of_two_deals() -> None:
     keys = [party.keys() for party in dealer.parties]
     other = Dealer(4, 3, session="t").parties[3]
     changed = msgspec.structs.replace(keys[3], of_boxes=other.keys().of_boxes)
-    signature = dealer.signers[3](dealer.rules.about_keys(3, changed))
+    signature = dealer.signers[3](dealer.rules.keys_statement(3, changed))
     for last in (keys[3], msgspec.structs.replace(changed, signature=signature)):
         root = bytes(32)
         party = MaskingParty(dealer.rules, 0, root=root, sign=dealer.signers[0], primitives=watched)
@@ -83,7 +83,7 @@ class TellsWrongShares(MaskingParty):
 
     def unmask(self, heard: Confirmations) -> Shares:
         shares = tuple((dealer, of, bytes(32)) for dealer, of, _ in super().unmask(heard).shares)
-        about = self._rules.about_shares(self._place, self._own, Shares(shares, b""), held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._own, Shares(shares, b""), held=self._held_digest)
         return Shares(shares, self._sign(about))
 
 
@@ -104,7 +104,7 @@ class HasAnothersKey(MaskingParty):
         own = super()._own_keys()
         twice = PRIMITIVES.times(encode_scalar(2), Dealer(4, 3).party(1).keys().of_boxes)
         told = Keys(own.of_masks, twice, b"")
-        return msgspec.structs.replace(told, signature=self._sign(self._rules.about_keys(self._place, told)))
+        return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
     def _take_box(self, told: HeldBox) -> None:
         self._held[told.place] = bytes(96)

@@ -15,7 +15,7 @@ SEED = b"public"
 def test_everybody_is_everybody_s_neighbor() -> None:
     graph = Complete(4, 3)
     assert [graph.neighbors_of(place) for place in range(4)] == [(1, 2, 3), (0, 2, 3), (0, 1, 3), (0, 1, 2)]
-    assert graph.against == "a server that lies"
+    assert graph.adversary == "a server that lies"
 
 
 def test_neighbors_on_a_circle_are_mutual_and_as_many_as_the_degree() -> None:
@@ -24,7 +24,7 @@ def test_neighbors_on_a_circle_are_mutual_and_as_many_as_the_degree() -> None:
     assert {len({*own}) for own in near} == {8}
     assert all(place not in own for place, own in enumerate(near))
     assert all(place in near[other] for place, own in enumerate(near) for other in own)
-    assert circle.against == "a semi-honest server only"
+    assert circle.adversary == "a semi-honest server only"
     another = Circle(1_001, 4, 8, b"another")
     assert near != [another.neighbors_of(place) for place in range(1_001)]
 

@@ -41,13 +41,13 @@ def box_for(dealer: Dealer, sender: int, recipient: int) -> bytes:
 
 def signed(dealer: Dealer, place: int, survivors: tuple[int, ...]) -> bytes:
     keys = {each: keys_of(dealer, each) for each in survivors}
-    return dealer.signers[place](dealer.rules.about_survivors(survivors, (), keys))
+    return dealer.signers[place](dealer.rules.survivors_statement(survivors, (), keys))
 
 
 def other_keys(dealer: Dealer, place: int, **changed: bytes) -> Keys:
     """Return keys that a party has signed, with one that is another: the party is in league with the server."""
     keys = msgspec.structs.replace(keys_of(dealer, place), **changed)
-    return msgspec.structs.replace(keys, signature=dealer.signers[place](dealer.rules.about_keys(place, keys)))
+    return msgspec.structs.replace(keys, signature=dealer.signers[place](dealer.rules.keys_statement(place, keys)))
 
 
 Change = Callable[[Dealer, Any], Any]
@@ -318,7 +318,7 @@ def test_whom_a_party_accuses_has_to_be_left_out() -> None:
             dealer.say(place, move, dealer.answer(place, move, heard[place], ROWS[place]))
         heard = {place: lie(move, place, own) for place, own in dealer.server.close().items()}
     with pytest.raises(RemoteProtocolError, match="'p3' is not left out, whose box does not hold what it should"):
-        dealer.parties[0].masked(heard[0], ROWS[0])
+        dealer.parties[0].mask(heard[0], ROWS[0])
 
 
 def test_whoever_is_left_has_to_have_dealt_what_a_party_holds() -> None:
@@ -329,7 +329,7 @@ def test_whoever_is_left_has_to_have_dealt_what_a_party_holds() -> None:
     assert isinstance(boxes, Boxes)
     dealer.parties[0].check(Boxes(boxes.boxes[:-1]))
     with pytest.raises(RemoteProtocolError, match="'p4' is not left out, and its box never came"):
-        dealer.parties[0].masked(Excluded(()), ROWS[0])
+        dealer.parties[0].mask(Excluded(()), ROWS[0])
 
 
 def test_of_whom_was_left_out_nobody_survives() -> None:

@@ -118,10 +118,10 @@ def test_on_a_circle_nobody_masks_with_fewer_neighbors_than_tell_a_secret(monkey
         dealer.run([[1]] * 9, until=MaskingMove.CHECK)
         heard = Excluded(tuple(sorted(circle.neighbors_of(0)[:gone])))
         if gone == 2:
-            assert dealer.parties[0].masked(heard, [1])
+            assert dealer.parties[0].mask(heard, [1])
             continue
         with pytest.raises(RemoteProtocolError, match="1 neighbors are left, and at least 2 are needed"):
-            dealer.parties[0].masked(heard, [1])
+            dealer.parties[0].mask(heard, [1])
 
 
 def test_masked_values_look_like_nothing() -> None:

@@ -24,7 +24,7 @@ class OneBlinding(MaskingParty):
 
 
 def signed(dealer: Dealer, place: int, keys: Keys) -> Keys:
-    return msgspec.structs.replace(keys, signature=dealer.signers[place](dealer.rules.about_keys(place, keys)))
+    return msgspec.structs.replace(keys, signature=dealer.signers[place](dealer.rules.keys_statement(place, keys)))
 
 
 def heard_in_two_runs(name: str) -> tuple[Dealer, NeighborKeys, NeighborKeys]:
@@ -93,7 +93,7 @@ def test_what_is_signed_of_survivors_is_of_both_keys_of_each() -> None:
         for place in range(3)
         for field in ("of_masks", "of_boxes")
     ]
-    assert len({dealer.rules.about_survivors((0, 1, 2), (3,), each) for each in (keys, *others)}) == 7
+    assert len({dealer.rules.survivors_statement((0, 1, 2), (3,), each) for each in (keys, *others)}) == 7
 
 
 def rank(rows: Sequence[Sequence[int]]) -> int:

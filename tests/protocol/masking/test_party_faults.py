@@ -58,9 +58,9 @@ def changed(said: Any, dealer: Dealer, **fields: Any) -> Any:
     """Return what p0 says with other fields, signed by it."""
     other = msgspec.structs.replace(said, **fields)
     if isinstance(other, Check):
-        about = dealer.rules.about_check(0, keys_of(dealer, 0), other)
+        about = dealer.rules.check_statement(0, keys_of(dealer, 0), other)
     else:
-        about = dealer.rules.about_shares(0, keys_of(dealer, 0), other, held=check_of(dealer, 0).held)
+        about = dealer.rules.shares_statement(0, keys_of(dealer, 0), other, held=check_of(dealer, 0).held)
     return msgspec.structs.replace(other, signature=dealer.signers[0](about))
 
 
@@ -143,7 +143,7 @@ def test_keys_with_which_no_other_could_go_on_name_who_signed_them(key: bytes, f
     for place in (0, 1, 2, 3):
         dealer.server.receive(place, keys[place])
     wrong = msgspec.structs.replace(keys[4], **{field: key})
-    wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.about_keys(4, wrong)))
+    wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.keys_statement(4, wrong)))
     with pytest.raises(MalformedMessageError, match="'p4' has signed keys that are no two points of the group"):
         dealer.server.receive(4, wrong)
     assert dealer.server.close().keys() == {0, 1, 2, 3}
@@ -157,7 +157,7 @@ def test_whose_keys_are_somebody_else_s_is_out_and_not_named() -> None:
     for place in (0, 1, 2, 3):
         dealer.server.receive(place, keys[place])
     wrong = msgspec.structs.replace(keys[4], of_masks=keys[1].of_boxes)
-    wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.about_keys(4, wrong)))
+    wrong = msgspec.structs.replace(wrong, signature=dealer.signers[4](dealer.rules.keys_statement(4, wrong)))
     with pytest.raises(MalformedMessageError, match="'p4' has the keys of somebody else"):
         dealer.server.receive(4, wrong)
     assert dealer.server.close().keys() == {0, 1, 2, 3}

@@ -222,7 +222,7 @@ def test_after_unmasking_a_party_says_nothing_of_the_same_values_again() -> None
         if place > 1:
             for again in (
                 party.keys,
-                lambda party=party: party.masked(Excluded((1,)), [1, 2]),
+                lambda party=party: party.mask(Excluded((1,)), [1, 2]),
                 lambda party=party: party.confirm(Survivors((0, *range(2, NUMBER)))),
             ):
                 with pytest.raises(LocalProtocolError, match="cannot follow 'opened'"):

@@ -53,7 +53,7 @@ HYPERS: list[HyperDistribution] = [
     Discrete((0.0, 0.9), (0.6, 0.4)),
 ]
 MECHANISMS: list[RowMechanism] = [
-    OneLayer.of_epsilon(SIZES, 1.0),
+    OneLayer.from_epsilon(SIZES, 1.0),
     OneLayer(SIZES, (0.1, 0.75, 0.0)),
     *(kind(SIZES, hyper) for kind in (TwoLayer, FreshTwoLayer) for hyper in HYPERS),
 ]
@@ -127,13 +127,13 @@ def test_the_stated_loss_is_an_upper_bound_and_tight(epsilon: float, num_labels:
 
 def test_events_of_one_layer() -> None:
     """One block: k-RR itself; several: the worst ε over the fewest labels covers all."""
-    one = OneLayer.of_flip_probability((3,), 0.5)
+    one = OneLayer.from_flip_probability((3,), 0.5)
     assert one.event == RandomizedResponse(epsilon=one.epsilon, num_choices=3)
     assert one.epsilon == pytest.approx(math.log(2), rel=1e-15)
     assert one.event_of(7) == SelfComposed(one.event, 7)
     several = OneLayer((3, 2), (0.5, 0.25))
     assert several.event == RandomizedResponse(epsilon=epsilon_of(0.25, 2), num_choices=2)
-    even = OneLayer.of_epsilon((2, 5), 0.0)
+    even = OneLayer.from_epsilon((2, 5), 0.0)
     assert even.flip_probabilities == (1 / 2, 4 / 5)
     assert PureAccountant.epsilon_of(even.event_of(9), NeighboringRelation.REPLACE_ONE) == 0
     assert OneLayer((2, 3), (0.0, 0.5)).event == NonPrivate()
@@ -158,7 +158,7 @@ def test_a_wrong_shape_is_refused() -> None:
         with pytest.raises(ValueError, match="shape"):
             two.randomize_rows(np.zeros(values, dtype=np.int64), np.zeros(uniforms))
     with pytest.raises(ValueError, match="shape"):
-        OneLayer.of_epsilon(SIZES, 1.0).randomize(np.zeros(2, dtype=np.int64), np.zeros((3, 1)))
+        OneLayer.from_epsilon(SIZES, 1.0).randomize(np.zeros(2, dtype=np.int64), np.zeros((3, 1)))
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_a_wrong_shape_is_refused() -> None:
         (lambda: OneLayer((2,), (-0.1,)), "flip_probabilities"),
         (lambda: OneLayer((2,), (math.nan,)), "flip_probabilities"),
         (lambda: OneLayer((2,), (MIN_FLIP_PROBABILITY / 2,)), "flip_probabilities"),
-        (lambda: OneLayer.of_flip_probability((2, 3), 0.6), "flip_probabilities"),
-        (lambda: OneLayer.of_epsilon((), 1.0), "sizes"),
-        (lambda: OneLayer.of_epsilon((2,), -0.1), "epsilon"),
-        (lambda: OneLayer.of_epsilon((2,), 30.1), "epsilon"),
-        (lambda: OneLayer.of_epsilon((2,), math.nan), "epsilon"),
+        (lambda: OneLayer.from_flip_probability((2, 3), 0.6), "flip_probabilities"),
+        (lambda: OneLayer.from_epsilon((), 1.0), "sizes"),
+        (lambda: OneLayer.from_epsilon((2,), -0.1), "epsilon"),
+        (lambda: OneLayer.from_epsilon((2,), 30.1), "epsilon"),
+        (lambda: OneLayer.from_epsilon((2,), math.nan), "epsilon"),
         (lambda: TwoLayer((), PointMass(0.2)), "sizes"),
         (lambda: TwoLayer((1,), PointMass(0.2)), "sizes"),
         (lambda: FreshTwoLayer((), PointMass(0.2)), "sizes"),

@@ -185,7 +185,7 @@ def on_the_ladder() -> list[tuple[RowMechanism, int]]:
     """Return every kind of randomizer with each size that it may have, and how many values its row has."""
     made: list[tuple[RowMechanism, int]] = []
     for size in LADDER:
-        made += [(OneLayer.of_epsilon((2,), 1.0), size), (TwoLayer((2,), Uniform(0.0, 0.6)), size)]
+        made += [(OneLayer.from_epsilon((2,), 1.0), size), (TwoLayer((2,), Uniform(0.0, 0.6)), size)]
         made += [(FreshTwoLayer((2,), Uniform(0.0, 0.6)), size), (VectorLaplace(0.5, 1, 1), size)]
         made += [(Disclosure(size), 1), (DiscreteLaplace(float(size), 0, size), 1)]
         if size == 1:

@@ -14,7 +14,7 @@ import pytest
 from exact_laws import exact_law, least_tail
 from psephos.protocol import ConfigurationError
 from psephos.protocol.mechanisms import Below, DiscreteLaplace, NoiseShare, polya, share_log_law
-from psephos.protocol.mechanisms.polya import wrapped
+from psephos.protocol.mechanisms.polya import wrap
 from psephos.protocol.privacy import (
     NeighboringRelation,
     PureAccountant,
@@ -211,14 +211,14 @@ def test_the_variance_is_a_share_of_laplace_noise_s() -> None:
 
 
 def test_totals_wrap_around() -> None:
-    assert [wrapped(2**63 - 1), wrapped(2**63), wrapped(-(2**63)), wrapped(-(2**63) - 1), wrapped(2**64 + 5)] == [
+    assert [wrap(2**63 - 1), wrap(2**63), wrap(-(2**63)), wrap(-(2**63) - 1), wrap(2**64 + 5)] == [
         2**63 - 1,
         -(2**63),
         -(2**63),
         2**63 - 1,
         5,
     ]
-    assert Counter(map(wrapped, range(-3, 3))) == Counter(range(-3, 3))
+    assert Counter(map(wrap, range(-3, 3))) == Counter(range(-3, 3))
 
 
 def test_the_law_wraps_around_with_reports() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol.arrays import FloatArray, IntArray
-from psephos.protocol.fair_voting.rankings import some_rankings
+from psephos.protocol.fair_voting.rankings import representative_rankings
 from psephos.protocol.mechanisms import (
     NO_ANSWER,
     Beta,
@@ -67,7 +67,7 @@ EXACT: list[tuple[RowMechanism, int]] = [
     (SampledPosition(1.3, 3), 3),
     (WholeRanking(1.3, 3), 3),
     (WholeRanking(1.3, 8), 8),
-    (OneLayer.of_epsilon(SIZES, 1.0), 3),
+    (OneLayer.from_epsilon(SIZES, 1.0), 3),
     (FreshTwoLayer(SIZES, Uniform(0.0, 0.6)), 2),
 ]
 
@@ -110,7 +110,9 @@ def test_nothing_is_realized_that_is_not_proven(mechanism: RowMechanism, num_val
 def test_rankings_realize_the_distance_of_the_reversed_one() -> None:
     """Rows that are no rankings may be farther apart, and are not neighbors."""
     mechanism = NoisyScores(0.7, (3, 1, 0, -4))
-    assert realized_loss(mechanism, everything(mechanism, 4), rows=some_rankings(4)) == pytest.approx(0.7, rel=1e-9)
+    assert realized_loss(mechanism, everything(mechanism, 4), rows=representative_rankings(4)) == pytest.approx(
+        0.7, rel=1e-9
+    )
     assert realized_loss(mechanism, everything(mechanism, 4)) <= 0.7
 
 

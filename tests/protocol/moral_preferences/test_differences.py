@@ -84,7 +84,7 @@ def test_a_limit_is_where_noise_reaches_with_the_share_of_the_level_that_is_its_
     outcome = released(epsilon=3.0)
     for each in compare_societies(outcome, level=0.1):
         assert each.low is not None
-        parts = [outcome.of_society(name) for name in (each.more, each.less)]
+        parts = [outcome.society_outcome(name) for name in (each.more, each.less)]
         noise = [part for own in parts for part in noise_parts(own, (own.errors or ())[:1])]
         assert tail_of_noise(noise, each.difference - each.low) == pytest.approx(0.1 / (2 * 9), rel=1e-3)
 
@@ -96,7 +96,7 @@ def test_of_two_societies_and_one_feature_a_verdict_is_the_two_sided_test() -> N
         (found,) = compare_societies(outcome)
         own = decide(msgspec.structs.replace(outcome, errors=(0.1,), societies=msgspec.UNSET), {"f0": 1}, {})
         assert own.p_value is not None
-        noise = [part for name in ("s0", "s1") for part in noise_parts(outcome.of_society(name), (0.1,))]
+        noise = [part for name in ("s0", "s1") for part in noise_parts(outcome.society_outcome(name), (0.1,))]
         assert (found.verdict == DIFFERS) == (2 * tail_of_noise(noise, margin) <= 0.05)
 
 
@@ -122,7 +122,7 @@ def test_limits_of_directions_hold_whatever_noise_does_within_its_reach() -> Non
             msgspec.structs.replace(
                 society, preferences=tuple((mean / length).tolist()), errors=(0.03 / float(length),) * 4
             )
-            for society, mean, length in zip(outcome.by_society, means, lengths, strict=True)
+            for society, mean, length in zip(outcome.society_outcomes, means, lengths, strict=True)
         )
         directions = clean / np.sqrt((clean**2).sum(axis=1, keepdims=True))
         for each in compare_societies(msgspec.structs.replace(outcome, societies=societies), level=0.05):
@@ -221,8 +221,8 @@ def test_pooled_maxima_have_no_differences() -> None:
 def test_one_society_alone_differs_from_none() -> None:
     outcome = released()
     assert compare_societies(outcome, ["north"]) == ()
-    one = msgspec.structs.replace(outcome.by_society[0], preferences=None, errors=None, num_voters=0, levels=())
-    first, *_ = compare_societies(msgspec.structs.replace(outcome, societies=(one, *outcome.by_society[1:])))
+    one = msgspec.structs.replace(outcome.society_outcomes[0], preferences=None, errors=None, num_voters=0, levels=())
+    first, *_ = compare_societies(msgspec.structs.replace(outcome, societies=(one, *outcome.society_outcomes[1:])))
     assert {first.more, first.less} == {"east", "south"}
     assert math.isfinite(first.size)
 

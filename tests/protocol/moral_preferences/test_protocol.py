@@ -82,7 +82,7 @@ def test_one_row_for_each_voter_whether_records_are_lists_arrays_tables_or_all_t
     assert expected.shape == (3, protocol.summary.num_values)
     arrays = [np.array(voter) for voter in lists]
     named = [[[dict(zip("ba", reversed(each), strict=True)) for each in pair] for pair in voter] for voter in lists]
-    for records in (arrays, named, Records.of_voters(arrays, num_features=2)):
+    for records in (arrays, named, Records.from_voters(arrays, num_features=2)):
         inputs = protocol.encode({"records": records})
         assert np.array_equal(inputs.private, expected)
         assert inputs.public.shape == (3, 0)
@@ -132,7 +132,7 @@ def test_records_that_are_not_allowed_are_refused_by_row_and_not_shown(entry: An
 
 def together(*numbers: int, num_features: int = 2) -> Records:
     """Return voters with so many records, all ones."""
-    return Records.of_voters([np.ones((number, 2, num_features)) for number in numbers], num_features=num_features)
+    return Records.from_voters([np.ones((number, 2, num_features)) for number in numbers], num_features=num_features)
 
 
 FULL, UNKNOWN = {"a": 1.0, "b": 2.0}, "records in row 1: an alternative"

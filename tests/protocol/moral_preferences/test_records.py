@@ -23,7 +23,7 @@ def offsets(*numbers: int) -> np.typing.NDArray[np.int64]:
 
 
 def test_records_of_voters_stand_one_voter_after_another() -> None:
-    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
+    records = Records.from_voters([FIRST, NOBODY, SECOND], num_features=2)
     assert len(records) == 3
     assert records.num_features == 2
     assert records.offsets.tolist() == [0, 2, 2, 3]
@@ -34,18 +34,18 @@ def test_records_of_voters_stand_one_voter_after_another() -> None:
 
 
 def test_a_range_of_voters_has_their_records_and_offsets_from_0() -> None:
-    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
-    some = records.of_range(1, 3)
+    records = Records.from_voters([FIRST, NOBODY, SECOND], num_features=2)
+    some = records.slice_rows(1, 3)
     assert some.offsets.tolist() == [0, 0, 1]
     assert some.differences.tolist() == [[0.25, -0.5]]
-    assert len(records.of_range(0, 0)) == 0
-    assert records.of_range(0, 3).differences.tolist() == records.differences.tolist()
+    assert len(records.slice_rows(0, 0)) == 0
+    assert records.slice_rows(0, 3).differences.tolist() == records.differences.tolist()
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2, 3), (3, 1, 2), (2,), (1, 2, 2, 1)])
 def test_a_voter_of_another_shape_is_named_by_its_place(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="voter 1: expected shape"):
-        Records.of_voters([FIRST, np.zeros(shape)], num_features=2)
+        Records.from_voters([FIRST, np.zeros(shape)], num_features=2)
 
 
 @pytest.mark.parametrize("ends", [(), (0,), (0, 1), (1, 2), (0, 3), (0, 2, 1, 2), ((0, 2),)])
@@ -70,12 +70,12 @@ def test_features_that_are_no_finite_numbers_or_too_large_to_compute_with_are_re
 
 
 def test_the_largest_features_have_a_finite_difference() -> None:
-    records = Records.of_voters([GREATEST_FEATURE * np.array([pair([1.0], [-1.0])])], num_features=1)
+    records = Records.from_voters([GREATEST_FEATURE * np.array([pair([1.0], [-1.0])])], num_features=1)
     assert records.differences.tolist() == [[2 * GREATEST_FEATURE]]
 
 
 def test_a_voters_records_are_found_by_its_place() -> None:
-    records = Records.of_voters([FIRST, NOBODY, SECOND], num_features=2)
+    records = Records.from_voters([FIRST, NOBODY, SECOND], num_features=2)
     assert records[0].tolist() == FIRST.tolist()
     assert records[1].shape == (0, 2, 2)
     assert records[-1].tolist() == SECOND.tolist()

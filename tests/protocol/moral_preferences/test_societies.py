@@ -64,7 +64,7 @@ def test_agents_arrays_and_the_reference_have_the_same_bits(given: dict[str, Any
     arrays = run_population(protocol, inputs, noise=session.fresh_noise())
     assert wire.result.outcome == arrays.outcome
     assert wire.result.outcome == run_moral_preferences(protocol, inputs, noise=session.fresh_noise())
-    assert [(society.name, society.num_voters) for society in arrays.outcome.by_society] == [
+    assert [(society.name, society.num_voters) for society in arrays.outcome.society_outcomes] == [
         ("north", 4),
         ("east", 3),
         ("south", 3),
@@ -91,8 +91,8 @@ def test_a_trusted_server_releases_of_a_society_what_a_session_of_its_voters_alo
     inputs = make_preference_inputs(protocol, 9)
     own = np.flatnonzero(inputs.public[:, 0] == 0)
     theirs = without_societies(Inputs(inputs.private[own], inputs.public[own]))
-    assert released(protocol, inputs).of_society("north") == released(alone(protocol), theirs)
-    first, second, third = (society.preferences for society in released(protocol, inputs).by_society)
+    assert released(protocol, inputs).society_outcome("north") == released(alone(protocol), theirs)
+    first, second, third = (society.preferences for society in released(protocol, inputs).society_outcomes)
     assert len({first, second, third}) == 3
     assert protocol.losses == alone(protocol).losses
 
@@ -175,7 +175,7 @@ def test_differences_have_the_errors_of_both_and_are_off_by_these() -> None:
         outcome = released(protocol, inputs, seed=seed)
         for first, second in (("north", "east"), ("south", "north")):
             found = outcome.differences(first, second)
-            errors = [society.errors for society in outcome.by_society if society.name in {first, second}]
+            errors = [society.errors for society in outcome.society_outcomes if society.name in {first, second}]
             assert found is not None
             for place, feature in enumerate(protocol.parameters.features):
                 clean = truth[f"{first}, {feature}"] - truth[f"{second}, {feature}"]
@@ -194,7 +194,7 @@ def test_the_whole_of_trusted_sums_has_the_noise_of_all_societies() -> None:
     assert outcome.errors is not None
     assert single.errors is not None
     assert outcome.errors[0] == pytest.approx(math.sqrt(3) * single.errors[0], rel=1e-12)
-    weighed = sum(society.num_voters * (society.preferences or (math.nan,))[0] for society in outcome.by_society)
+    weighed = sum(society.num_voters * (society.preferences or (math.nan,))[0] for society in outcome.society_outcomes)
     assert outcome.preferences[0] == pytest.approx(weighed / 12, rel=1e-9)
 
 
@@ -203,10 +203,10 @@ def test_a_decision_of_a_society_is_that_of_its_release() -> None:
     inputs = make_preference_inputs(protocol, 300)
     outcome = released(protocol, inputs)
     whole = decide(outcome, {"a": 1.0}, {"b": 1.0})
-    ours = decide(outcome.of_society("east"), {"a": 1.0}, {"b": 1.0})
+    ours = decide(outcome.society_outcome("east"), {"a": 1.0}, {"b": 1.0})
     assert whole.p_value is not None
     assert ours.p_value is not None
-    east = outcome.by_society[1].preferences
+    east = outcome.society_outcomes[1].preferences
     assert east is not None
     assert ours.margin == pytest.approx(east[0] - east[1])
 
@@ -232,11 +232,11 @@ def test_a_society_of_which_nobody_reports_stops_no_vote() -> None:
         inputs = make_preference_inputs(protocol, 9)
         there = np.flatnonzero(inputs.public[:, 0] != 1)
         outcome = released(protocol, Inputs(inputs.private[there], inputs.public[there]))
-        east = outcome.by_society[1]
+        east = outcome.society_outcomes[1]
         assert (east.num_voters, east.preferences, east.errors, east.levels) == (0, None, None, ())
         assert outcome.num_voters == 6
         with pytest.raises(ConfigurationError, match="society must be one of which somebody reported, got 'east'"):
-            outcome.of_society("east")
+            outcome.society_outcome("east")
 
 
 def test_a_release_is_no_larger_than_the_largest() -> None:
@@ -305,7 +305,7 @@ def test_differences_of_unknown_or_equal_societies_are_refused() -> None:
         outcome.differences("north", "north")
     single = alone(protocol)
     with pytest.raises(ConfigurationError, match="leave out society: all voters are one society"):
-        released(single, make_preference_inputs(single, 3)).of_society("north")
+        released(single, make_preference_inputs(single, 3)).society_outcome("north")
 
 
 @pytest.mark.parametrize("given", [{}, {"mechanism": "functional", "paradigm": Paradigm.RLDP}, VARIANTS[-1]])

@@ -24,7 +24,7 @@ def summary_of(num_features: int = 2, **given: Any) -> ReportSummary:
 def records_of(*voters: list[list[float]]) -> Records:
     """Return voters' records from differences alone: the rejected alternative is 0."""
     pairs = [np.stack([np.array(voter), np.zeros_like(np.array(voter))], axis=1) for voter in voters]
-    return Records.of_voters(pairs, num_features=pairs[0].shape[2])
+    return Records.from_voters(pairs, num_features=pairs[0].shape[2])
 
 
 def table(*rows: list[int]) -> IntArray:
@@ -82,7 +82,7 @@ def test_coefficients_of_two_records_by_hand() -> None:
 def test_items_are_clipped_one_by_one_or_their_difference_is() -> None:
     """(3, 4) against (0, 0): both give (.3, .4) or (.6, .8); (1, 0) against (−4, 0) gives a difference of 1 in both."""
     voters = [np.array([[[3.0, 4.0], [0.0, 0.0]]]), np.array([[[1.0, 0.0], [-4.0, 0.0]]])]
-    records = Records.of_voters(voters, num_features=2)
+    records = Records.from_voters(voters, num_features=2)
     given: dict[str, Any] = {"mechanism": "pooled", "paradigm": Paradigm.RLCP}
     for clipping, differences in (("items", [[0.3, 0.4], [1.0, 0.0]]), ("difference", [[0.6, 0.8], [1.0, 0.0]])):
         rows = summary_of(clipping=clipping, **given).rows_of(records)
@@ -219,7 +219,7 @@ def test_no_rows_of_masked_directions_are_farther_apart_than_is_charged(num_feat
         num_features, mechanism="direction", paradigm=paradigm, threshold=3, colluders=0, max_records=1
     )
     alike = [1.0] * num_features
-    rows = np.concatenate([summary.rows_of(records_of([alike], [[-own for own in alike]])), summary.some_rows()])
+    rows = np.concatenate([summary.rows_of(records_of([alike], [[-own for own in alike]])), summary.sample_rows()])
     apart = int(np.abs(rows[:, None] - rows).sum(axis=2).max())
     assert summary.l1_sensitivity - 4 * num_features < apart <= summary.l1_sensitivity
 
@@ -332,4 +332,4 @@ def test_summaries_do_not_depend_on_who_else_is_there(mechanism: str) -> None:
     records = many_records(20, 3)
     whole = summary.rows_of(records)
     for start, stop in [(0, 7), (7, 8), (8, 20), (3, 3)]:
-        assert np.array_equal(summary.rows_of(records.of_range(start, stop)), whole[start:stop])
+        assert np.array_equal(summary.rows_of(records.slice_rows(start, stop)), whole[start:stop])

@@ -364,7 +364,7 @@ def test_what_code_says_that_fails_over_a_report_is_told_to_nobody() -> None:
 @pytest.mark.parametrize("cuts", [[0, 4], [0, 1, 4], [0, 0, 2, 2, 4], [0, 1, 2, 3, 4]])
 def test_batches_in_any_partition_are_one_population(cuts: list[int]) -> None:
     census = Census()
-    batches = [ROWS.of_range(start, stop) for start, stop in itertools.pairwise(cuts)]
+    batches = [ROWS.slice_rows(start, stop) for start, stop in itertools.pairwise(cuts)]
     noise = SimulatedNoise(11, session=SESSION_NAME)
     result = run_batches(census, iter(batches), noise=noise)
     assert result == run_population(census, ROWS, noise=noise)
@@ -377,13 +377,13 @@ def test_the_servers_noise_is_drawn_once_for_all_batches() -> None:
     draw(NOISY, [1, 2])
     assert counting.draws == [("release of totals", 0)]
     noise = SimulatedNoise(11, session=SESSION_NAME)
-    one_by_one = run_batches(census, (ROWS.of_range(place, place + 1) for place in range(4)), noise=noise)
+    one_by_one = run_batches(census, (ROWS.slice_rows(place, place + 1) for place in range(4)), noise=noise)
     assert one_by_one.tallies[0].totals.tolist() == noise.randomize(
         NOISY, [-1, 2], protocol="census", phase="release of totals", place=0
     )
 
 
-@pytest.mark.parametrize("batches", [[], [ROWS.of_range(0, 0)]])
+@pytest.mark.parametrize("batches", [[], [ROWS.slice_rows(0, 0)]])
 def test_batches_of_nobody_are_refused(batches: list[Inputs]) -> None:
     with pytest.raises(ValueError, match="at least one party"):
         run_batches(Census(), batches, noise=SimulatedNoise(1, session="s"))

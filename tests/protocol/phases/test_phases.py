@@ -224,9 +224,9 @@ def test_rows_of_floats_are_refused() -> None:
 
 def test_rows_of_a_range_of_parties_are_theirs() -> None:
     inputs = Inputs(table([1], [2], [3]), table([4], [5], [6]))
-    some = inputs.of_range(1, 3)
+    some = inputs.slice_rows(1, 3)
     assert (some.private.tolist(), some.public.tolist()) == ([[2], [3]], [[5], [6]])
-    assert len(inputs.of_range(2, 2)) == 0
+    assert len(inputs.slice_rows(2, 2)) == 0
 
 
 def test_a_report_may_have_another_number_of_numbers_than_values() -> None:

@@ -212,13 +212,13 @@ def test_a_loss_that_is_no_number_of_at_least_0_is_on_no_ledger(
     loss = loss_of(0.5)
     part = PartLoss(unit="answer", claimed=0.25, proven=number)
     msgspec.structs.force_setattr(loss, field, part if field == "part" else number)
-    entry = LedgerEntry.of(loss, person="ada", session="spring", phase="opinions")
+    entry = LedgerEntry.from_loss(loss, person="ada", session="spring", phase="opinions")
     ledger = Ledger("ada", budget=budget)
     for act in (
         lambda: ledger.charge(loss, session="spring", phase="opinions"),
         lambda: ledger.reserve([loss]),
         lambda: Ledger("ada", budget=budget, entries=[entry]),
-        lambda: Ledger("ada", budget=budget, held=[entry]),
+        lambda: Ledger("ada", budget=budget, held_entries=[entry]),
     ):
         with pytest.raises(PrivacyError, match="must be a number of at least 0"):
             act()
@@ -574,14 +574,14 @@ def test_a_part_is_recorded_and_not_added() -> None:
 def test_the_finest_loss_is_that_of_the_part_or_of_the_whole(part: PartLoss | None) -> None:
     loss = loss_with_part(part)
     whole = PartLoss(unit=loss.unit, claimed=loss.claimed, proven=loss.proven)
-    assert loss.finest == (part or whole)
-    entry = LedgerEntry.of(loss, person="ada", session="spring", phase="answers")
-    assert (entry.part, entry.finest) == (part, loss.finest)
+    assert loss.finest_loss == (part or whole)
+    entry = LedgerEntry.from_loss(loss, person="ada", session="spring", phase="answers")
+    assert (entry.part, entry.finest_loss) == (part, loss.finest_loss)
 
 
 def kept_entry(loss: PrivacyLoss) -> LedgerEntry:
     """Return the line of an earlier session, in which the person had another name."""
-    return LedgerEntry.of(loss, person="G.", session="winter", phase="opinions")
+    return LedgerEntry.from_loss(loss, person="G.", session="winter", phase="opinions")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -593,7 +593,7 @@ def test_a_ledger_goes_on_from_its_entries_and_held_room(delta: float, relation:
     lived = Ledger("Germany", budget=budget)
     charge(lived, losses[0], losses[1])
     lived.reserve([losses[2]])
-    resumed = Ledger("Germany", budget=budget, entries=lived.entries, held=[kept_entry(losses[2])])
+    resumed = Ledger("Germany", budget=budget, entries=lived.entries, held_entries=[kept_entry(losses[2])])
     assert resumed.entries == lived.entries
     for both in (lived, resumed):
         charge(both, losses[1])
@@ -608,12 +608,12 @@ def test_what_happened_is_on_the_ledger_whatever_the_budget_says_now() -> None:
     assert ledger.entries == (kept_entry(loss_of(2.5)),)
     with pytest.raises(BudgetExceededError):
         charge(ledger, loss_of(0.1))
-    held = Ledger("Germany", budget=Budget(epsilon=1.0), held=[kept_entry(loss_of(1.5))])
+    held = Ledger("Germany", budget=Budget(epsilon=1.0), held_entries=[kept_entry(loss_of(1.5))])
     assert (held.spent, held.reserved, held.remaining) == (0.0, 1.5, 0.0)
 
 
 def test_held_room_is_never_given_back() -> None:
-    ledger = Ledger("Germany", budget=Budget(epsilon=3.0), held=[kept_entry(loss_of(1.0))])
+    ledger = Ledger("Germany", budget=Budget(epsilon=3.0), held_entries=[kept_entry(loss_of(1.0))])
     reservation = ledger.reserve([loss_of(2.0)])
     with pytest.raises(BudgetExceededError):
         ledger.reserve([loss_of(0.5)])
@@ -628,7 +628,7 @@ def test_an_earlier_loss_that_counts_in_no_total_of_the_relation_is_refused() ->
     with pytest.raises(PrivacyError):
         Ledger("Germany", budget=budget, entries=[kept_entry(loss_of(1.0))])
     with pytest.raises(PrivacyError):
-        Ledger("Germany", budget=budget, held=[kept_entry(loss_of(1.0))])
+        Ledger("Germany", budget=budget, held_entries=[kept_entry(loss_of(1.0))])
 
 
 def test_a_cap_of_a_datum_adds_what_each_session_tells_of_the_smallest_unit() -> None:
@@ -659,7 +659,7 @@ def test_each_cap_counts_a_loss_as_often_as_the_total_does() -> None:
         ("epsilon", "datum"), ((REPLACE, 1), (ADD_OR_REMOVE, 2)), parts
     ):
         loss = makers.loss_of(0.5, mechanism="discrete Laplace noise", relation=relation, model=CENTRAL, part=part)
-        counted = times * (loss.finest.proven if cap == "datum" else loss.proven)
+        counted = times * (loss.finest_loss.proven if cap == "datum" else loss.proven)
         for number in (1, 2, 5):
             for most, fits in ((number * counted, True), (math.nextafter(number * counted, 0), False)):
                 budget = Budget(epsilon=math.inf, datum=most) if cap == "datum" else Budget(epsilon=most)
@@ -671,7 +671,7 @@ def test_each_cap_counts_a_loss_as_often_as_the_total_does() -> None:
                 with admitting:
                     Ledger("ada", budget=budget, entries=[kept_entry(loss)] * (number - 1)).check([loss])
                 with admitting:
-                    Ledger("ada", budget=budget, held=[kept_entry(loss)] * (number - 1)).check([loss])
+                    Ledger("ada", budget=budget, held_entries=[kept_entry(loss)] * (number - 1)).check([loss])
 
 
 def test_what_one_session_gives_back_leaves_the_room_of_others_at_a_delta() -> None:

@@ -15,7 +15,7 @@ from psephos.protocol.privacy import (
     Ledger,
     LedgerEntry,
 )
-from psephos.protocol.privacy.periods import within
+from psephos.protocol.privacy.periods import keep_recent
 from strategies import CHECKED
 
 PERIOD = 7.0
@@ -36,7 +36,7 @@ def test_no_window_holds_more_than_the_budget_and_nothing_is_refused_that_fits(
         third += 7 * step if step > 6 else step  # now and then a step of exactly some periods
         now, loss = third / 3, loss_of(eighths / 8)
         before = sum(entry.proven for time, entry in timed if now - PERIOD < time <= now)
-        ledger = Ledger("Ann", budget=Budget(epsilon=budget / 4), entries=within(timed, now=now, seconds=PERIOD))
+        ledger = Ledger("Ann", budget=Budget(epsilon=budget / 4), entries=keep_recent(timed, now=now, seconds=PERIOD))
         if before + loss.proven <= budget / 4 + 1e-9:
             timed.append((now, ledger.charge(loss, session="s", phase="p").entry))
         else:
@@ -50,18 +50,18 @@ def test_no_window_holds_more_than_the_budget_and_nothing_is_refused_that_fits(
 
 def test_a_loss_counts_until_it_is_a_period_old() -> None:
     timed = [(0.0, "a"), (1.0, "b")]
-    assert within(timed, now=6.999, seconds=PERIOD) == ["a", "b"]
-    assert within(timed, now=7.0, seconds=PERIOD) == ["b"]
+    assert keep_recent(timed, now=6.999, seconds=PERIOD) == ["a", "b"]
+    assert keep_recent(timed, now=7.0, seconds=PERIOD) == ["b"]
 
 
 def test_a_loss_from_after_now_counts_since_a_clock_was_set_back() -> None:
-    assert within([(100.0, "a")], now=0.0, seconds=PERIOD) == ["a"]
+    assert keep_recent([(100.0, "a")], now=0.0, seconds=PERIOD) == ["a"]
 
 
 @pytest.mark.parametrize("seconds", [0.0, -1.0, math.inf, math.nan])
 def test_a_period_without_a_length_is_refused(seconds: float) -> None:
     with refuses("budget_period"):
-        within([], now=0.0, seconds=seconds)
+        keep_recent([], now=0.0, seconds=seconds)
 
 
 def test_a_repeated_report_adds_nothing_to_what_had_left_and_at_most_its_own_loss_to_a_look_at_one_window() -> None:

@@ -52,8 +52,8 @@ def test_the_law_of_the_counts_attains_what_is_charged(
     (most,) = survey.losses
     assert (most.model, most.relation) == (TrustModel.CENTRAL, NeighboringRelation.REPLACE_ONE)
     assert most.proven == pytest.approx(price.get("epsilon_worker", most.proven), rel=1e-12)
-    answer = price.get("epsilon", price.get("epsilon_answer", most.finest.proven))
-    assert most.finest.proven == pytest.approx(answer, rel=1e-12)
+    answer = price.get("epsilon", price.get("epsilon_answer", most.finest_loss.proven))
+    assert most.finest_loss.proven == pytest.approx(answer, rel=1e-12)
     places = range(len(labels))
     for asked in (own for number in range(1, len(labels) + 1) for own in itertools.combinations(places, number)):
         public = [0, *asked, *[-1] * (len(labels) - len(asked))]
@@ -64,7 +64,7 @@ def test_the_law_of_the_counts_attains_what_is_charged(
         (own,) = survey.losses_of(public)
         assert greatest_gap(law, np.ones((len(rows),) * 2, dtype=np.bool_)).loss == pytest.approx(own.proven, rel=1e-9)
         apart = np.count_nonzero(rows[:, None] != rows, axis=2) == 1
-        assert greatest_gap(law, apart).loss == pytest.approx(own.finest.proven, rel=1e-9)
+        assert greatest_gap(law, apart).loss == pytest.approx(own.finest_loss.proven, rel=1e-9)
         assert own.proven <= most.proven * (1 + 1e-12)
 
 

@@ -119,8 +119,8 @@ def test_who_knows_each_channel_finds_more_truths_than_who_knows_the_mean() -> N
         inputs, survey = perturbed_crowd(seed)
         (tally,) = run_population(survey, inputs, noise=SimulatedNoise(seed, session="s")).tallies
         answers, level_of_worker = survey.answers_in(tally), inputs.public[:, -1]
-        own = OwnNoise(tuple(KnownNoise.fixed({2: flip}) for flip in flips), level_of_worker)
-        mean = KnownNoise.fixed({2: float(np.take(flips, level_of_worker).mean())})
+        own = OwnNoise(tuple(KnownNoise.from_flip_probabilities({2: flip}) for flip in flips), level_of_worker)
+        mean = KnownNoise.from_flip_probabilities({2: float(np.take(flips, level_of_worker).mean())})
         right, other = (noise_aware_one_coin(answers, noise).truths == 0 for noise in (own, mean))
         wins, losses = wins + int((right & ~other).sum()), losses + int((other & ~right).sum())
     assert binom.sf(wins - 1, wins + losses, 0.5) < 1e-4

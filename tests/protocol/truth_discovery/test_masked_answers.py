@@ -64,7 +64,7 @@ def test_all_answers_move_the_sums_by_what_is_charged_and_one_of_them_by_a_part(
 @pytest.mark.parametrize("price", [{"epsilon": 1.0}, {"epsilon_answer": 1.0}, {"epsilon_worker": 3.0}])
 def test_a_price_is_that_of_one_answer_or_of_all_against_the_server_and_colluders(price: dict[str, Any]) -> None:
     (loss,) = make_survey(**price).losses
-    assert (loss.model, loss.proven, loss.finest.proven) == (TrustModel.DISTRIBUTED, pytest.approx(3.0), 1.0)
+    assert (loss.model, loss.proven, loss.finest_loss.proven) == (TrustModel.DISTRIBUTED, pytest.approx(3.0), 1.0)
     assert phase_of(make_survey(**price)).share.scale == 2.0
 
 
@@ -133,7 +133,7 @@ def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
     uniforms = np.random.default_rng(5).random((len(rows), phase.mechanism.slots_of(phase.num_values)))
     sums = phase.mechanism.randomize_rows(rows, uniforms).reshape(sessions, 4, -1).sum(axis=1)
     told = [phase.counts_of(phase.tally_of_sum(total, inputs.public).totals)[0] for total in sums]
-    noise = survey.noise.of_counts(4)
+    noise = survey.noise.count_noise(4)
     assert noise is not None
     for task, size, true in ((0, 2, [1, 2]), (1, 3, [1, 0, 2])):
         for label, number in enumerate(true):

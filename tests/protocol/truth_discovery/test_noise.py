@@ -68,7 +68,7 @@ def noise_of(num_tasks: int = 5, *sets: tuple[str, ...], **given: Any) -> Pertur
 
 def test_one_layer_has_the_same_loss_for_every_answer_set() -> None:
     noise = noise_of(4, TWO, THREE, epsilon=1.5)
-    assert noise.mechanism == OneLayer.of_epsilon((2, 3), 1.5)
+    assert noise.mechanism == OneLayer.from_epsilon((2, 3), 1.5)
     assert noise.flip_probabilities == (flip_probability_of(1.5, 2), flip_probability_of(1.5, 3))
     assert (noise.name, noise.sizes, noise.epsilons, noise.hyper) == ("one_layer", (2, 3), (1.5, 1.5), None)
 
@@ -121,7 +121,7 @@ def test_a_proven_price_is_kept_and_nearly_used_up(mechanism: Any, num_answers: 
         of_worker = TruthDiscovery(make(mechanism=mechanism, epsilon_worker=price, max_answers=num_answers)).losses[0]
         assert price * 0.999 <= of_worker.proven <= price * (1 + 1e-12)
         of_answer = TruthDiscovery(make(mechanism=mechanism, epsilon_answer=price, max_answers=num_answers)).losses[0]
-        assert price * 0.999 <= of_answer.finest.proven <= price * (1 + 1e-12)
+        assert price * 0.999 <= of_answer.finest_loss.proven <= price * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_two_layers_have_every_price_that_exists_and_refuse_the_others(
     for above in (1e-6, 0.01, 0.5, 1.995, 6.0):
         price = least + above
         (loss,) = TruthDiscovery(make(40, *answer_sets, **given, **{field: price})).losses
-        stated = loss.proven if field == "epsilon_worker" else loss.finest.proven
+        stated = loss.proven if field == "epsilon_worker" else loss.finest_loss.proven
         assert price * (1 - 1e-5) - 1e-8 <= stated <= price * (1 + 1e-12)
     if least > 0:
         with refuses(field) as refused:
@@ -184,7 +184,7 @@ def test_one_layer_costs_exactly_epsilon_an_answer(epsilon: float, count: int) -
     loss = noise_of(epsilon=epsilon).loss_of((count,))
     assert loss.claimed == count * epsilon
     assert loss.proven == rounded_up(count * units_of(epsilon))  # as exact numbers
-    assert loss.finest.claimed == loss.finest.proven == epsilon
+    assert loss.finest_loss.claimed == loss.finest_loss.proven == epsilon
 
 
 def test_one_layer_over_two_sets_costs_the_sum() -> None:
@@ -192,22 +192,25 @@ def test_one_layer_over_two_sets_costs_the_sum() -> None:
     loss = noise.loss_of((2, 3))
     assert loss.proven == pytest.approx(2 * math.log(3) + 3 * math.log(6))
     assert loss.claimed == pytest.approx(loss.proven)
-    assert loss.finest.proven == pytest.approx(math.log(6))
+    assert loss.finest_loss.proven == pytest.approx(math.log(6))
     only_two = noise.loss_of((2, 0))
-    assert (only_two.proven, only_two.finest.proven) == (pytest.approx(2 * math.log(3)), pytest.approx(math.log(3)))
+    assert (only_two.proven, only_two.finest_loss.proven) == (
+        pytest.approx(2 * math.log(3)),
+        pytest.approx(math.log(3)),
+    )
 
 
 def test_two_layers_cost_what_reading_t3_has() -> None:
     """Binary, a = 0, m = 5, ε = 1: J = 3.711 and R = 1.681, where the paper claims 1 an answer."""
     loss = noise_of(mechanism="two_layer", epsilon=1.0).loss_of((5,))
-    assert (loss.proven, loss.finest.proven) == (pytest.approx(3.711, abs=5e-4), pytest.approx(1.681, abs=5e-4))
-    assert (loss.claimed, loss.finest.claimed) == (pytest.approx(5.0), pytest.approx(1.0))
+    assert (loss.proven, loss.finest_loss.proven) == (pytest.approx(3.711, abs=5e-4), pytest.approx(1.681, abs=5e-4))
+    assert (loss.claimed, loss.finest_loss.claimed) == (pytest.approx(5.0), pytest.approx(1.0))
 
 
 def test_two_layers_at_no_loss_claimed_lose_what_can_be_counted() -> None:
     """At ε = 0, P ~ U(0, 1) and L(k) = 1/((m + 1) C(m, k)): J = ln C(m, ⌊m/2⌋), and R = ln m (reading T3)."""
     loss = noise_of(mechanism="two_layer", epsilon=0.0).loss_of((5,))
-    assert (loss.proven, loss.finest.proven) == (pytest.approx(math.log(10)), pytest.approx(math.log(5)))
+    assert (loss.proven, loss.finest_loss.proven) == (pytest.approx(math.log(10)), pytest.approx(math.log(5)))
     assert loss.claimed == pytest.approx(0, abs=1e-9)
 
 
@@ -218,10 +221,10 @@ def test_answers_that_share_a_flip_probability_cost_their_joint_law(counts: tupl
     sizes = [2] * counts[0] + [3] * counts[1]
     loss = noise.loss_of(counts)
     assert loss.proven == loss_of_all_answers(sizes, noise.hyper)
-    assert loss.finest.proven == loss_of_one_answer(sizes, noise.hyper)
+    assert loss.finest_loss.proven == loss_of_one_answer(sizes, noise.hyper)
     epsilons = [epsilon_of(0.3, size) for size in sizes]
     assert loss.claimed == pytest.approx(sum(epsilons))
-    assert loss.finest.claimed == pytest.approx(max(epsilons))
+    assert loss.finest_loss.claimed == pytest.approx(max(epsilons))
 
 
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "fresh_two_layer"])
@@ -230,7 +233,7 @@ def test_a_loss_says_of_whom_and_against_whom(mechanism: Any) -> None:
     assert loss.mechanism == mechanism
     assert (loss.relation, loss.model) == (NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL)
     assert loss.unit == "all answers of a worker"
-    assert loss.finest.unit == "one answer"
+    assert loss.finest_loss.unit == "one answer"
     assert PureAccountant.epsilon_of(loss.event, loss.relation) == loss.proven
 
 
@@ -264,8 +267,8 @@ def test_nobody_pays_more_than_the_phase_states(data: st.DataObject) -> None:
     for public in inputs.public.tolist():
         for loss in phase.losses_of(public):
             assert loss.proven <= worst.proven * (1 + 1e-9)
-            assert loss.finest.proven <= worst.finest.proven * (1 + 1e-9)
-            assert loss.finest.proven <= loss.proven * (1 + 1e-9)
+            assert loss.finest_loss.proven <= worst.finest_loss.proven * (1 + 1e-9)
+            assert loss.finest_loss.proven <= loss.proven * (1 + 1e-9)
 
 
 WORST_CASES: list[Parameters] = [
@@ -287,7 +290,7 @@ def test_the_stated_loss_is_that_of_the_worst_choice_of_so_many_tasks(parameters
     choices = itertools.combinations(range(len(parameters.tasks)), parameters.max_answers)
     losses = [loss for tasks in choices for loss in protocol.losses_of([0, *tasks])]
     assert worst.proven == pytest.approx(max(loss.proven for loss in losses), rel=1e-9)
-    assert worst.finest.proven == pytest.approx(max(loss.finest.proven for loss in losses), rel=1e-9)
+    assert worst.finest_loss.proven == pytest.approx(max(loss.finest_loss.proven for loss in losses), rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", ["one_layer", "two_layer", "auto"])
@@ -434,7 +437,7 @@ def test_what_is_drawn_is_known_by_its_mean_or_where_it_is_shared_by_equally_lik
 
 
 def test_a_noise_that_states_less_than_its_mechanism_draws_is_refused() -> None:
-    mechanism = OneLayer.of_epsilon((2,), 3.0)
+    mechanism = OneLayer.from_epsilon((2,), 3.0)
     with refuses(said="at least what is drawn: 3"):
         Perturbation("one_layer", mechanism, (2,), mechanism.flip_probabilities, (0.01,))
     fresh = FreshTwoLayer((2,), Uniform(0.0, 0.4))
@@ -463,7 +466,7 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
         counts = np.bincount(generator.integers(0, 5, 30), minlength=5).tolist()
         loss = many.loss_of(tuple(counts))
         assert loss.proven <= stated.proven
-        assert loss.finest.proven <= stated.finest.proven
+        assert loss.finest_loss.proven <= stated.finest_loss.proven
 
 
 def test_auto_needs_a_price_and_a_price_is_finite() -> None:

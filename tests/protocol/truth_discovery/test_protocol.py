@@ -90,7 +90,7 @@ def test_there_is_one_phase_over_all_answers() -> None:
     protocol = make(4, max_answers=3, epsilon=1.0)
     phase = protocol.phase
     assert (phase.name, phase.columns, phase.num_values) == ("answers", slice(0, 3), 3)
-    assert phase.mechanism == OneLayer.of_epsilon((2,), 1.0)
+    assert phase.mechanism == OneLayer.from_epsilon((2,), 1.0)
     assert protocol.name == "truth-discovery"
     assert (protocol.client_role, protocol.server_role) == ("worker", "aggregator")
     assert [(column.name, column.private) for column in protocol.columns()] == [("tasks", False), ("answers", True)]
@@ -245,7 +245,7 @@ def test_what_is_released_is_what_the_estimator_finds_on_a_grid(data: st.DataObj
     assert outcome.num_workers == len(inputs)
     # Of flip probabilities that workers draw, the mean is exact, and what estimators are told is near it.
     means = dict(zip(protocol.noise.sizes, protocol.noise.flip_probabilities, strict=True))
-    counts = debiased_majority(answers, KnownNoise.fixed(means))
+    counts = debiased_majority(answers, KnownNoise.from_flip_probabilities(means))
     for task, label in enumerate(inference.truths.tolist()):
         labels = protocol.parameters.answer_sets[protocol.parameters.set_of_task[task]]
         assert outcome.num_answers[task] == int((answers.tasks == task).sum())

@@ -37,7 +37,7 @@ RISK = 1e-9
 SWEEPS = [*dpwevote_climbs(), *truth_discovery_climbs(), *fair_voting_climbs(), *moral_preferences_climbs()]
 MECHANISMS: list[tuple[RowMechanism, Sequence[int]]] = [
     (GeneralizedRandomizedResponse(1.0, 3), (0, 2, 1, 1)),
-    (OneLayer.of_epsilon((2,), 1.0), (0, 1, 1, 0, 0, 1, 0, 1)),
+    (OneLayer.from_epsilon((2,), 1.0), (0, 1, 1, 0, 0, 1, 0, 1)),
     (TwoLayer((2, 3), Uniform(0.0, 0.6)), (0, 3, 1, -1, 0, 4, 0, 1, 1)),
     (VectorLaplace(64.0, 8, 8), (4, -4, 0)),
     (SampledPair(1.0, 5), (0, 1, 2, 3, 4)),

@@ -213,7 +213,7 @@ def test_of_what_a_hosts_parties_have_reserved_and_lost_the_most_is_said(
     with HostJournal.open(tmp_path / "host.sqlite", now=NOW, clock=lambda: NOW) as journal:
         for party, held in zip(("ann", "bob", "cid"), order, strict=True):
             records = session_of("under-way", held / 4, held, num_drawn=1, party=party)
-            journal.of(party).sitting("id-under-way").keep(records)
+            journal.person_journal(party).sitting("id-under-way").keep(records)
     said = psephos("ledger", tmp_path / "host.sqlite").out
     assert "reserved by sessions under way: ε = 4 of each party at most" in said
     assert "each of 3 at most: ε proven = 1" in said
@@ -230,7 +230,7 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     parties = ("ann", "bob", "cid", "dan")
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
         for party in parties:
-            own = journal.of(party)
+            own = journal.person_journal(party)
             own.sitting("id-heard").keep([*session_of("heard", 0.5, 0.25, num_drawn=2, party=party), SessionEnded()])
             own.sitting("id-under-way").keep(session_of("under-way", 1.0, 2.0, num_drawn=1, party=party))
 
@@ -257,9 +257,9 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     assert psephos("journal", "restore", backup, accept).out.startswith(f"{path}: restored")
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
         for party in parties:
-            own = journal.of(party)
+            own = journal.person_journal(party)
             with pytest.raises(JournalError, match="was restored from a backup"):
                 own.sitting("id-under-way")
             own.sitting("id-new").keep(session_of("new", 1.0, num_drawn=1, party=party))
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
-        assert [len(journal.of(party).sitting("id-new").records) for party in parties] == [3] * 4
+        assert [len(journal.person_journal(party).sitting("id-new").records) for party in parties] == [3] * 4

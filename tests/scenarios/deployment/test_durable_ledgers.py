@@ -172,7 +172,7 @@ def test_a_partys_disk_that_is_full_sends_nothing_and_goes_on_when_there_is_room
             check_ended(ending, ".sqlite cannot be ", status=2)
             for phase in range(len(PHASES)):
                 assert "ann" not in vote.accepted(phase) or vote.records_of("ann").num_drawn > phase
-        assert vote.records_of("ann").left is not None  # there was room for all in the end
+        assert vote.records_of("ann").end_record is not None  # there was room for all in the end
         vote.check(clients, server)
 
 

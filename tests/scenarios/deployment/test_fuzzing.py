@@ -383,7 +383,7 @@ def test_what_is_no_pem_is_refused(text: str) -> None:
         f"-----BEGIN CERTIFICATE-----\n{text}\n{end}",
         drawn().server.certificate_pem.replace("\n", text, 2),
     ):
-        for read in (read_certificate, Identity.of):
+        for read in (read_certificate, Identity.from_text):
             with contextlib.suppress(ValueError):
                 read(content)
         with file_with(content.encode("utf-8", "surrogatepass"), "certificates.pem") as path:

@@ -388,7 +388,7 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path, paid: tuple[bool, 
     epsilon, relation, model = 0.5, NeighboringRelation.REPLACE_ONE, TrustModel.LOCAL
     event = RandomizedResponse(epsilon, 3)
     loss = PrivacyLoss(mechanism="k-RR", event=event, unit="weight", claimed=epsilon, relation=relation, model=model)
-    charged = [LedgerEntry.of(loss, person="ann", session="vote", phase="weights")]
+    charged = [LedgerEntry.from_loss(loss, person="ann", session="vote", phase="weights")]
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)
         for sitting in (first, second):

@@ -195,7 +195,7 @@ class FakeServer:
 
 CHARTER: Final = make_mode("vote", seed=SEED).descriptor
 TERMS: Final = Terms(PROTOCOL_VERSION, "vote", "dpwevote", "simulation", VOTE.encoded_parameters, 0, descriptor=CHARTER)
-WELCOME: Final = Welcome.of(VOTE, descriptor=CHARTER)
+WELCOME: Final = Welcome.make(VOTE, descriptor=CHARTER)
 
 
 @pytest.fixture

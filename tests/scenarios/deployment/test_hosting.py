@@ -141,7 +141,7 @@ def test_a_host_speaks_for_no_seat_but_its_own_and_harms_no_other_connection(tmp
     refused: list[str] = []
 
     async def be_hostile(address: str) -> None:
-        own = Identity.of((tmp_path / "keys" / "host 0" / "key.pem").read_text(encoding="ascii"))
+        own = Identity.from_text((tmp_path / "keys" / "host 0" / "key.pem").read_text(encoding="ascii"))
         transport = TLSTransport(own, peers=[drawn.server.certificate])
         async with await transport.connect(address) as alone:
             refused.append(await refusal_of(alone, OF_HOSTS[0][0]))
@@ -186,7 +186,7 @@ def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_th
     key = tmp_path / "keys" / "host 0"
 
     async def vote(address: str, nursery: trio.Nursery) -> None:
-        own = Identity.of((key / "key.pem").read_text(encoding="ascii"))
+        own = Identity.from_text((key / "key.pem").read_text(encoding="ascii"))
         silent = await TLSTransport(own, peers=[drawn.server.certificate]).connect(address)
         await silent.send([GREETING])
 
@@ -487,35 +487,35 @@ def test_what_a_host_leaves_of_a_party_s_wrong_entry_does_not_quote_it(tmp_path:
 
 def test_a_journal_of_a_host_that_is_full_ends_it_in_one_line(tmp_path: Path) -> None:
     with opened(tmp_path / "host.sqlite") as journal:
-        sitting = journal.of("ann").sitting("0" * 32)
+        sitting = journal.person_journal("ann").sitting("0" * 32)
         with mock.patch.object(JournalFile, "append", side_effect=JournalError("is full", path="host.sqlite")):
             sitting.keep([reserved("ann")])
             for _ in range(2):
                 with pytest.raises(JournalError, match="is full"):
                     trio.run(journal.commit)
         with pytest.raises(JournalError, match="is full"):
-            journal.of("bob").sitting("0" * 32).keep([reserved("bob")])
+            journal.person_journal("bob").sitting("0" * 32).keep([reserved("bob")])
 
 
 @pytest.mark.parametrize("session_id", ["0" * 32, "a/b", "a\tbob", ""])
 def test_whatever_a_session_is_called_its_losses_stay_the_partys(tmp_path: Path, session_id: str) -> None:
     with opened(tmp_path / "host.sqlite") as journal:
-        journal.of("a/b").sitting(session_id).keep([reserved("a/b")])
+        journal.person_journal("a/b").sitting(session_id).keep([reserved("a/b")])
     with opened(tmp_path / "host.sqlite") as journal:
-        assert journal.of("a/b").sitting(session_id).records == (reserved("a/b"),)
+        assert journal.person_journal("a/b").sitting(session_id).records == (reserved("a/b"),)
 
 
 def test_a_session_in_a_hosts_backup_is_joined_by_none_of_its_parties(tmp_path: Path) -> None:
     """Nor by one that had kept nothing yet as the backup was made."""
     path, backup = tmp_path / "host.sqlite", tmp_path / "backup.sqlite"
     with opened(path) as journal:
-        journal.of("ann").sitting("begun").keep([reserved("ann")])
+        journal.person_journal("ann").sitting("begun").keep([reserved("ann")])
     back_up(path, backup)
     path.unlink()
     restore(backup, path, accepts_unknown_losses=True)
     with opened(path) as journal:
         for party in ("ann", "bob"):
-            own = journal.of(party)
+            own = journal.person_journal(party)
             with pytest.raises(JournalError, match="session begun may have gone on"):
                 own.sitting("begun")
             own.sitting("another")

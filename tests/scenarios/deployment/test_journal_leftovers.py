@@ -119,7 +119,7 @@ def test_whatever_a_journal_was_restored_from_no_session_in_it_is_joined_again(
         with contextlib.ExitStack() as opened:
             if is_hosts:
                 host = opened.enter_context(HostJournal.open(path, now=NOW, clock=lambda: NOW))
-                return kept_in(host.of("ann"), session_id)
+                return kept_in(host.person_journal("ann"), session_id)
             return kept_in(opened.enter_context(PersonJournal.open(path, now=NOW)), session_id)
 
     def kept_in(journal: PersonJournal, session_id: str) -> PersonSession:

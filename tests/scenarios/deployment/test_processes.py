@@ -133,8 +133,8 @@ def test_a_private_key_is_in_its_owners_file_and_nowhere_else(deployment: Deploy
     folder, endings = deployment
     invitations = sorted((folder / "drawn" / "invitations").iterdir())
     assert [path.name for path in invitations] == ["1-ann.json", "2-bob.json", "3-cid.json"]
-    keys = [Identity.of(read_json(path)["key"]).private_key.decode() for path in invitations]
-    keys.append(Identity.of((folder / "drawn" / "server.pem").read_text(encoding="ascii")).private_key.decode())
+    keys = [Identity.from_text(read_json(path)["key"]).private_key.decode() for path in invitations]
+    keys.append(Identity.from_text((folder / "drawn" / "server.pem").read_text(encoding="ascii")).private_key.decode())
     secrets = [key.splitlines()[1] for key in keys]  # a line of base64, of which no two keys have the same
     assert len(set(secrets)) == 4
     for path in folder.rglob("*"):

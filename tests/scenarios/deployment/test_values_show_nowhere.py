@@ -405,7 +405,7 @@ def hosted(entries: Mapping[str, Mapping[str, str]], held: Held, keys: Path) -> 
                 seed=None,
                 invitation=each,
                 keys=each.find_keys([keys / "org"]),
-                journal=journal.of(each.party),
+                journal=journal.person_journal(each.party),
             )
             for each in drawn.invitations
         ]

@@ -34,14 +34,14 @@ def test_a_vote_costs_what_central_costs_and_asks_for_no_less_noise(
     vote = make_vote(public_weights=public_weights, epsilon=0.5, **quota)
     (phase,) = vote.phases
     assert isinstance(phase, MaskedPhase)
-    of_server = DPWeVote(vote.parameters.as_variant("central")).phases[0].tally_mechanism
+    of_server = DPWeVote(vote.parameters.with_variant("central")).phases[0].tally_mechanism
     assert isinstance(of_server, VectorLaplace)
     assert (phase.share.sensitivity, phase.share.scale) == (of_server.sensitivity, of_server.scale)
     assert [loss.proven for loss in vote.losses] == pytest.approx([1.0])
     assert vote.model is TrustModel.DISTRIBUTED
     inputs = vote.encode(TABLE)
-    assert vote.truth(inputs) == DPWeVote(vote.parameters.as_variant("joint")).truth(
-        DPWeVote(vote.parameters.as_variant("joint")).encode(TABLE)
+    assert vote.truth(inputs) == DPWeVote(vote.parameters.with_variant("joint")).truth(
+        DPWeVote(vote.parameters.with_variant("joint")).encode(TABLE)
     )
     vote.check_roster(inputs.public)
     vote.check_loss_groups(inputs.public)

@@ -90,7 +90,7 @@ def test_what_the_command_tells_is_what_the_protocol_computes() -> None:
     powers = measure_power(side, trials=100, seed=0)
     assert isinstance(side.protocol, DPWeVote)
     weights = side.protocol.weights_of(side.inputs)
-    assert powers.game == WeightedGame.of_vote(side.protocol.parameters, weights)
+    assert powers.game == WeightedGame.from_vote(side.protocol.parameters, weights)
     assert [own.value for own in powers.released] == list(released_power(side.protocol.parameters, weights))
     assert not powers.is_simulated
 
@@ -130,7 +130,7 @@ def test_at_a_large_epsilon_every_variant_leaves_partners_their_power(variant: A
     """At ε = 20 hardly any noise is left, and an odd total has no ties; within 4.5 errors each, chance 4e-5 a case."""
     weights = (1.0, 2.0, 3.0, 3.0, 4.0)
     own = vote(variant=variant, epsilon=20.0)
-    measure = [float(each.banzhaf) for each in WeightedGame.of_vote(own.parameters, weights).powers]
+    measure = [float(each.banzhaf) for each in WeightedGame.from_vote(own.parameters, weights).powers]
     found = simulated_power(own, weights, trials=draws(4_000, full=40_000), seed=4)
     if variant in {"two_point", "laplace"}:  # one bit tells no weight but the greatest; Laplace noise stays
         assert found[4].value > found[2].value > found[0].value

@@ -133,7 +133,7 @@ def test_best_of_is_the_objective_s_best(values: list[list[int]], name: Any, fac
     ]
     told = table[None].astype(np.int64) if factor == 1 else table[None]
     found = ElectionRelease(told, unit, denominators, sizes).best(objective)
-    assert np.flatnonzero(found[0]).tolist() == objective.best(utilities, sizes)
+    assert np.flatnonzero(found[0]).tolist() == objective.best_alternatives(utilities, sizes)
 
 
 @given(
@@ -213,5 +213,5 @@ def test_few_samples_have_a_quick_law_as_claims_take_it() -> None:
     assert has_quick_law(few)
     assert not has_quick_law(many)
     shares = choice_shares(few, cells.profiles)
-    assert shares.shape == (2, few.disclosed.choice.num_alternatives if few.disclosed.choice else 0)
+    assert shares.shape == (2, few.disclosed_phase.choice.num_alternatives if few.disclosed_phase.choice else 0)
     assert np.allclose(shares.sum(axis=1), 1.0)

@@ -172,7 +172,7 @@ def test_each_society_decides_for_itself(psephos: Psephos, societies: Outcome) -
     whole, *each = (json.loads(line) for line in ended.out.splitlines())
     asked = {"Man": 1.0}, {"Dog": 2.0}
     assert whole == msgspec.to_builtins(decide(societies, *asked))
-    own = {name: msgspec.to_builtins(decide(societies.of_society(name), *asked)) for name in ("east", "north")}
+    own = {name: msgspec.to_builtins(decide(societies.society_outcome(name), *asked)) for name in ("east", "north")}
     assert each == [{"society": name, **decision} for name, decision in own.items()]
     ended = psephos("decide", "divided", *ONE, "--json", "--society", "north")
     assert json.loads(ended.out) == own["north"]
@@ -217,12 +217,12 @@ def test_differences_of_what_cannot_be_compared_are_refused(
 def test_an_unknown_society_and_files_that_no_session_leaves_are_refused(
     psephos: Psephos, outcome: Outcome, societies: Outcome, tmp_path: Path
 ) -> None:
-    assert outcome.by_society == ()
+    assert outcome.society_outcomes == ()
     refusal = psephos("decide", "divided", *ONE, "--society", "west").refusal
     assert "society must be one of east, north, got 'west'" in refusal
     refusal = psephos("decide", "run", *ONE, "--society", "west").refusal
     assert "leave out society: all voters are one society" in refusal
-    first, second = societies.by_society
+    first, second = societies.society_outcomes
     for changed, why in (
         ((first, first), "societies must have names of their own"),
         (

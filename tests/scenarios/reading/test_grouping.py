@@ -13,7 +13,7 @@ from psephos.scenarios.reading.grouping import Names, RowPlaces, RowsOnDisk
 
 
 def batch(*entries: str, first: int = 2, source: str = "a.csv") -> RowBatch:
-    return RowBatch({"who": CodedColumn.of(entries)}, len(entries), source, first, "line")
+    return RowBatch({"who": CodedColumn.from_values(entries)}, len(entries), source, first, "line")
 
 
 @pytest.mark.parametrize("num_bytes", [1, 100, 1 << 25], ids=["a place each", "some", "all at once"])

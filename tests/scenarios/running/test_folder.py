@@ -232,7 +232,7 @@ def test_the_ledger_is_read_back_as_it_was_written(
 
 def test_a_loss_that_nothing_bounds_is_read_back_as_infinite(tmp_path: Path) -> None:
     loss = loss_of(event=NonPrivate(), model=TrustModel.CENTRAL, claimed=1.0)
-    entry = LedgerEntry.of(loss, person="ann", session="s", phase="rankings")
+    entry = LedgerEntry.from_loss(loss, person="ann", session="s", phase="rankings")
     RunFolder(tmp_path / "run").write_ledger([entry])
     assert read_ledger(tmp_path / "run") == [entry]
     assert entry.proven == math.inf

@@ -22,7 +22,7 @@ from strategies import CHECKED
 
 NAMES = ("ann", "bob", "Ольга", 'a "quoted" name', "back\\slash", "张伟\u2028", "each of 30 partners")
 KINDS = [
-    LedgerEntry.of(loss, person="", session=session, phase=phase.name)
+    LedgerEntry.from_loss(loss, person="", session=session, phase=phase.name)
     for session in ("spring", "autumn")
     for epsilon in (1.0, 2.0)
     for phase in DPWeVote(Parameters(candidates=("bridge",), epsilon=epsilon)).phases

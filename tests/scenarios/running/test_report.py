@@ -93,7 +93,7 @@ def entries(num_persons: int = 1) -> list[LedgerEntry]:
     ballot = vote()
     persons = ["ann", "bob"] if num_persons == 1 else [f"each of {num_persons} partners"]
     return [
-        LedgerEntry.of(loss, person=person, session="s", phase=phase.name, num_persons=num_persons)
+        LedgerEntry.from_loss(loss, person=person, session="s", phase=phase.name, num_persons=num_persons)
         for person in persons
         for phase in ballot.phases
         for loss in phase.losses
@@ -148,7 +148,7 @@ def crowd(mechanism: MechanismName = "two_layer") -> tuple[TruthDiscovery, Input
 def of_arrays(protocol: TruthDiscovery, inputs: Inputs, *, phase_name: str = "answers") -> list[LedgerEntry]:
     """Return the ledger that the array path keeps: a line for each group of workers who pay alike."""
     return [
-        LedgerEntry.of(loss, person=f"each of {n} workers {who}", session="s", phase=phase_name, num_persons=n)
+        LedgerEntry.from_loss(loss, person=f"each of {n} workers {who}", session="s", phase=phase_name, num_persons=n)
         for phase in protocol.phases
         for who, n, losses in phase.loss_groups(inputs.public)
         for loss in losses
@@ -223,7 +223,7 @@ def test_tighter_composition_is_of_whoever_it_costs_most() -> None:
     least = msgspec.structs.replace(loss, event=small, claimed=0.01, proven=0.01)
     few = msgspec.structs.replace(loss, event=RandomizedResponse(epsilon=2.9, num_choices=2), claimed=2.9, proven=2.9)
     ledger = [
-        LedgerEntry.of(paid, person=person, session="s", phase="opinions")
+        LedgerEntry.from_loss(paid, person=person, session="s", phase="opinions")
         for person, paid in (("many", many), ("few", few), ("also few", few), ("least", least))
     ]
     page = page_of(show_ledger, ledger, party=None, delta=1e-6)
@@ -246,7 +246,7 @@ def test_losses_of_two_relations_are_totalled_in_one_and_the_line_says_how() -> 
     added = hidden(1.0)
     replaced = msgspec.structs.replace(added, relation=NeighboringRelation.REPLACE_ONE)
     ledger = [
-        LedgerEntry.of(loss, person="ann", session=session, phase="rankings")
+        LedgerEntry.from_loss(loss, person="ann", session=session, phase="rankings")
         for session, loss in (("spring", replaced), ("autumn", added))
     ]
     page = page_of(show_ledger, ledger, party=None, delta=None)
@@ -260,7 +260,7 @@ def test_losses_of_two_relations_are_totalled_in_one_and_the_line_says_how() -> 
 def test_a_total_of_both_models_says_against_whom() -> None:
     (local,) = vote(epsilon=1.0, public_weights=True).phases[0].losses[:1]
     central = msgspec.structs.replace(local, model=TrustModel.CENTRAL)
-    ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (local, central)]
+    ledger = [LedgerEntry.from_loss(loss, person="ann", session="s", phase="p") for loss in (local, central)]
     page = page_of(show_ledger, ledger, party=None, delta=0.1)
     assert f"ann in all: ε proven = {2 * local.proven:g}, or ε = 1.79" in page.text
     assert "at δ = 0.1 for sessions fixed in advance" in page.text
@@ -272,17 +272,17 @@ def test_a_total_of_both_models_says_against_whom() -> None:
 @pytest.mark.parametrize(
     ("model", "mechanism", "said"),
     [
-        (TrustModel.DISTRIBUTED, "shares", f"{TrustModel.DISTRIBUTED.against} (semi-honest server only)"),
+        (TrustModel.DISTRIBUTED, "shares", f"{TrustModel.DISTRIBUTED.adversary} (semi-honest server only)"),
         (TrustModel.CENTRAL, "noise", ", with as many parties as the session states (semi-honest server only)"),
     ],
 )
 def test_a_total_is_bounded_as_all_of_its_parts_need(model: TrustModel, mechanism: str, said: str) -> None:
     circle = loss_of(mechanism="shares, semi-honest server only", unit="vote", model=TrustModel.DISTRIBUTED)
     other = msgspec.structs.replace(circle, model=model, mechanism=mechanism)
-    ledger = [LedgerEntry.of(loss, person="ann", session="s", phase="p") for loss in (other, circle)]
+    ledger = [LedgerEntry.from_loss(loss, person="ann", session="s", phase="p") for loss in (other, circle)]
     page = page_of(show_ledger, ledger, party=None, delta=None)
     told = " ".join(page.text.split())
-    assert f"in all against {said}" in told.replace(TrustModel.CENTRAL.against, "")
+    assert f"in all against {said}" in told.replace(TrustModel.CENTRAL.adversary, "")
 
 
 def test_scenarios_are_listed_with_what_they_decide() -> None:

@@ -34,7 +34,7 @@ def test_a_vote_has_no_part_of_a_unit_to_price() -> None:
             "proven": 1.5,
             "relation": "replace-one",
             "certainty": pytest.approx(0.8176, abs=1e-4),
-            "against": TrustModel.LOCAL.against,
+            "against": TrustModel.LOCAL.adversary,
         },
         "relation": ["replace-one"],
         "model": ["local"],
@@ -57,7 +57,7 @@ def test_truth_discovery_publishes_what_one_answer_loses_beside_all_and_only_tot
         "proven": loss.proven,
         "relation": "replace-one",
         "certainty": pytest.approx(math.exp(loss.proven) / (1 + math.exp(loss.proven))),
-        "against": TrustModel.LOCAL.against,
+        "against": TrustModel.LOCAL.adversary,
     }
     (part,) = result["privacy"]["part"]
     assert part == {

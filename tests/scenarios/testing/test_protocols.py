@@ -112,7 +112,7 @@ class OutOfRangeValues(Poll):
 class OneRowTooFew(Poll):
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         inputs = super().encode(table)
-        return inputs.of_range(0, len(inputs) - 1)
+        return inputs.slice_rows(0, len(inputs) - 1)
 
 
 @breaks("A party that encodes its own entries")

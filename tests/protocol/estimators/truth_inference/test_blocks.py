@@ -105,7 +105,7 @@ def test_so_they_have_where_the_perturbation_is_known(
 ) -> None:
     levels = data.draw(st.lists(st.integers(0, 1), min_size=block.first.num_workers, max_size=block.first.num_workers))
     own = OwnNoise((LAW, KnownNoise(dict.fromkeys(SIZES, (0.0, 0.0, 0.1)))), np.array(levels, dtype=np.int64))
-    for noise in (KnownNoise.fixed(dict.fromkeys(SIZES, 0.3)), LAW, own):
+    for noise in (KnownNoise.from_flip_probabilities(dict.fromkeys(SIZES, 0.3)), LAW, own):
         check_alike(block, functools.partial(AWARE[name], noise=noise, **given_options))
 
 
@@ -122,7 +122,7 @@ def large_block(*, tasks: int = 40, workers: int = 30, crowds: int = 12) -> Answ
 @pytest.mark.parametrize("name", [*UNAWARE, *AWARE])
 def test_crowds_stop_at_rounds_of_their_own(name: str) -> None:
     block, given_options = large_block(), {"ties": "first", "max_iterations": 50}
-    known = {"noise": KnownNoise.fixed({2: 0.2})} if name in AWARE else {}
+    known = {"noise": KnownNoise.from_flip_probabilities({2: 0.2})} if name in AWARE else {}
     find = functools.partial({**AWARE, **UNAWARE}[name], **known, **given_options)
     if name not in {"majority", "so many rounds"}:
         assert len(set(find(block).num_iterations.tolist())) > 1
@@ -134,7 +134,7 @@ def test_however_many_workers_are_looked_at_together_each_crowd_has_its_bits(
     monkeypatch: pytest.MonkeyPatch, cells: int
 ) -> None:
     monkeypatch.setattr(models, "_MAX_CELLS", cells)
-    block, noise = large_block(), KnownNoise.fixed({2: 0.2})
+    block, noise = large_block(), KnownNoise.from_flip_probabilities({2: 0.2})
     for find in AWARE.values():
         check_alike(block, functools.partial(find, noise=noise, ties="first", max_iterations=9))
 
@@ -154,7 +154,7 @@ def test_crowds_that_go_on_are_left_alone_once_the_others_are_most() -> None:
     rounds.stop(np.array([True, True]), lambda: State(places + 20))
     assert not rounds.go_on
     assert rounds.leave_behind() is None
-    assert rounds.ended().numbers.tolist() == [0, 11, 22, 23, 14]
+    assert rounds.final_states().numbers.tolist() == [0, 11, 22, 23, 14]
 
 
 def test_labels_of_another_shape_or_outside_their_answer_sets_are_no_crowds() -> None:

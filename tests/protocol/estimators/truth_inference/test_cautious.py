@@ -35,7 +35,7 @@ def perturbed(seed: int, *, tasks: int = 120, workers: int = 25, size: int = 2, 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size: int) -> None:
-    noise = KnownNoise.fixed({size: 0.35})
+    noise = KnownNoise.from_flip_probabilities({size: 0.35})
     num_given_up = num_kept = 0
     for seed in range(6):
         answers = perturbed(seed, size=size)
@@ -64,7 +64,7 @@ def test_a_label_is_given_up_exactly_where_another_is_likelier_by_the_odds(size:
 
 
 def test_odds_without_end_keep_the_papers_truths() -> None:
-    answers, noise = perturbed(1), KnownNoise.fixed({2: 0.35})
+    answers, noise = perturbed(1), KnownNoise.from_flip_probabilities({2: 0.35})
     assert np.array_equal(
         cautious_truth_discovery(answers, noise, least_odds=1e300).truths,
         truth_discovery(answers, max_iterations=100).truths,
@@ -73,7 +73,7 @@ def test_odds_without_end_keep_the_papers_truths() -> None:
 
 def test_where_reports_say_nothing_the_papers_truths_stay() -> None:
     answers = perturbed(2, flip=0.5)
-    found = cautious_truth_discovery(answers, KnownNoise.fixed({2: 0.5}))
+    found = cautious_truth_discovery(answers, KnownNoise.from_flip_probabilities({2: 0.5}))
     assert np.array_equal(found.truths, truth_discovery(answers, max_iterations=100).truths)
 
 
@@ -87,14 +87,14 @@ def skewed(share: float, flip: float, *, seed: int = 5) -> Answers:
 
 def frequent_priors(answers: Answers, noise: KnownNoise) -> list[FloatArray]:
     """Return the class priors of the sizes of which one label is frequent."""
-    block = AnswerBlock.of(answers)
+    block = AnswerBlock.from_answers(answers)
     priors, takes = frequent_labels(block, noise, noise_aware_one_coin(block, noise))
     return [own[0] for own, is_frequent in zip(priors.values(), takes[0], strict=True) if is_frequent]
 
 
 def test_a_frequent_label_counts_where_its_share_is_told_to_be_worth_more_than_what_was_found() -> None:
     """Of 90 %, perturbed at .4, the counts say .9 ± .08, and of what was found less is right."""
-    noise = KnownNoise.fixed({2: 0.4})
+    noise = KnownNoise.from_flip_probabilities({2: 0.4})
     answers = skewed(0.9, 0.4)
     coin = noise_aware_one_coin(answers, noise)
     reported = (int((answers.labels == 1).sum()) + 2) / 904
@@ -111,19 +111,19 @@ def test_a_frequent_label_counts_where_its_share_is_told_to_be_worth_more_than_w
 
 
 def test_a_label_that_is_not_told_to_be_frequent_does_not_count() -> None:
-    noise, clean = KnownNoise.fixed({2: 0.4}), KnownNoise.fixed({2: 0.05})
+    noise, clean = KnownNoise.from_flip_probabilities({2: 0.4}), KnownNoise.from_flip_probabilities({2: 0.05})
     half, told = skewed(0.5, 0.4), skewed(0.7, 0.05)
     assert not frequent_priors(half, noise)
     assert not frequent_priors(told, clean)  # what was found is worth more
     few = Answers(np.arange(3), np.arange(3), np.ones(3, dtype=np.int64), 3, 3, np.full(3, 2))
     assert not frequent_priors(few, noise)  # though all three agree
-    assert not frequent_priors(skewed(0.9, 0.5), KnownNoise.fixed({2: 0.5}))
+    assert not frequent_priors(skewed(0.9, 0.5), KnownNoise.from_flip_probabilities({2: 0.5}))
 
 
 @pytest.mark.parametrize("rounds", [1, 50])
 def test_the_papers_truths_are_those_of_as_many_rounds_by_itself(rounds: int) -> None:
     """Of a crowd that takes more than the ten rounds that the paper's function has by default."""
-    noise = KnownNoise.fixed({2: 0.35})
+    noise = KnownNoise.from_flip_probabilities({2: 0.35})
     answers = next(
         each
         for each in (perturbed(seed) for seed in itertools.count())
@@ -158,4 +158,4 @@ def test_truths_stay_at_equal_odds_and_the_likeliest_of_several_is_taken_by_the_
 )
 def test_arguments_out_of_range_are_refused(arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
-        cautious_truth_discovery(perturbed(4, tasks=5), KnownNoise.fixed({2: 0.2}), **arguments)
+        cautious_truth_discovery(perturbed(4, tasks=5), KnownNoise.from_flip_probabilities({2: 0.2}), **arguments)

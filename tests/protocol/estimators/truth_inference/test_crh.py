@@ -77,20 +77,20 @@ def test_nobody_and_nothing() -> None:
 def test_the_known_noise_is_taken_out_of_losses() -> None:
     """With p = 1/4 of two labels r = 3a/4 + (1 − a)/4: of a right, r − 1/4 is half. Shares .75 and .5 are 1 and .5."""
     rows = [(0,) * 8, (0, 0, 0, 0, 0, 0, 1, 1), (0, 0, 0, 0, 1, 1, 1, 1), (0,) * 8]
-    found = crh(table(rows), KnownNoise.fixed({2: 0.25}))
+    found = crh(table(rows), KnownNoise.from_flip_probabilities({2: 0.25}))
     assert found.qualities.tolist() == pytest.approx([0.95, 0.95, 0.5, 0.95], abs=1e-8)
     assert crh(table(rows)).qualities.tolist() == pytest.approx([0.95, 0.75, 0.5, 0.95], abs=1e-8)
 
 
 def test_no_noise_is_no_knowledge() -> None:
     answers = table([(0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 1, 0)])
-    knowing = crh(answers, KnownNoise.fixed({2: 0.0}))
+    knowing = crh(answers, KnownNoise.from_flip_probabilities({2: 0.0}))
     assert knowing.weights.tolist() == crh(answers).weights.tolist()
 
 
 def test_where_reports_say_nothing_it_is_a_majority() -> None:
     answers = table([(0, 1, 1, 0), (0, 1, 0, 1), (1, 1, 1, 0)])
-    found = crh(answers, KnownNoise.fixed({2: 0.5}))
+    found = crh(answers, KnownNoise.from_flip_probabilities({2: 0.5}))
     assert found.truths.tolist() == majority_vote(answers).truths.tolist()
     assert len(set(found.weights.tolist())) == 1
 
@@ -112,4 +112,4 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, Any], named: st
 
 def test_a_size_without_a_flip_probability_is_refused() -> None:
     with pytest.raises(ValueError, match="no flip probability"):
-        crh(table([(0, 1)]), KnownNoise.fixed({3: 0.1}))
+        crh(table([(0, 1)]), KnownNoise.from_flip_probabilities({3: 0.1}))

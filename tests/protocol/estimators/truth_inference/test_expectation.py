@@ -22,7 +22,7 @@ from psephos.protocol.estimators.truth_inference import (
     truth_discovery,
 )
 
-SILENT = KnownNoise.fixed({2: 0.0, 3: 0.0, 4: 0.0})
+SILENT = KnownNoise.from_flip_probabilities({2: 0.0, 3: 0.0, 4: 0.0})
 
 
 def told(find: Callable[..., Inference]) -> Callable[..., Inference]:
@@ -266,7 +266,7 @@ def test_a_worker_who_always_lies_is_turned_round_unless_nobody_may() -> None:
 def test_known_noise_gives_back_the_quality_of_the_answers() -> None:
     """Reports are right with .95·.6 + .05·.4 = .59, and .87 of the majorities; false alarms below 1e-6."""
     answers, truths = synthetic(9, tasks=2000, qualities=np.full(40, 0.95), sizes=np.full(2000, 2), flips=0.4)
-    noise = KnownNoise.fixed({2: 0.4})
+    noise = KnownNoise.from_flip_probabilities({2: 0.4})
     coin, matrices = noise_aware_one_coin(answers, noise), noise_aware_dawid_skene(answers, noise, prior_answers=1.0)
     assert min(accuracy(coin, truths), accuracy(matrices, truths)) > 0.8
     assert np.nanmean(coin.qualities) == pytest.approx(0.95, abs=0.05)
@@ -277,7 +277,7 @@ def test_known_noise_gives_back_the_quality_of_the_answers() -> None:
 
 def test_no_weight_exceeds_what_the_perturbation_allows() -> None:
     rows = [(task, worker, task % 2) for task in range(50) for worker in range(5)]
-    result = noise_aware_one_coin(crowd(rows, tasks=50, workers=5), KnownNoise.fixed({2: 0.3}))
+    result = noise_aware_one_coin(crowd(rows, tasks=50, workers=5), KnownNoise.from_flip_probabilities({2: 0.3}))
     assert (result.weights < math.log(0.7 / 0.3)).all()
     assert (result.weights > 0.9 * math.log(0.7 / 0.3)).all()
 
@@ -288,7 +288,7 @@ def test_knowing_the_noise_finds_more_truths_than_weights_from_chance() -> None:
     for seed in range(8):
         qualities = np.random.Generator(np.random.Philox(seed)).uniform(0.6, 0.95, 60)
         answers, truths = synthetic(seed, tasks=200, qualities=qualities, sizes=np.full(200, 2), flips=0.3, share=0.12)
-        known = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.3}))
+        known = noise_aware_one_coin(answers, KnownNoise.from_flip_probabilities({2: 0.3}))
         gains.append(accuracy(known, truths) - accuracy(truth_discovery(answers), truths))
     assert float(np.mean(gains)) > 0
 
@@ -302,7 +302,7 @@ def test_knowing_that_each_worker_draws_its_own_flip_helps() -> None:
             seed, tasks=400, qualities=np.full(60, 0.9), sizes=np.full(400, 2), flips=flips, share=0.2
         )
         drawn = noise_aware_one_coin(answers, KnownNoise.uniform({2: (0.0, 0.8)}))
-        mean = noise_aware_one_coin(answers, KnownNoise.fixed({2: 0.4}))
+        mean = noise_aware_one_coin(answers, KnownNoise.from_flip_probabilities({2: 0.4}))
         gains.append(accuracy(drawn, truths) - accuracy(mean, truths))
     assert float(np.mean(gains)) > 0
 

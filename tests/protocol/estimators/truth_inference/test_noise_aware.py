@@ -97,19 +97,19 @@ def test_expectations_have_the_bits_of_a_sum_term_by_term(nodes: int, workers: i
 
 def test_votes_are_alike_where_reports_say_little_and_nothing_where_they_say_nothing() -> None:
     answers = crowd(1, sizes=np.full(30, 2))
-    found = noise_aware_votes(laid_out(answers), KnownNoise.fixed({2: 0.5}), most_competence=0.9, **OPTIONS).inference(
-        0
-    )
+    found = noise_aware_votes(
+        laid_out(answers), KnownNoise.from_flip_probabilities({2: 0.5}), most_competence=0.9, **OPTIONS
+    ).inference(0)
     assert np.nanmax(np.abs(found.weights)) < 1e-9
-    weak = noise_aware_votes(laid_out(answers), KnownNoise.fixed({2: 0.49}), most_competence=0.9, **OPTIONS).inference(
-        0
-    )
+    weak = noise_aware_votes(
+        laid_out(answers), KnownNoise.from_flip_probabilities({2: 0.49}), most_competence=0.9, **OPTIONS
+    ).inference(0)
     assert np.ptp(weak.weights) < 0.05 * weak.weights.mean()
 
 
 def test_a_uniform_prior_that_is_fixed_is_the_uniform_prior() -> None:
     sizes = np.array([2, 3] * 10)
-    answers, noise = crowd(2, sizes=sizes), KnownNoise.fixed({2: 0.2, 3: 0.2})
+    answers, noise = crowd(2, sizes=sizes), KnownNoise.from_flip_probabilities({2: 0.2, 3: 0.2})
     uniform = {size: np.full((1, size), 1 / size) for size in (2, 3)}
     fixed = fit_confusions(laid_out(answers), noise, at_prior(uniform)).inference(0)
     plain = noise_aware_dawid_skene(answers, noise)
@@ -123,7 +123,7 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
     rows = [(task, worker, 1) for task in range(1, 10) for worker in range(2)] + [(0, 0, 0), (0, 1, 1)]
     task, worker, label = np.array(rows).T
     answers = Answers(task, worker, label, 10, 2, np.full(10, 2))
-    noise = KnownNoise.fixed({2: 0.3})
+    noise = KnownNoise.from_flip_probabilities({2: 0.3})
     for prior in ([0.9, 0.1], [0.2, 0.8]):
         found = fit_confusions(laid_out(answers), noise, at_prior({2: np.array([prior])})).inference(0)
         assert found.truths[0] == int(np.argmax(prior))
@@ -133,14 +133,18 @@ def test_a_fixed_prior_decides_where_the_reports_do_not_and_stays() -> None:
 def test_a_prior_without_a_label_leaves_it_nearly_impossible() -> None:
     answers = crowd(5, sizes=np.full(20, 2))
     prior = {2: np.array([[0.0, 1.0]])}
-    found = fit_confusions(laid_out(answers), KnownNoise.fixed({2: 0.2}), at_prior(prior)).inference(0)
+    found = fit_confusions(laid_out(answers), KnownNoise.from_flip_probabilities({2: 0.2}), at_prior(prior)).inference(
+        0
+    )
     assert np.nanmax(found.probabilities[:, 0]) < 1e-3
 
 
 def test_mean_posteriors_are_of_the_answered_tasks_of_each_size() -> None:
     sizes = np.array([2, 3, 2, 3, 2, 2, 4])
     answers = Answers(np.array([0, 1, 2, 3]), np.zeros(4, int), np.array([1, 2, 1, 0]), 7, 1, sizes)
-    block = noise_aware_one_coin(AnswerBlock.of(answers), KnownNoise.fixed({2: 0.2, 3: 0.2, 4: 0.2}))
+    block = noise_aware_one_coin(
+        AnswerBlock.from_answers(answers), KnownNoise.from_flip_probabilities({2: 0.2, 3: 0.2, 4: 0.2})
+    )
     priors, found = {size: own[0] for size, own in mean_posteriors(answers, block).items()}, block.inference(0)
     assert sorted(priors) == [2, 3, 4]
     assert priors[2] == pytest.approx(found.probabilities[[0, 2], :2].mean(axis=0), abs=1e-12)

@@ -57,7 +57,7 @@ def see(
 
 def released_law(attack: FairVotingAttack, seen: CoalitionView, rankings: IntArray, groups: IntArray) -> float:
     """Return the probability of what was published, of all voters' rankings."""
-    phase = attack.protocol.disclosed
+    phase = attack.protocol.disclosed_phase
     sums = phase.sums_of(rankings, groups).reshape(1, -1)
     return math.exp(phase.tally_mechanism.log_likelihoods(seen.totals[0].reshape(1, -1), sums)[0, 0])
 
@@ -95,7 +95,7 @@ def test_a_release_is_judged_over_all_that_honest_voters_may_rank(form: str, mem
 
 def test_line_4_of_algorithm_2_is_judged_over_all_sub_samples() -> None:
     attack, inputs = make("sub-sampling")
-    phase = attack.protocol.disclosed
+    phase = attack.protocol.disclosed_phase
     assert phase.choice is not None
     seen = see(attack, inputs, 1, 2, 3, 4, 5, 6)
     found = infer(attack, seen)

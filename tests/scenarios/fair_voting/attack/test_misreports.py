@@ -27,8 +27,8 @@ def inputs_of(vote: FairVoting, rankings: Sequence[Sequence[int]]) -> Inputs:
 
 def law_of(vote: FairVoting, rankings: Sequence[Sequence[int]]) -> FloatArray:
     inputs = inputs_of(vote, rankings)
-    sums = vote.disclosed.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1)
-    return np.array(vote.disclosed.elects_by(Choice).log_laws(sums[None]))[0]
+    sums = vote.disclosed_phase.sums_of(inputs.private, inputs.public[:, 0]).reshape(-1)
+    return np.array(vote.disclosed_phase.elects_by(Choice).log_laws(sums[None]))[0]
 
 
 @pytest.mark.parametrize("mechanism", ["exponential", "permute_and_flip", "sampling"])

@@ -38,7 +38,7 @@ def make(mechanism: MechanismName, *sizes: int, epsilon: float = 4.0) -> tuple[F
 
 
 def winners(attack: FairVotingAttack, rankings: IntArray, groups: IntArray) -> FloatArray:
-    phase = attack.protocol.disclosed
+    phase = attack.protocol.disclosed_phase
     assert phase.choice is not None
     return np.exp(phase.choice.log_laws(phase.sums_of(rankings, groups).reshape(1, -1))[0])
 

@@ -51,7 +51,7 @@ def law_by_enumeration(choice: SampledChoice, values: Sequence[int], ties: Ties)
         for row, own in zip(rows, chances, strict=True):
             for count, chance in zip(row, own, strict=True):
                 mass *= math.comb(samples, count) * chance**count * (1 - chance) ** (samples - count)
-        best = choice.objective.best(choice.utilities_of(rows), choice.group_sizes)
+        best = choice.objective.best_alternatives(choice.utilities_of(rows), choice.group_sizes)
         for winner in best if ties == "random" else best[:1]:
             law[winner] += mass / (len(best) if ties == "random" else 1)
     gamma = Fraction(choice.gamma)

@@ -23,7 +23,7 @@ def survey(num_features: int, **settings: Any) -> MoralPreferences:
 def proven(protocol: MoralPreferences) -> tuple[float, float]:
     """Return a record's ε, and the most success that it allows."""
     (loss,) = protocol.losses
-    return loss.finest.proven, 1 / (1 + math.exp(-loss.finest.proven))
+    return loss.finest_loss.proven, 1 / (1 + math.exp(-loss.finest_loss.proven))
 
 
 @pytest.mark.parametrize("sensitivity", ["tight", "printed"])

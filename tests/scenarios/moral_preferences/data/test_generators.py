@@ -31,7 +31,7 @@ def test_batches_are_parts_of_the_same_survey_bit_for_bit(kind: str) -> None:
     assert (whole.reading.num_voters, whole.reading.num_records) == (23, 161)
     for start, stop in ((0, 1), (3, 4), (1, 22), (22, None)):
         part = make(spec, start=start, stop=stop)
-        expected = whole.records.of_range(start, stop or 23)
+        expected = whole.records.slice_rows(start, stop or 23)
         assert list(part.voters) == list(whole.voters[start:stop])
         assert np.array_equal(part.records.chosen, expected.chosen)
         assert np.array_equal(part.records.rejected, expected.rejected)
@@ -46,7 +46,7 @@ def test_seed_makes_others_and_more_voters_do_not(kind: str) -> None:
     first = make(struct(voters=5, records=3, seed=1))
     assert not np.array_equal(first.records.chosen, make(struct(voters=5, records=3, seed=2)).records.chosen)
     more = make(struct(voters=50, records=3, seed=1))
-    assert np.array_equal(first.records.chosen, more.records.of_range(0, 5).chosen)
+    assert np.array_equal(first.records.chosen, more.records.slice_rows(0, 5).chosen)
     assert list(first.voters) == list(more.voters[:5])
 
 

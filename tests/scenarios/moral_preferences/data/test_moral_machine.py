@@ -80,12 +80,12 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
 
 def joined(surveys: Sequence[Survey]) -> Survey:
     voters = [name for survey in surveys for name in survey.voters]
-    records = surveys[0].records.of_voters(
+    records = surveys[0].records.from_voters(
         [
             np.stack([part.chosen, part.rejected], axis=1)
             for survey in surveys
             for place in range(len(survey.voters))
-            for part in [survey.records.of_range(place, place + 1)]
+            for part in [survey.records.slice_rows(place, place + 1)]
         ],
         num_features=len(FEATURES),
     )

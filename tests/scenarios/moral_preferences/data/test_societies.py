@@ -155,7 +155,7 @@ def test_synthetic_societies_have_their_shares_one_after_another() -> None:
     assert list(survey.societies) == sorted(survey.societies, key=["north", "east", "south"].index)
     part = make_cultures(SPEC, start=19, stop=21)
     assert list(part.societies) == ["north", "east"]
-    assert np.array_equal(part.records.chosen, survey.records.of_range(19, 21).chosen)
+    assert np.array_equal(part.records.chosen, survey.records.slice_rows(19, 21).chosen)
     other = make_cultures(msgspec.structs.replace(SPEC, seed=5))
     assert not np.array_equal(survey.records.chosen, other.records.chosen)
 

@@ -73,7 +73,7 @@ def test_a_files_batches_are_its_voters(tmp_path: Path, machine_file: Path, max_
     readings = [survey.reading for survey in surveys]
     assert sum(readings[1:], readings[0]) == whole.reading
     for survey, start in zip(surveys, (0, 7, 14), strict=True):
-        part = whole.records.of_range(start, start + len(survey.voters))
+        part = whole.records.slice_rows(start, start + len(survey.voters))
         assert np.array_equal(survey.records.chosen, part.chosen)
         assert np.array_equal(survey.records.rejected, part.rejected)
     assert [path.name for path in tmp_path.iterdir()] == ["responses.csv"]  # temporary files are gone

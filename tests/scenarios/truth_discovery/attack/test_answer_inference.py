@@ -33,7 +33,7 @@ ANYTHING = Uniform(0.0, 1.0)  # the paper's "ε = 0" for two labels
 SIZES = (2, 3)
 SETS = np.array([[0, 1, 1, 0]])
 MECHANISMS: list[RowMechanism] = [
-    OneLayer.of_epsilon(SIZES, 1.0),
+    OneLayer.from_epsilon(SIZES, 1.0),
     TwoLayer(SIZES, Uniform(0.0, 0.6)),
     TwoLayer(SIZES, Beta(2, 3, 0.1, 0.7)),
     TwoLayer(SIZES, Discrete((0.0, 0.3), (0.5, 0.5))),

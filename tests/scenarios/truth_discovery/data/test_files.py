@@ -227,7 +227,7 @@ def test_repeats_are_reduced_as_a_dictionary_would(table: list[tuple[str, str, s
             conflict = row
         if repeats == "last":
             expected[worker, task] = label
-    tasks, workers, labels = (CodedColumn.of(column) for column in zip(*table, strict=True))
+    tasks, workers, labels = (CodedColumn.from_values(column) for column in zip(*table, strict=True))
     given_rows = Rows(tasks, labels, str, workers=workers)
     if repeats == "error" and conflict is not None:
         with refuses(f"label ({conflict})"):
@@ -324,4 +324,4 @@ def test_a_truth_that_is_not_allowed(tmp_path: Path, answers: str, truth: str, f
 def test_an_unknown_rule_for_repeats_and_rows_without_workers_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, ANSWERS, repeats="majority").field == "repeats"
     with pytest.raises(ValueError, match="answers need workers"):
-        assemble(Rows(CodedColumn.of("ab"), CodedColumn.of("xy"), str))
+        assemble(Rows(CodedColumn.from_values("ab"), CodedColumn.from_values("xy"), str))

@@ -124,7 +124,7 @@ def test_all_rows_of_a_crowd_with_repeats_have_the_published_accuracy(real_sets:
     size = len(crowd.answer_sets[0])
     place = {task: code for code, task in enumerate(crowd.tasks)}
     label = {text: code for code, text in enumerate(crowd.answer_sets[0])}
-    cells = columns["item"].recoded(place) * size + columns["label"].recoded(label)
+    cells = columns["item"].recode(place) * size + columns["label"].recode(label)
     votes = np.bincount(cells, minlength=len(crowd.tasks) * size).reshape(-1, size)
     gold = crowd.truth >= 0
     right = float((votes[gold].argmax(axis=1) == crowd.truth[gold]).mean())
