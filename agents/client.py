@@ -118,12 +118,12 @@ class Client:
         return self._machine.has_agreed
 
     def losses_to_come(self, public: Sequence[int]) -> list[PrivacyLoss]:
-        """Return what the session costs from here on: the losses of the phases that it is yet to draw for."""
+        """Return the losses of the phases for which the party has not drawn a report yet."""
         return [loss for _, loss in self._machine.losses_to_come(public)]
 
     @property
     def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
-        """What the session leaves to the party's later ones. See `ClientMachine.memoized_reports`."""
+        """The reports that the party's later sessions repeat. See `ClientMachine.memoized_reports`."""
         return self._machine.memoized_reports
 
     @property

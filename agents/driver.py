@@ -61,7 +61,7 @@ _OVERTIME_SECONDS: Final = 1.0
 
 
 class Machine(Protocol):
-    """What the driver needs of a machine."""
+    """The interface of a machine that the driver uses."""
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message."""
@@ -98,7 +98,7 @@ class Timed(Protocol):
 
 
 class Observers(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told of a session, as one party sees it.
+    """The observers of one party's session: a log, a listener, a traffic meter.
 
     Args:
         log: where events go; None for nowhere.
@@ -133,12 +133,12 @@ class Driver:
 
     __slots__ = (
         "_ending",
+        "_farewells",
         "_hides_peers",
         "_is_acting",
         "_is_keeping",
         "_is_resting",
         "_journal",
-        "_leaving",
         "_listener",
         "_log",
         "_machine",
@@ -151,7 +151,7 @@ class Driver:
         "_run_in_thread",
         "_session",
         "_skips_waiting",
-        "_timed",
+        "_timed_phases",
         "_when_ended",
         "_when_settled",
         "deadlines",
@@ -178,13 +178,13 @@ class Driver:
         self._nursery = nursery
         self._party = party
         self._session = session
-        self._timed = timed
+        self._timed_phases = timed
         self._skips_waiting = skips_waiting
         self._hides_peers = hides_peers
         self._log = observers.log
         self._listener = observers.listener
         self._journal = journal
-        self._leaving: list[tuple[str, Abort]] | None = None
+        self._farewells: list[tuple[str, Abort]] | None = None
         self._pending: list[Effect] = []
         self._is_acting = False
         self._is_keeping = False
@@ -208,7 +208,7 @@ class Driver:
         return self._is_keeping and self.has_ended
 
     def open_outbox(self, peer: str, channel: Channel) -> Outbox:
-        """From now on, what is sent to `peer` goes through `channel`.
+        """Send everything for `peer` through `channel` from now on.
 
         What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
         """
@@ -329,7 +329,7 @@ class Driver:
                 return False
             if self._meter is not None:
                 self._meter.note(message, len(payload))
-            if type(message) is Abort and self._timed is not None:
+            if type(message) is Abort and self._timed_phases is not None:
                 self._take_leave(peer, message)
                 return False
             effects = self._machine.receive(peer, message)
@@ -351,7 +351,7 @@ class Driver:
             await self._when_settled.wait()
 
     def ending(self) -> Finish:
-        """Return what the machine finished with, or raise what it failed with."""
+        """Return the machine's `Finish`, or raise the error of its `Fail`."""
         match self._ending:
             case Finish():
                 return self._ending
@@ -432,10 +432,10 @@ class Driver:
 
     def _skip_waiting(self) -> bool:
         """Let the open phase's deadline pass if nothing can come before it; return whether there is more to act on."""
-        phase = self._timed.settled_phase if self._timed is not None else None
-        if self._timed is None or phase is None:
+        phase = self._timed_phases.settled_phase if self._timed_phases is not None else None
+        if self._timed_phases is None or phase is None:
             return False
-        self._pending.extend(self._timed.receive_timeout(phase))
+        self._pending.extend(self._timed_phases.receive_timeout(phase))
         return bool(self._pending)
 
     def _start(self, task: Callable[..., Awaitable[object]], *arguments: object) -> None:
@@ -446,10 +446,10 @@ class Driver:
     def _take_leave(self, peer: str, message: Abort) -> None:
         """Let a peer go, which says nothing more."""
         if self.outboxes[peer].is_carried:
-            if self._leaving is None:
-                self._leaving = []
+            if self._farewells is None:
+                self._farewells = []
                 self._start(self._let_leave)
-            self._leaving.append((peer, message))
+            self._farewells.append((peer, message))
         else:
             self.act(self._machine.receive(peer, message))
             self._start(_hang_up, self.outboxes[peer])
@@ -457,9 +457,9 @@ class Driver:
     async def _let_leave(self) -> None:
         """Let a host's parties leave together: they say so one after another, and each is to be named."""
         await trio.sleep(_QUIET_SECONDS)
-        leaving, self._leaving = self._leaving or [], None
-        if self._timed is not None:
-            self.act(self._timed.receive_departures(leaving))
+        leaving, self._farewells = self._farewells or [], None
+        if self._timed_phases is not None:
+            self.act(self._timed_phases.receive_departures(leaving))
         for peer, _ in leaving:
             self._start(_hang_up, self.outboxes[peer])
 
@@ -469,8 +469,8 @@ class Driver:
         # What this process did not run for may have come long ago; else one look into each socket is enough.
         was_away = trio.current_time() - due_time > _QUIET_SECONDS
         await self._take_what_has_come(_QUIET_SECONDS if was_away else 0.0)
-        if self._timed is not None and not self.has_ended:
-            self.act(self._timed.receive_timeout(phase))
+        if self._timed_phases is not None and not self.has_ended:
+            self.act(self._timed_phases.receive_timeout(phase))
 
     async def _take_what_has_come(self, pause_seconds: float) -> None:
         """Let readers take what came in time and lies in sockets; for a fixed time where it is private who reports.

@@ -15,7 +15,7 @@ from ..protocol.effects import Attended, Charged, Closed, Drop, Effect, Fail, Li
 
 
 class Log(Protocol):
-    """What is used of a structlog logger."""
+    """The methods of a structlog logger that agents use."""
 
     def info(self, event: str, **fields: Any) -> object:
         """Log an event of a healthy session."""

@@ -31,7 +31,7 @@ def id_of(line: str) -> str:
 
 
 class _RowsOfParty:
-    """What the journal of one party has for its file, where `append` takes rows for the next commit."""
+    """The rows of one party's journal; `append` collects them for the file's next commit."""
 
     def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None]) -> None:
         self.path = file.path
@@ -56,11 +56,11 @@ class HostJournal(Closing):
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
         # Of all its parties: one of which a backup has nothing may have drawn as well, after it was made.
-        self._unsure = {row.session.rpartition(_BETWEEN)[0] for row in rows[: file.about.unsure_rows]}
+        self._unsure_names = {row.session.rpartition(_BETWEEN)[0] for row in rows[: file.about.unsure_rows]}
         for row in rows:
             session, _, party = row.session.rpartition(_BETWEEN)
             self._rows.setdefault(party, []).append(row._replace(session=session))
-        self._waiting: list[Row] = []
+        self._waiting_rows: list[Row] = []
         self._lock = trio.Lock()
         self._failure: JournalError | None = None
 
@@ -83,10 +83,10 @@ class HostJournal(Closing):
         def append(rows: Sequence[Row]) -> None:
             if self._failure is not None:
                 raise self._failure
-            self._waiting += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
+            self._waiting_rows += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
 
         file, rows = _RowsOfParty(self._file, append), self._rows.pop(party, ())
-        return PersonJournal(file, rows, now=self._now, clock=self._clock, unsure=self._unsure)
+        return PersonJournal(file, rows, now=self._now, clock=self._clock, unsure=self._unsure_names)
 
     async def commit(self) -> None:
         """Make durable what all parties have kept so far. Cancelled, that is as if it had not begun, or is done.
@@ -97,15 +97,15 @@ class HostJournal(Closing):
         async with self._lock:
             if self._failure is not None:
                 raise self._failure
-            rows = tuple(self._waiting)
+            rows = tuple(self._waiting_rows)
             if rows:
                 await self.run_in_thread(self._append, rows)
-                del self._waiting[: len(rows)]
+                del self._waiting_rows[: len(rows)]
 
     def close(self) -> None:
         try:
-            if self._failure is None and self._waiting:
-                self._append(tuple(self._waiting))
+            if self._failure is None and self._waiting_rows:
+                self._append(tuple(self._waiting_rows))
         finally:
             self._file.close()
 

@@ -64,7 +64,7 @@ class JournalFile(Closing):
         self._lock = lock
         self._num_rows = len(contents.rows)
         self._chain = contents.chains[-1]
-        self._first = contents.origin
+        self._origin = contents.origin
         self._failure: JournalError | None = None
 
     @classmethod
@@ -141,7 +141,7 @@ class JournalFile(Closing):
         with self._transaction():
             chain = self._insert(rows, after=self._num_rows, chain=self._chain)
         if not self._num_rows and rows:
-            self._first = beginning_of(self.about, link(BEGINNING, 1, rows[0]))
+            self._origin = beginning_of(self.about, link(BEGINNING, 1, rows[0]))
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
@@ -180,7 +180,7 @@ class JournalFile(Closing):
                 raise
 
     def _tell_head(self) -> None:
-        self._lock.tell(self.about, num_rows=self._num_rows, chain=self._chain, first=self._first)
+        self._lock.tell(self.about, num_rows=self._num_rows, chain=self._chain, first=self._origin)
 
 
 def copy_journal(path: Path, target: Path, **changes: Any) -> None:
@@ -245,7 +245,7 @@ def install_journal(
 
 
 def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None) -> Contents:
-    """Return what a journal in its place holds, as `read_journal`, once its witness was heard."""
+    """Read the contents of a journal in its place, and check them against its rollback guard first."""
     path = path.resolve()
     heads = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
     with name_journal_errors(path, kind):
@@ -276,7 +276,7 @@ class _Heads(Closing):
         try:
             if witness is not None:
                 self._files.append(witness.open(path))
-            self._told = [] if witness is None else list(witness.heads(path))
+            self._heads_told = [] if witness is None else list(witness.heads(path))
         except BaseException:
             self.close()
             raise
@@ -300,7 +300,7 @@ class _Heads(Closing):
     def check(self, contents: Contents) -> None:
         """Raise JournalError if a journal is not all that was told of it."""
         contents.check_locked(self._files[0].head, self._path)
-        _check_told(contents, self._told, self._path)
+        _check_told(contents, self._heads_told, self._path)
 
     def tell(self, about: About, *, num_rows: int, chain: bytes, first: str) -> None:
         """Tell how far the journal is; one that has moved away no longer tells of others."""

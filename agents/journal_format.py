@@ -66,7 +66,7 @@ _TEXT_OF_CODE: Final = {
 
 
 class Closing(abc.ABC):
-    """What is open, and is closed as a `with` is left."""
+    """An open resource that closes as its `with` is left."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -97,7 +97,7 @@ class Row(NamedTuple):
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a journal says of itself.
+    """The description of a journal in its own file.
 
     Args:
         kind: whose journal it is: "person", "host" or "session".
@@ -124,7 +124,7 @@ _ABOUT: Final = msgspec.msgpack.Decoder(About)
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a lock file or a witness tells: who holds the journal, and what was in it after its last commit.
+    """The contents of a lock file or a witness: who holds the journal, and its length after the last commit.
 
     Args:
         length: how many rows there were.
@@ -148,7 +148,7 @@ class Contents(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """What this journal, wherever it is, begins with as no other one does; empty where it is."""
+        """The hash of the journal's beginning, by which copies of it are known; empty for an empty journal."""
         return beginning_of(self.about, self.chains[1]) if self.rows else ""
 
     def check(self, head: Head, path: Path, *, file: Path | None = None) -> None:
@@ -197,7 +197,7 @@ def sibling_file(path: Path, ending: str) -> Path:
 
 
 def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = False) -> Contents:
-    """Return what a journal holds, also while a process has it open, or after one that was killed.
+    """Read a journal, also while a process has it open, or after a process that was killed.
 
     Args:
         kind: the journal's, or those that it may have.
@@ -319,7 +319,7 @@ def check_usable(about: About, path: Path) -> None:
 
 
 def read_head(file: Path) -> Head | None:
-    """Return what a lock file or a witness says; None where it is not there, or says nothing."""
+    """Read a lock file or a witness; None if there is no file, or an empty one."""
     try:
         with file.open("rb") as stream:
             return msgspec.json.decode(stream.read(LOCK_BYTES), type=Head)
@@ -353,7 +353,7 @@ def _convert_errors(path: Path) -> Generator[None]:
 
 
 def to_journal_error(error: sqlite3.Error, path: Path) -> JournalError:
-    """Return what SQLite says against a journal, with what helps."""
+    """Turn an error of SQLite's into a JournalError that says what helps."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     reason = _TEXT_OF_CODE.get(code) or _TEXT_OF_CODE.get(code & 0xFF)
     if reason is None:
@@ -393,7 +393,7 @@ def link(chain: bytes, sequence: int, row: Row) -> bytes:
 
 
 def beginning_of(about: About, chain: bytes) -> str:
-    """Return what a journal begins with as no other one does, from the chain after its first row.
+    """Return the hash that identifies a journal, from the chain after its first row.
 
     A server's first row says which step begins, as that of another session does: so it counts whose it is.
     """

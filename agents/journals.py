@@ -25,7 +25,7 @@ class JournalSession(Journal, Protocol):
 
     @property
     def records(self) -> Sequence[ClientRecord]:
-        """What is kept, in order."""
+        """The session's records, in order."""
         ...
 
 
@@ -34,5 +34,5 @@ class SittingOfServer(Journal, Protocol):
 
     @property
     def records(self) -> Sequence[ServerRecord]:
-        """What is kept, in order."""
+        """The session's records, in order."""
         ...

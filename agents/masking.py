@@ -64,18 +64,18 @@ class Cryptography:
         return bindings.crypto_core_ed25519_is_valid_point(encoded)
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return what finds what a key and another have in common (X25519); ValueError for one of low order."""
+        """Return a function from public keys to shared secrets (X25519); ValueError for a key of low order."""
         private_key = X25519PrivateKey.from_private_bytes(
             private
         )  # which computes its public key: half the work of one
         return lambda public: private_key.exchange(X25519PublicKey.from_public_bytes(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
-        """Return so many bytes, 8,160 at most (HKDF)."""
+        """Derive up to 8,160 bytes (HKDF)."""
         return HKDF(algorithm=hashes.SHA256(), length=length, salt=None, info=info).derive(secret)
 
     def expand(self, key: bytes, length: int) -> bytes:
-        """Return so many bytes of ChaCha20's key stream."""
+        """Return this many bytes of ChaCha20's key stream."""
         return Cipher(ChaCha20(key, _COUNTER_AND_NONCE), mode=None).encryptor().update(bytes(length))
 
     def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
@@ -83,7 +83,7 @@ class Cryptography:
         return ChaCha20Poly1305(key).encrypt(_NONCE, content, about)
 
     def open(self, key: bytes, box: bytes, about: bytes) -> bytes:
-        """Return what is in a box; ValueError where the key does not open it."""
+        """Decrypt a box; ValueError if the key does not open it."""
         try:
             return ChaCha20Poly1305(key).decrypt(_NONCE, box, about)
         except InvalidTag:
@@ -106,7 +106,7 @@ class Cryptography:
 
 
 class SharedCryptography(Cryptography):
-    """The same where one process runs all parties, as simulations do: a signature is verified once."""
+    """Cryptography for a process that runs all parties, as simulations do: it verifies each signature once."""
 
     def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
         """Return whether a signature is the key's owner's (Ed25519)."""
@@ -117,7 +117,7 @@ _is_signed: Final = functools.lru_cache(maxsize=1 << 10)(Cryptography().verify)
 
 
 def signer_of(private: bytes) -> Callable[[bytes], bytes]:
-    """Return what signs by a private key of 32 bytes (Ed25519)."""
+    """Return a function that signs with a private key of 32 bytes (Ed25519)."""
     return Ed25519PrivateKey.from_private_bytes(private).sign
 
 

@@ -33,7 +33,6 @@ from ..protocol.arrays import FloatArray
 from ..protocol.errors import ConfigurationError
 from ..protocol.mechanisms import (
     NO_ANSWER,
-    Below,
     Disclosure,
     DiscreteLaplace,
     ExactMechanism,
@@ -44,6 +43,7 @@ from ..protocol.mechanisms import (
     OneLayer,
     PostProcessed,
     Prepared,
+    RandBelow,
     RowMechanism,
     SphericalLaplace,
     TwoLayer,
@@ -93,7 +93,7 @@ class SecureNoise(NoiseSource):
             raise ConfigurationError(
                 field="samplers", value=taken[0], allowed="for mechanisms without a sampler of ours"
             )
-        self._given = samplers or {}
+        self._extra_samplers = samplers or {}
         self._samplers: dict[RowMechanism, RowSampler] = {}
 
     @property
@@ -133,7 +133,7 @@ class SecureNoise(NoiseSource):
     def _make_sampler(self, mechanism: RowMechanism) -> RowSampler:
         if (make_sampler := _MAKERS.get(type(mechanism))) is not None:
             return make_sampler(mechanism)
-        if (extra_sampler := self._given.get(type(mechanism))) is not None:
+        if (extra_sampler := self._extra_samplers.get(type(mechanism))) is not None:
             made: Any = extra_sampler(mechanism)  # of the kind that the mechanism's kind calls for
             return (lambda values: [made(value) for value in values]) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
@@ -142,9 +142,9 @@ class SecureNoise(NoiseSource):
             noisy = self._sampler(mechanism.noise)
             return lambda values: mechanism.finish_row(noisy(values))
         if isinstance(mechanism, Prepared):
-            shown = self._sampler(mechanism.noise)
-            return lambda values: shown(mechanism.prepare_row(values))
-        kind_names = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._given))
+            noise_sampler = self._sampler(mechanism.noise)
+            return lambda values: noise_sampler(mechanism.prepare_row(values))
+        kind_names = ", ".join(kind.__name__ for kind in (*_MAKERS, *self._extra_samplers))
         allowed = f"one with an exact sampler ({kind_names}, or given to SecureNoise)"
         raise ConfigurationError(field="mechanism", value=type(mechanism).__name__, allowed=allowed)
 
@@ -180,8 +180,8 @@ class SecureRelease(SimulatedNoise):
         return self._secure.randomize(mechanism, values, protocol=protocol, phase=phase, place=place)
 
 
-def _uniform_integers() -> Below:
-    """Return what gives uniform integers for one row: as many bits as the bound has, again where they pass it."""
+def _uniform_integers() -> RandBelow:
+    """Return a sampler of uniform integers for one row, by rejection from as many bits as the bound has."""
     pool = num_bits = 0
 
     def randbelow(bound: int) -> int:
@@ -234,10 +234,11 @@ def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler
     num_others = mechanism.num_choices - 1
 
     def sample(values: Sequence[int]) -> list[int]:
-        below = _uniform_integers()
+        randbelow = _uniform_integers()
         # A lie is one of the other choices, all alike: those from the value on are one farther.
         return [
-            value if below(denominator) < numerator else (lie := below(num_others)) + (lie >= value) for value in values
+            value if randbelow(denominator) < numerator else (lie := randbelow(num_others)) + (lie >= value)
+            for value in values
         ]
 
     return sample
@@ -269,9 +270,9 @@ def _one_layer(mechanism: OneLayer) -> RowSampler:
     ]
 
     def sample(values: Sequence[int]) -> list[int]:
-        below = _uniform_integers()
+        randbelow = _uniform_integers()
         return [
-            value if value == NO_ANSWER or below(flips[value][1]) >= flips[value][0] else lie(value, below)
+            value if value == NO_ANSWER or randbelow(flips[value][1]) >= flips[value][0] else lie(value, randbelow)
             for value in values
         ]
 
@@ -287,25 +288,25 @@ def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
         flips_of_row = functools.partial(flips_of, *means.pop().as_integer_ratio())
     else:
 
-        def flips_of_row(below: Below) -> Iterator[bool]:
-            return (next(draw(below)) for _ in itertools.repeat(None))
+        def flips_of_row(randbelow: RandBelow) -> Iterator[bool]:
+            return (next(draw(randbelow)) for _ in itertools.repeat(None))
 
     def sample(values: Sequence[int]) -> list[int]:
-        below = _uniform_integers()
-        flips = flips_of_row(below)
-        return [value if value == NO_ANSWER or not next(flips) else lie(value, below) for value in values]
+        randbelow = _uniform_integers()
+        flips = flips_of_row(randbelow)
+        return [value if value == NO_ANSWER or not next(flips) else lie(value, randbelow) for value in values]
 
     return sample
 
 
-def _lie_sampler(sizes: Sequence[int]) -> Callable[[int, Below], int]:
+def _lie_sampler(sizes: Sequence[int]) -> Callable[[int, RandBelow], int]:
     """Return a function that gives another label of a code's block, all alike."""
     offsets = block_offsets(sizes)
     blocks = [(offset, size) for offset, size in zip(offsets, sizes, strict=False) for _ in range(size)]
 
-    def lie(code: int, below: Below) -> int:
+    def lie(code: int, randbelow: RandBelow) -> int:
         offset, size = blocks[code]
-        label = offset + below(size - 1)
+        label = offset + randbelow(size - 1)
         return label + (label >= code)
 
     return lie

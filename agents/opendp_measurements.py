@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from ..protocol.errors import ConfigurationError, refuse, require
 from ..protocol.mechanisms import (
-    Below,
     ExactMechanism,
     FiniteChannel,
     FiniteMechanism,
     GeneralizedRandomizedResponse,
+    RandBelow,
 )
 from ..protocol.mechanisms.finite_channel import TOTAL_MASS
 from ..protocol.privacy import NeighboringRelation, PureAccountant
@@ -94,7 +94,7 @@ class OpenDPMechanism(FiniteChannel, ExactMechanism):
     reports: tuple[Any, ...]
     measurement: Callable[[Any], Any] = dataclasses.field(compare=False)
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Draw by the measurement, whose randomness is its own. See `ExactMechanism.randomize_exactly`."""
         return [self.reports.index(self.measurement(self.values[value])) for value in values]
 

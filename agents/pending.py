@@ -91,7 +91,7 @@ class _Stay:
 
 
 class PendingConnections:
-    """Where connections wait until they have said Hello.
+    """The connections that have not said Hello yet.
 
     Args:
         places: how many may; as many as come, and for as long as they like, with `UnlimitedPlaces`.
@@ -107,13 +107,13 @@ class PendingConnections:
         self._tell = tell
         self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
         self._of_address: dict[str, dict[Channel, None]] = {}
-        self._known: dict[Channel, _Stay] = {}
+        self._stays: dict[Channel, _Stay] = {}
         self._parties: set[str] = set()
         self._has_come = trio.Event()
         self.refused: collections.Counter[str] = collections.Counter()
 
     def __len__(self) -> int:
-        return len(self._strangers) + len(self._known)
+        return len(self._strangers) + len(self._stays)
 
     def enter(self, channel: Channel) -> None:
         """Let a connection wait; one that has waited longest goes for it, where it must."""
@@ -135,15 +135,15 @@ class PendingConnections:
         if channel in self._strangers and party not in self._parties:
             stay = self._forget_stranger(channel)
             stay.party = party
-            self._known[channel] = stay
+            self._stays[channel] = stay
             self._parties.add(party)
 
     def leave(self, channel: Channel) -> None:
         """Take a connection's place away: it has said Hello, or is closed. Nothing if it has none."""
         if channel in self._strangers:
             self._forget_stranger(channel)
-        elif channel in self._known:
-            self._parties.discard(self._known.pop(channel).party)
+        elif channel in self._stays:
+            self._parties.discard(self._stays.pop(channel).party)
 
     def turn_away(self, reason: str) -> None:
         """Count a connection that is refused."""
@@ -159,7 +159,7 @@ class PendingConnections:
                 await self._has_come.wait()
             now = trio.current_time()
             seconds = GREETING_SECONDS  # who comes in the meantime has as long from then on
-            for waiting in (self._strangers, self._known):
+            for waiting in (self._strangers, self._stays):
                 while waiting and next(iter(waiting.values())).since + GREETING_SECONDS <= now:
                     self._close(next(iter(waiting)), "silent")
                 if waiting:

@@ -34,7 +34,7 @@ _IN_DISPUTE: Final = frozenset(number for number, move in enumerate(MaskingMove)
 
 
 class SessionRecords:
-    """What a person's journal has of one session.
+    """The records of one session in a person's journal.
 
     Attributes:
         first: who takes part in what: as it was first reserved; None before that.
@@ -42,15 +42,24 @@ class SessionRecords:
         latest: the last time that was kept, whatever came after; 0 where none was.
     """
 
-    __slots__ = ("_acknowledged", "_drawn", "_held", "end_record", "first", "latest", "records", "session_id")
+    __slots__ = (
+        "_acknowledgements",
+        "_draws",
+        "_held_losses",
+        "end_record",
+        "first",
+        "latest",
+        "records",
+        "session_id",
+    )
 
     def __init__(self, session_id: str, records: Sequence[ClientRecord] = ()) -> None:
         self.session_id = session_id
         self.records: list[ClientRecord] = []
         self.first: Reserved | None = None
-        self._drawn: dict[int, Drawn] = {}
-        self._acknowledged: dict[int, Acknowledged] = {}
-        self._held: tuple[LedgerEntry, ...] = ()
+        self._draws: dict[int, Drawn] = {}
+        self._acknowledgements: dict[int, Acknowledged] = {}
+        self._held_losses: tuple[LedgerEntry, ...] = ()
         self.end_record: SessionEnded | None = None
         self.latest = 0
         for record in records:
@@ -59,7 +68,7 @@ class SessionRecords:
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
         """The losses that are charged."""
-        return tuple(entry for drawn in self._drawn.values() for entry in drawn.entries)
+        return tuple(entry for draw in self._draws.values() for entry in draw.entries)
 
     @property
     def timed_entries(self) -> Iterator[tuple[float, LedgerEntry]]:
@@ -70,25 +79,25 @@ class SessionRecords:
         """
         expires = math.inf if self.first is None else float(self.first.expires or math.inf)
         release_time = 0 if self.end_record is None or self.end_record.reason else self.end_record.at
-        for drawn in self._drawn.values():
-            time = float(max(drawn.at, release_time)) if drawn.at and release_time else expires
-            for entry in drawn.entries:
+        for draw in self._draws.values():
+            time = float(max(draw.at, release_time)) if draw.at and release_time else expires
+            for entry in draw.entries:
                 yield time, entry
 
     @property
     def num_drawn(self) -> int:
         """How many reports were drawn, and may have left."""
-        return len(self._drawn)
+        return len(self._draws)
 
     @property
     def num_acknowledged(self) -> int:
         """How many of them the server keeps."""
-        return len(self._acknowledged)
+        return len(self._acknowledgements)
 
     @property
     def reports_kept(self) -> Iterator[Drawn]:
         """Yield the reports that later sessions repeat."""
-        return (drawn for drawn in self._drawn.values() if drawn.kept is not None)
+        return (draw for draw in self._draws.values() if draw.kept is not None)
 
     def has_expired(self, now: float) -> bool:
         """Return whether nobody takes part any more."""
@@ -96,23 +105,23 @@ class SessionRecords:
 
     def held_entries(self, now: float) -> tuple[LedgerEntry, ...]:
         """Return the losses for which the session holds room."""
-        return () if self.has_expired(now) else self._held
+        return () if self.has_expired(now) else self._held_losses
 
     def contradiction(self, record: ClientRecord) -> str:
-        """Return what the record contradicts, and an empty text where there is nothing."""
+        """Return how a record contradicts those that are here; empty if it does not."""
         match record:
             case Reserved() if self.first is not None:
                 for field in ("party", "session", "protocol", "expires", "chosen"):
                     ours, theirs = getattr(self.first, field), getattr(record, field)
                     if ours != theirs:
                         return f"has {field} {ours!r} for session {self.session_id}, and not {theirs!r}"
-            case Drawn(step=step) if step in self._drawn and _drop_time(record) != _drop_time(self._drawn[step]):
+            case Drawn(step=step) if step in self._draws and _drop_time(record) != _drop_time(self._draws[step]):
                 return f"has another report of phase {step} of session {self.session_id}"
-            case Drawn(step=step) if {*range(step)} - self._drawn.keys() - _IN_DISPUTE:
-                return f"has {len(self._drawn)} reports of session {self.session_id}, and phase {step} is not the next"
+            case Drawn(step=step) if {*range(step)} - self._draws.keys() - _IN_DISPUTE:
+                return f"has {len(self._draws)} reports of session {self.session_id}, and phase {step} is not the next"
             case Drawn() | Acknowledged() if self.first is None:
                 return f"has nothing reserved for session {self.session_id}"
-            case Acknowledged(step) if step not in self._drawn:
+            case Acknowledged(step) if step not in self._draws:
                 return f"has no report of phase {step} of session {self.session_id}"
             case _:
                 pass
@@ -122,11 +131,11 @@ class SessionRecords:
         """Return whether the record is kept already."""
         match record:
             case Drawn(step=step):
-                return step in self._drawn
+                return step in self._draws
             case Acknowledged(step):
-                return step in self._acknowledged
+                return step in self._acknowledgements
             case Reserved(entries=entries):
-                return self.first is not None and self.end_record is None and entries == self._held
+                return self.first is not None and self.end_record is None and entries == self._held_losses
             case SessionEnded():  # who left before anything was reserved leaves nothing behind
                 end_record = self.end_record
                 is_same = end_record is not None and (record.reason, record.is_final) == (
@@ -142,19 +151,19 @@ class SessionRecords:
         match record:
             case Reserved():
                 self.first = self.first or record
-                self._held, self.end_record = record.entries, None
+                self._held_losses, self.end_record = record.entries, None
             case Drawn():
-                self._drawn[record.step] = record
+                self._draws[record.step] = record
                 names = {entry.phase for entry in record.entries}
-                self._held = tuple(entry for entry in self._held if entry.phase not in names)
+                self._held_losses = tuple(entry for entry in self._held_losses if entry.phase not in names)
             case Acknowledged():
-                self._acknowledged[record.step] = record
+                self._acknowledgements[record.step] = record
             case SessionEnded():
-                self._held, self.end_record = (), record
+                self._held_losses, self.end_record = (), record
 
 
 class RowsFile(Protocol):
-    """What a person's journal needs of its file: a `JournalFile`, or a part of one that many share."""
+    """The interface of the file behind a person's journal: a `JournalFile`, or a part of a shared one."""
 
     path: Path
     is_new: bool
@@ -187,7 +196,7 @@ class PersonSession:
         self._file = file
         self._clock = clock
         self._session = session
-        self._others = dict[str, SessionRecords]() if other_sessions is None else other_sessions
+        self._other_sessions = dict[str, SessionRecords]() if other_sessions is None else other_sessions
 
     @property
     def records(self) -> tuple[ClientRecord, ...]:
@@ -202,16 +211,16 @@ class PersonSession:
             TypeError: one is a server's.
         """
         session = self._session
-        after = SessionRecords(session.session_id, session.records)
+        records_after = SessionRecords(session.session_id, session.records)
         fresh: list[ClientRecord] = []
         for record in records:
             if not isinstance(record, ClientRecord):
                 raise TypeError(f"a person's journal keeps no {type(record).__name__}")
-            if contradiction := after.contradiction(record) or self._other_report(record):
+            if contradiction := records_after.contradiction(record) or self._other_report(record):
                 raise JournalError(contradiction, path=str(self._file.path))
-            if not after.says_nothing_new(record):
+            if not records_after.says_nothing_new(record):
                 dated = self._add_time(record)
-                after.add(dated)
+                records_after.add(dated)
                 fresh.append(dated)
         if fresh:
             self._file.append([row_of(session.session_id, record) for record in fresh])
@@ -222,14 +231,14 @@ class PersonSession:
         """Return a record with its time, where there is a clock; never before that of another one."""
         if self._clock is None or isinstance(record, Reserved):
             return record
-        latest = max((session.latest for session in self._others.values()), default=0)
+        latest = max((session.latest for session in self._other_sessions.values()), default=0)
         return msgspec.structs.replace(record, at=max(latest, math.ceil(self._clock())))
 
     def _other_report(self, record: ClientRecord) -> str:
-        """Return what a report contradicts that another session, held meanwhile, has drawn for both."""
+        """Return how a report contradicts one that another session has drawn meanwhile for both."""
         if not isinstance(record, Drawn) or record.kept is None:
             return ""
-        earlier_report = _first_kept(self._others.values(), record.kept)
+        earlier_report = _first_kept(self._other_sessions.values(), record.kept)
         if earlier_report is None or _payload_of(earlier_report[1]) == _payload_of(record):
             return ""
         return f"has another report of phase {record.kept.phase!r} in {record.kept.scope}: join again, to repeat that"
@@ -239,19 +248,19 @@ def _first_kept(sessions: Iterable[SessionRecords], memo: Remembered) -> tuple[S
     """Return the first report of a phase in a scope, with its session; its law may be another."""
     key = (memo.scope.kind, memo.scope.name, memo.phase)
     for session in sessions:
-        for drawn in session.reports_kept:
-            has = drawn.kept
+        for draw in session.reports_kept:
+            has = draw.kept
             if has is not None and (has.scope.kind, has.scope.name, has.phase) == key:
-                return session, drawn
+                return session, draw
     return None
 
 
-def _drop_time(drawn: Drawn) -> Drawn:
-    return msgspec.structs.replace(drawn, at=0)
+def _drop_time(draw: Drawn) -> Drawn:
+    return msgspec.structs.replace(draw, at=0)
 
 
-def _payload_of(drawn: Drawn) -> bytes:
-    report = decode(drawn.report)
+def _payload_of(draw: Drawn) -> bytes:
+    report = decode(draw.report)
     if not isinstance(report, Report):
         raise JournalError("holds something else where a report was kept")
     return bytes(report.payload)
@@ -288,7 +297,7 @@ class PersonJournal(Closing):
         self._now = now
         self._clock = clock
         self._sessions = sessions_of(rows, file.path)
-        self._unsure = unsure
+        self._unsure_names = unsure
 
     @classmethod
     def open(
@@ -365,7 +374,7 @@ class PersonJournal(Closing):
         session = self._sessions.get(session_id)
         if session is None:
             session = self._sessions[session_id] = SessionRecords(session_id)
-        if session_id in self._unsure:
+        if session_id in self._unsure_names:
             reason = (
                 f"was restored from a backup, and session {session_id} may have gone on after that was made: a report "
                 "could be drawn twice. It cannot be joined from here"
@@ -421,7 +430,7 @@ class PersonJournal(Closing):
 def read_sessions(
     path: Path, *, kind: str | tuple[str, ...] = PERSON, witness: RollbackGuard | None = None
 ) -> tuple[About, dict[str, SessionRecords]]:
-    """Return what a person's journal says of itself, and its sessions by id, also while a process has it open.
+    """Read a person's journal: its description, and its sessions by id; another process may have it open.
 
     Args:
         kind: as `read_journal` has it; of a host's there is a session for each of its parties (`host_journal.HOST`).

@@ -81,7 +81,7 @@ class HeadFile:
 
 @dataclasses.dataclass(frozen=True)
 class RollbackGuard:
-    """Where it is told how far a journal was, outside the journal's folder.
+    """The files outside a journal's folder that record how long the journal was.
 
     Args:
         folder: holds a file for each journal; made with its parents, its owner's alone.

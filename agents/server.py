@@ -102,7 +102,7 @@ class Server:
         observers: Observers = NOBODY,
     ) -> None:
         self.run_in_thread: RunInThread = trio.to_thread.run_sync
-        self._told = observers
+        self._observers = observers
         self._sitting = sitting
         self._is_resumed = sitting is not None and bool(sitting.records)
         self._channels: dict[str, Channel] = {}
@@ -120,7 +120,7 @@ class Server:
         self._roster = roster
         self._began_at = math.nan  # in Unix time, where trio's is 0
         self._readers = 0
-        self._all_gone: trio.Event | None = None
+        self._last_left: trio.Event | None = None
         self._machine = ServerMachine(
             protocol,
             roster,
@@ -139,7 +139,7 @@ class Server:
 
     @property
     def memoized_reports(self) -> ReceivedReports:
-        """What the session leaves to later ones. See `ServerMachine.memoized_reports`."""
+        """The reports that later sessions may repeat. See `ServerMachine.memoized_reports`."""
         return self._machine.memoized_reports
 
     @property
@@ -163,7 +163,7 @@ class Server:
 
     @property
     def session_status(self) -> SessionStatus:
-        """Where the session stands, without what is private."""
+        """The session's current status, without anything private."""
         trio_deadlines: Mapping[str, float] = {} if self._driver is None else self._driver.deadlines
         phase = self._machine.progress[0]
         connections = None
@@ -213,7 +213,7 @@ class Server:
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
                     run_in_thread=self.run_in_thread,
-                    observers=self._told,
+                    observers=self._observers,
                 )
                 self._driver, self._began_at = driver, time.time() - trio.current_time()
                 driver.act(effects)
@@ -249,9 +249,9 @@ class Server:
         try:
             await companion(lambda: self.session_status)
         except Exception as error:  # noqa: BLE001  whatever it is, the session is not about it
-            if self._told.log is not None:
+            if self._observers.log is not None:
                 fields = {"session": self._session, "party": self.role, "error": type(error).__name__}
-                log_unless_it_fails(self._told.log.warning, "watching_failed", **fields, reason=str(error))
+                log_unless_it_fails(self._observers.log.warning, "watching_failed", **fields, reason=str(error))
 
     async def _accept(self, listener: Listener, driver: Driver, nursery: trio.Nursery) -> None:
         note = self._mail.note
@@ -410,8 +410,8 @@ class Server:
             if self._channels.get(party) is channel:
                 del self._channels[party]
             self._readers -= 1
-            if not self._readers and self._all_gone is not None:
-                self._all_gone.set()
+            if not self._readers and self._last_left is not None:
+                self._last_left.set()
         channel.close()
 
     async def _greet(
@@ -442,8 +442,8 @@ class Server:
             self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
-            if self._all_gone is not None:  # it may have been the last that was to be told something
-                self._all_gone.set()
+            if self._last_left is not None:  # it may have been the last that was to be told something
+                self._last_left.set()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # it never said who it was
         except Exception:  # noqa: BLE001  whatever it is, it is this connection's
@@ -469,9 +469,9 @@ class Server:
             await channel.send([encode(Abort.from_error(error))])
 
     def _log_refusals(self, refused: Mapping[str, int]) -> None:
-        if self._told.log is not None and refused and not self._hides_participation:
+        if self._observers.log is not None and refused and not self._hides_participation:
             fields = {"session": self._session, "party": self.role, "total": sum(refused.values())}
-            log_unless_it_fails(self._told.log.warning, "connections_refused", **fields, reasons=dict(refused))
+            log_unless_it_fails(self._observers.log.warning, "connections_refused", **fields, reasons=dict(refused))
 
     async def _say_goodbye(self, driver: Driver) -> None:
         """Tell every client that the session is over, and let what was sent leave."""
@@ -489,8 +489,8 @@ class Server:
 
     async def _wait_for_readers(self) -> None:
         while self._readers or self._machine.awaits_listeners:
-            self._all_gone = trio.Event()
-            await self._all_gone.wait()
+            self._last_left = trio.Event()
+            await self._last_left.wait()
 
 
 def _whole_seconds(seconds: float) -> float:
@@ -521,7 +521,7 @@ async def _hear(channel: Channel) -> list[bytes]:
 
 
 def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:
-    """Return what a connection begins with.
+    """Return the first messages of a connection, decoded.
 
     Raises:
         MalformedMessageError: it is no message.
@@ -534,30 +534,30 @@ def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:
 
 
 class _Mail:
-    """What many channels have, as each says (`Channel.watch`), for a single reader."""
+    """A queue of watched channels that have something to read (`Channel.watch`), for a single reader."""
 
-    __slots__ = ("_arrived", "_reader")
+    __slots__ = ("_arrivals", "_reader")
 
     def __init__(self) -> None:
-        self._arrived: list[Channel] = []
+        self._arrivals: list[Channel] = []
         self._reader = trio.lowlevel.ParkingLot()
 
     def note(self, channel: Channel) -> None:
         """Take note that there is something to receive on a channel."""
-        if not self._arrived:
+        if not self._arrivals:
             self._reader.unpark()
-        self._arrived += (channel,)
+        self._arrivals += (channel,)
 
     async def wait(self) -> list[Channel]:
         """Return the channels that have something, in the order in which it came; wait for the first of them.
 
         Cancelled, it forgets none.
         """
-        if self._arrived:
+        if self._arrivals:
             await trio.lowlevel.checkpoint()
         else:
             await self._reader.park()
-        arrivals, self._arrived = self._arrived, []
+        arrivals, self._arrivals = self._arrivals, []
         return arrivals
 
 

@@ -29,7 +29,7 @@ class Connections:
 
 @dataclasses.dataclass(frozen=True)
 class SessionStatus:
-    """Where a session stands.
+    """The progress of a session, as its server knows it.
 
     Args:
         phase: the open one; the last one after the end.

@@ -34,7 +34,7 @@ class _Uniform(NamedTuple):
     bits: int
 
     def refine(self) -> "_Uniform":
-        """Return the same number with more of its bits."""
+        """Draw more bits of the same number."""
         new_bits = secrets.randbits(_UNIFORM_BITS)
         return _Uniform(self.floor << _UNIFORM_BITS | new_bits, self.bits + _UNIFORM_BITS)
 
@@ -47,7 +47,7 @@ class _Point(NamedTuple):
     signs: int
 
     def refine(self) -> "_Point":
-        """Return the same point with more of its bits."""
+        """Draw more bits of the same point's coordinates."""
         return _Point(self.x.refine(), self.y.refine(), self.signs)
 
     def is_in_disc(self) -> bool | None:

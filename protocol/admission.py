@@ -55,15 +55,15 @@ class Admission:
         'council'
     """
 
-    __slots__ = ("_chosen", "_expected", "_protocol", "_roster", "_terms", "public", "welcome")
+    __slots__ = ("_choices", "_expected_fields", "_protocol", "_roster", "_terms", "public", "welcome")
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], roster: Roster, mode: SessionMode) -> None:
         session, kind, descriptor = mode.session, mode.kind, mode.descriptor
         self._protocol = protocol
         self._roster = roster
-        self._chosen: dict[int, tuple[int, ...]] = {}
+        self._choices: dict[int, tuple[int, ...]] = {}
         self.public = roster.public.copy() if protocol.num_chosen else roster.public
-        self._expected = (protocol.name, session, kind.value, descriptor.id)
+        self._expected_fields = (protocol.name, session, kind.value, descriptor.id)
         parameters = protocol.encoded_parameters
         self.welcome = Welcome.make(protocol, descriptor=descriptor)
         last = len(roster) - 1
@@ -105,7 +105,7 @@ class Admission:
         place = self._check_party(hello, fingerprint)
         if hello.version != PROTOCOL_VERSION:
             self._check_version(hello)
-        if (hello.protocol, hello.session, hello.kind, hello.session_id) != self._expected:
+        if (hello.protocol, hello.session, hello.kind, hello.session_id) != self._expected_fields:
             reason = self._why_another(hello)
         elif not hello.chosen and not self._protocol.num_chosen:
             return
@@ -125,14 +125,14 @@ class Admission:
             return False
         if reason := self._why_not_chosen(place, chosen):
             raise ValueError(f"{self._roster.names[place]} {reason}")
-        if place in self._chosen:
+        if place in self._choices:
             return False
-        self._chosen[place] = tuple(chosen)
+        self._choices[place] = tuple(chosen)
         self.public[place, -self._protocol.num_chosen :] = chosen
         return True
 
     def welcome_of(self, place: int) -> Welcome:
-        """Return what the party at this place is told as it joins."""
+        """Return the Welcome for the party at this place."""
         if not self.public.shape[1]:
             return self.welcome
         return msgspec.structs.replace(self.welcome, public=self.public_row(place))
@@ -146,7 +146,7 @@ class Admission:
         number = self._protocol.num_chosen
         if len(chosen) != number:
             return f"chooses {len(chosen)} numbers of its public row, the protocol leaves it {number}"
-        if tuple(chosen) == self._chosen.get(place, tuple(chosen)):
+        if tuple(chosen) == self._choices.get(place, tuple(chosen)):
             row = self.public_row(place)
             try:
                 self._protocol.check_public((*row[: len(row) - number], *chosen))
@@ -156,9 +156,11 @@ class Admission:
         return "chose otherwise as it joined, and is held to that"
 
     def _why_another(self, hello: Hello) -> str:
-        """Return in what a party means another session."""
+        """Return the field in which a party's Hello names another session; empty if it names this one."""
         hello_fields = (hello.protocol, hello.session, hello.kind)
-        for field, theirs, ours in zip(("protocol", "session", "kind"), hello_fields, self._expected, strict=False):
+        for field, theirs, ours in zip(
+            ("protocol", "session", "kind"), hello_fields, self._expected_fields, strict=False
+        ):
             if theirs != ours:
                 return f"the server's {field} is {ours!r}, {quote(hello.party)} came with {quote(theirs)}"
         return f"{quote(hello.party)} came with the id of another session"

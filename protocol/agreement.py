@@ -19,7 +19,7 @@ _PLAIN = msgspec.msgpack.Decoder(dict[str, object])
 
 
 class Agreement:
-    """What one party agreed to.
+    """The terms of a session that one party has agreed to.
 
     Attributes:
         chosen: what the party chooses of its public row, which leaves with the Hello.
@@ -69,7 +69,7 @@ class Agreement:
         return ""
 
     def _choice(self) -> tuple[int, ...]:
-        """Return what the party chooses of its public row, checked before anything of it leaves."""
+        """Return the party's own choice in its public row, checked before any of it leaves."""
         number = self._protocol.num_chosen
         if self._party.public is None:
             allowed = f"given: the party chooses the last {number} of it"

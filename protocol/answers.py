@@ -86,7 +86,7 @@ class PartyAnswers:
         return number < len(steps) and steps[number].phase.name in self._party.memoized_reports
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
-        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
+        """Return the losses of the phases that are still to be drawn, each with its phase."""
         return [
             (step.phase, loss)
             for step in self._protocol.steps[len(self.exchanges) :]
@@ -128,7 +128,7 @@ class PartyAnswers:
         return report, charges
 
     def memo(self, number: int) -> Remembered | None:
-        """Return what is kept beside the report of a step, by its number; None where its phase keeps none."""
+        """Return the memo that goes with the report of a step, by its number; None if its phase is not memoized."""
         phase = self._protocol.steps[number].phase
         if phase.memo_scope is None:
             return None

@@ -198,7 +198,7 @@ def _array_of(values: Any, field: str, allowed: str) -> Array:
 def _row_of(
     convert: _Converter, exact_type: type | None = None, is_right: Callable[[Any], bool] | None = None
 ) -> _Converter:
-    """Return what converts a sequence or an array of one axis to a tuple; one of this exact type is taken as it is.
+    """Return a converter of sequences and one-dimensional arrays to tuples; the exact type passes unchanged.
 
     Args:
         is_right: what each of it has to be as well.
@@ -220,7 +220,7 @@ def _row_of(
 
 
 def _table_of(convert: _Converter) -> _Converter:
-    """Return what converts a mapping from integers."""
+    """Return a converter of mappings with integer keys."""
 
     def convert_table(values: Any, field: str) -> dict[int, Any]:
         require(isinstance(values, Mapping), field, values, "a mapping from integers")
@@ -231,7 +231,7 @@ def _table_of(convert: _Converter) -> _Converter:
 
 
 def _tuple_of(convert: _Converter) -> _Converter:
-    """Return what makes a tuple of a row, so that a frozen value can be hashed."""
+    """Return a converter of rows to tuples, so that a frozen value can be hashed."""
 
     def convert_tuple(values: Any, field: str) -> tuple[Any, ...]:
         return tuple(convert(values, field))  # of a tuple itself
@@ -338,7 +338,7 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def unconverted(function: Any) -> Any:
-    """Return what `exact_arguments` has decorated, for who has numbers that are exact; anything else as it is."""
+    """Return the function behind `exact_arguments`, for callers with exact numbers; other functions unchanged."""
     decorated, inner = getattr(function, _UNCONVERTED, (None, None))
     return function if decorated is not function else unconverted(inner)
 

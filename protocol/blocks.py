@@ -147,7 +147,7 @@ def _release_tallies(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, 
 
 
 def _draw_for_releases(noise: SimulatedRounds, *, protocol: str, phase: Phase) -> DrawBlock:
-    """Return what the servers of many sessions draw by, as `draw_for_release` for each."""
+    """Return the servers' draws for the releases of many sessions, as `draw_for_release` for each."""
     streams = release_streams(phase)
 
     def draw(mechanism: RowMechanism, values: IntArray) -> IntArray:

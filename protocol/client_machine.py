@@ -95,11 +95,10 @@ class ClientMachine:
     """
 
     __slots__ = (
-        "_acknowledged",
         "_agreement",
         "_answers",
+        "_end_record",
         "_has_reserved",
-        "_heard",
         "_is_durable",
         "_late_phase",
         "_masking",
@@ -108,7 +107,8 @@ class ClientMachine:
         "_party",
         "_position",
         "_protocol",
-        "_public",
+        "_public_row",
+        "_receipts",
         "_reservation",
         "_transcript",
         "_view",
@@ -127,7 +127,7 @@ class ClientMachine:
         self._num_steps = len(protocol.steps)
         self._party = party
         self._mode = mode
-        self._public = party.public
+        self._public_row = party.public
         self._agreement = Agreement(protocol, party, mode.descriptor)
         kind = mode.kind
         if view is not None:
@@ -145,22 +145,22 @@ class ClientMachine:
         if masked is not None:
             self._masking = PartyMasking(protocol, masked, party, mode, is_kept=self._is_durable)
         self._answers = PartyAnswers(protocol, party, mode.noise, self._masking)
-        self._acknowledged: dict[int, bytes] = {}
+        self._receipts: dict[int, bytes] = {}
         self._has_reserved = False  # on record, by an earlier conversation
-        self._heard: SessionEnded | None = None
+        self._end_record: SessionEnded | None = None
         if records is not None:
             require(mode.descriptor.id, "descriptor", mode.descriptor, "with an id where records are kept")
             chosen = self._agreement.chosen
             past = replay_client(records, protocol, party=party.name, session=mode.session, chosen=chosen)
             self._answers.exchanges.extend(past.answered)
-            self._acknowledged.update(past.acknowledged)
-            self._has_reserved, self._heard = past.has_reserved, past.release_record
+            self._receipts.update(past.acknowledged)
+            self._has_reserved, self._end_record = past.has_reserved, past.release_record
             if self._masking is not None and past.release_record is None:
                 self._masking.restore(past.answered, past.sealed)
 
     @property
     def state(self) -> State:
-        """Where the conversation stands."""
+        """The conversation's state."""
         return self._position.state
 
     @property
@@ -171,7 +171,7 @@ class ClientMachine:
     @property
     def transcript(self) -> str | None:
         """The digest of what the server told everybody, once it was released; see `transcript`."""
-        return self._transcript.digest if self._heard is None else self._heard.transcript or None
+        return self._transcript.digest if self._end_record is None else self._end_record.transcript or None
 
     @property
     def recorded_finish(self) -> Finish | None:
@@ -180,10 +180,10 @@ class ClientMachine:
         Raises:
             JournalError: something else stands where it was kept.
         """
-        if self._heard is None:
+        if self._end_record is None:
             return None
         try:
-            release = decode(self._heard.release)
+            release = decode(self._end_record.release)
             if isinstance(release, Release):
                 return self._read(release)
         except MalformedMessageError:
@@ -197,11 +197,11 @@ class ClientMachine:
 
     @property
     def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
-        """What the session leaves to later ones: the reports that it has of phases which keep theirs."""
+        """The reports of memoized phases, which the party's later sessions repeat."""
         return self._answers.memoized_reports
 
     def losses_to_come(self, public: Sequence[int]) -> list[tuple[Phase, PrivacyLoss]]:
-        """Return what the session costs from here on: the losses of phases to be drawn, each with its phase."""
+        """Return the losses of the phases that are still to be drawn, each with its phase."""
         return self._answers.losses_to_come(public)
 
     @property
@@ -221,9 +221,9 @@ class ClientMachine:
             descriptor=self._mode.descriptor,
             chosen=self._agreement.chosen,
         )
-        if self._answers.exchanges or self._acknowledged:
-            last = max(self._acknowledged, default=-1)
-            acknowledgement = None if last < 0 else Acknowledgement(last, self._acknowledged[last])
+        if self._answers.exchanges or self._receipts:
+            last = max(self._receipts, default=-1)
+            acknowledgement = None if last < 0 else Acknowledgement(last, self._receipts[last])
             hello = msgspec.structs.replace(hello, num_reports=len(self._answers.exchanges), shown=acknowledgement)
         self._position.move(Move.HELLO)
         return [self._send(hello)]
@@ -294,7 +294,7 @@ class ClientMachine:
         if Move.WELCOME not in self._position.moves:
             return self._blame(self._unexpected_error(message))
         try:
-            public = self._public = self._agreement.check(message)
+            public = self._public_row = self._agreement.check(message)
         except RemoteProtocolError as error:
             return self._blame(error)
         try:
@@ -343,7 +343,7 @@ class ClientMachine:
         is_next = message.step == number < self._num_steps or self._answers.skips_to(message.step)
         if Move.REQUEST not in moves or not is_next:
             return self._blame(self._unexpected_error(message))
-        if self._reservation is None or self._public is None:
+        if self._reservation is None or self._public_row is None:
             raise LocalProtocolError("a phase was requested before its loss was reserved", role="client")
         try:
             self._check_payload(message)
@@ -353,14 +353,16 @@ class ClientMachine:
             self._transcript.add(message)
         position.move(Move.REQUEST)
         try:
-            report, charges = self._answers.answer(message, self._public, self._reservation, session=self._mode.session)
+            report, charges = self._answers.answer(
+                message, self._public_row, self._reservation, session=self._mode.session
+            )
         except RemoteProtocolError as error:
             return self._blame(error)
         position.move(Move.REPORT)
         sent = Send(_TO_SERVER, report) if self._view is None else self._send(report)
         effects: list[Effect] = [*map(Charged, charges), sent]
         if self._is_durable:
-            drawn = Drawn(
+            draw_record = Drawn(
                 step=message.step,
                 request=encode(message),
                 report=encode(report),
@@ -368,7 +370,7 @@ class ClientMachine:
                 kept=self._answers.memo(message.step),
                 sealed=self._masking.sealed if self._masking is not None and not message.step else b"",
             )
-            effects.insert(0, Keep(drawn))
+            effects.insert(0, Keep(draw_record))
         return effects
 
     def _check_payload(self, request: Request) -> None:
@@ -409,9 +411,9 @@ class ClientMachine:
         if Move.ACKNOWLEDGE not in moves:
             return self._blame(self._unexpected_error(message))
         self._position.move(Move.ACKNOWLEDGE)
-        if message.step in self._acknowledged:
+        if message.step in self._receipts:
             return []
-        self._acknowledged[message.step] = message.receipt
+        self._receipts[message.step] = message.receipt
         return [Keep(Acknowledged(message.step, receipt=message.receipt))] if self._is_durable else []
 
     def _on_release(self, message: Release) -> list[Effect]:
@@ -427,9 +429,7 @@ class ClientMachine:
         self._transcript.add(message)
         self._close(Move.RELEASE)
         # A server that keeps a journal stays until it knows that all have heard.
-        acknowledgements = (
-            [self._send(Acknowledgement(self._num_steps))] if self._acknowledged or self._is_durable else []
-        )
+        acknowledgements = [self._send(Acknowledgement(self._num_steps))] if self._receipts or self._is_durable else []
         end_record = (
             SessionEnded(release=encode(message), transcript=self._transcript.digest or "")
             if self._is_durable
@@ -438,7 +438,7 @@ class ClientMachine:
         return [*([] if end_record is None else [Keep(end_record)]), *acknowledgements, ending]
 
     def _read(self, release: Release) -> Finish:
-        """Return what a release says, and take note of a report that came too late.
+        """Decode a release, and take note of a report that came too late.
 
         Raises:
             MalformedMessageError: it is not what the protocol declares.
@@ -452,7 +452,7 @@ class ClientMachine:
             own_outcome = decode_payload(release.own, decode_own, sender=SERVER, problem=problem)
         if release.is_late:
             last = len(self._answers.exchanges) - 1
-            missed = last + (last in self._acknowledged and last + 1 < self._num_steps)
+            missed = last + (last in self._receipts and last + 1 < self._num_steps)
             self._late_phase = self._protocol.steps[missed].name
         return Finish(outcome, own_outcome)
 
@@ -483,4 +483,4 @@ class ClientMachine:
         return [*self._leave_effects(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 
     def _unexpected_error(self, message: Message, article: str = "a ") -> UnexpectedMessageError:
-        return unexpected_message(message, sender=SERVER, side=Side.CLIENT, state=self.state, which=article)
+        return unexpected_message(message, sender=SERVER, side=Side.CLIENT, state=self.state, article=article)

@@ -140,8 +140,8 @@ def power_of_two_above(x: float) -> float:
         >>> power_of_two_above(5.0), power_of_two_above(4.0)
         (8.0, 4.0)
     """
-    below = power_of_two_below(x)
-    return below if below == x else 2 * below
+    lower_power = power_of_two_below(x)
+    return lower_power if lower_power == x else 2 * lower_power
 
 
 def square(x: float) -> float:

@@ -52,11 +52,11 @@ def did_you_mean(word: object, words: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def describe_choices(choices: Iterable[str], word: object) -> str:
-    """Return that one of the known words is allowed, and which of them may have been meant by a given one.
+def list_choices(choices: Iterable[str], word: object) -> str:
+    """Describe the allowed words, and those that a mistyped word may have meant.
 
     Examples:
-        >>> describe_choices(["local", "masked"], "maskd")
+        >>> list_choices(["local", "masked"], "maskd")
         "one of local, masked (did you mean 'masked'?)"
     """
     words = tuple(choices)
@@ -128,7 +128,7 @@ class StrangerError(RemoteProtocolError):
 
 
 class HandshakeError(RemoteProtocolError):
-    """Who is at the other end could not be established, or the other end does not take us for who we are.
+    """A handshake failed: the other end's identity could not be established, or it did not accept ours.
 
     Its sentence is one of a few, and quotes nothing of the other end: servers count connections by it.
     """
@@ -275,7 +275,7 @@ class PluginError(PsephosError):
 
     @property
     def public_message(self) -> str:
-        """What parties elsewhere are told: not the reason, which may quote a value, and no file of this machine."""
+        """The message for other parties: without the reason, which may quote a value, or files of this machine."""
         return f"{self.plugin} failed in {self.step}"
 
 
@@ -287,12 +287,12 @@ class RefutedLedgerError(PrivacyError):
     """An exact attack that learns more than a ledger says is proven.
 
     Attributes:
-        who: who infers, as a phrase.
+        adversary: who infers, as a phrase.
     """
 
-    def __init__(self, who: str) -> None:
-        self.party = who
-        super().__init__(f"this ledger is refuted: {who} learnt more than it says is proven")
+    def __init__(self, adversary: str) -> None:
+        self.adversary = adversary
+        super().__init__(f"this ledger is refuted: {adversary} learnt more than it says is proven")
 
 
 class BudgetExceededError(PrivacyError):

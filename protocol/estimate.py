@@ -31,7 +31,7 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has an attribute
-    """What reports tell: the tuple of its estimates, an array to numpy, and a table in a notebook.
+    """A tuple of estimates, which is an array to numpy, and a table in a notebook.
 
     `to_frame()` has a row for each, with the value or column, its `estimate` and its `estimate_standard_error`.
 

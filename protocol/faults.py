@@ -16,13 +16,13 @@ _OF_A_STEP: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVE
 
 
 def unexpected_message(
-    message: Message, *, sender: str, side: Side, state: State, phase: str = "", which: str = "a "
+    message: Message, *, sender: str, side: Side, state: State, phase: str = "", article: str = "a "
 ) -> UnexpectedMessageError:
     """Return the error for a message that is not allowed where the conversation of the side that it came to stands.
 
     Args:
         phase: the open step's name; empty where the side does not know it.
-        which: what else to say of the message, in front of its name.
+        article: what else to say of the message, in front of its name.
 
     Examples:
         >>> from psephos.protocol.messages import Abort
@@ -33,7 +33,7 @@ def unexpected_message(
     of_step = f" of phase {message.step}" if isinstance(message, _OF_A_STEP[side]) else ""
     phase_text = f" of phase {phase!r}" if phase else ""
     return UnexpectedMessageError(
-        f"{sender} sent {which}{name}{of_step} in state {state.value!r}{phase_text}",
+        f"{sender} sent {article}{name}{of_step} in state {state.value!r}{phase_text}",
         sender=sender,
         role=side.value,
         state=state.value,

@@ -210,9 +210,9 @@ class Guarded(abc.ABC):
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
         """Run before many are charged: `check_losses` for all of their public rows."""
-        for row, alike, stated in self._stated_losses(public):
-            groups = self.mechanism_groups(alike)
-            self._refuse_less(stated, row, [mechanism for mechanism, places in groups if len(alike[places])])
+        for row, rows_alike, stated in self._stated_losses(public):
+            groups = self.mechanism_groups(rows_alike)
+            self._refuse_less(stated, row, [mechanism for mechanism, places in groups if len(rows_alike[places])])
 
     def check_largest(self) -> None:
         """Run when a phase is made: refuse it if `losses` are less than `event`, or than a law says that belies it.
@@ -227,13 +227,13 @@ class Guarded(abc.ABC):
             least = PureAccountant.epsilon_of(self.event, relation)
             of_mechanism = PureAccountant.epsilon_of(self.mechanism.event_of(self.num_values), relation)
             is_anybody = relation is NeighboringRelation.REPLACE_ONE and not self._narrows_rows
-            known = _Realized(0.0, None)
+            realized = _Realized(0.0, None)
             if math.isfinite(of_mechanism):
-                known = self._realize(self.mechanism, values, None, are_all_neighbors=is_anybody)
-                least = max(least, known.loss if is_anybody or _is_less(of_mechanism, known.loss) else 0.0)
+                realized = self._realize(self.mechanism, values, None, are_all_neighbors=is_anybody)
+                least = max(least, realized.loss if is_anybody or _is_less(of_mechanism, realized.loss) else 0.0)
             self.refuse_below(least, relation, [self.losses])
-            if known.strangers is not None:
-                raise known.strangers
+            if realized.strangers is not None:
+                raise realized.strangers
 
     @property
     def _narrows_rows(self) -> bool:
@@ -263,8 +263,8 @@ class Guarded(abc.ABC):
             # Of which `proven` is never below.
             total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in events)
             if _is_less(total, least):
-                shown = ", ".join(map(str, public[:MOST_SHOWN])) + (", ..." if len(public) > MOST_SHOWN else "")
-                of_row = f" for the public row ({shown})" if len(public) else ""
+                row_text = ", ".join(map(str, public[:MOST_SHOWN])) + (", ..." if len(public) > MOST_SHOWN else "")
+                of_row = f" for the public row ({row_text})" if len(public) else ""
                 allowed = f"at least what phase {self.name!r} draws{of_row}: {least:g} ({_OR} {CURE})"
                 raise ConfigurationError(field="losses", value=total, allowed=allowed)
 
@@ -296,10 +296,10 @@ class Guarded(abc.ABC):
                 of_part = functools.partial(self._loss_of_part, mechanism, values, relation, is_whole=is_whole)
                 self._refuse_part(stated, relation, of_part)
                 is_one = relation is NeighboringRelation.REPLACE_ONE
-                known = self._realize(mechanism, values, rows, is_shown=is_shown) if is_one else _Realized(0.0, None)
-                self.refuse_below(max(least, known.loss), relation, stated, public)
-                if known.strangers is not None:
-                    raise known.strangers
+                realized = self._realize(mechanism, values, rows, is_shown=is_shown) if is_one else _Realized(0.0, None)
+                self.refuse_below(max(least, realized.loss), relation, stated, public)
+                if realized.strangers is not None:
+                    raise realized.strangers
             if len(self._passed_checks) >= _MOST_KEPT:
                 self._passed_checks.clear()
             self._passed_checks[key] = mechanism, stated
@@ -349,8 +349,8 @@ class Guarded(abc.ABC):
             {column: at for at, column in enumerate(columns)}.values() if mechanism.ignores_order else range(len(ends))
         )
         parts = ([*ends[:at], columns[at], *ends[at + 1 :]] for at in places)
-        known = PureAccountant.epsilon_of(mechanism.event_of_one_among(values), relation)
-        return max([known, *(self._realize(mechanism, part, None).loss for part in parts)])
+        bound = PureAccountant.epsilon_of(mechanism.event_of_one_among(values), relation)
+        return max([bound, *(self._realize(mechanism, part, None).loss for part in parts)])
 
     def _refuse_part(
         self, stated: Iterable[Sequence[PrivacyLoss]], relation: NeighboringRelation, least: Callable[[], float]
@@ -378,7 +378,7 @@ class Guarded(abc.ABC):
     ) -> "_Realized":
         """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
         key = *key_of(mechanism, values, rows), are_all_neighbors
-        if (known := self._known_laws.get(key)) is None:
+        if (realized := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:
                 self._known_laws.clear()
             columns = key[1]
@@ -388,8 +388,8 @@ class Guarded(abc.ABC):
                 tried = rows_to_try(columns) if rows is None else rows
                 strangers = non_neighbors_error(self.name, mechanism, tried, is_shown=is_shown)
             # The mechanism is kept too, so that no other can have its identity.
-            known = self._known_laws[key] = mechanism, _Realized(loss, strangers)
-        return known[1]
+            realized = self._known_laws[key] = mechanism, _Realized(loss, strangers)
+        return realized[1]
 
     @functools.cached_property
     def _known_laws(self) -> dict[tuple[int, Values, bytes | None, bool], tuple[RowMechanism, "_Realized"]]:
@@ -439,10 +439,10 @@ class GuardedRelease(Guarded):
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence[Guarded]) -> None:
         compared = self.rows_of(public)
         for together in [np.concatenate([rows, compared])] if compared is not None else self._row_pairs(rows, public):
-            known = self._compare_releases(public, earlier, together, is_shown=False)
-            self._refuse_release(public, [self.losses_of(public)], known)
-            if known.strangers is not None:
-                raise known.strangers
+            releases = self._compare_releases(public, earlier, together, is_shown=False)
+            self._refuse_release(public, [self.losses_of(public)], releases)
+            if releases.strangers is not None:
+                raise releases.strangers
 
     def _row_pairs(self, rows: IntArray, public: Sequence[int]) -> Iterator[IntArray]:
         """Yield each row with one of the same person that is the same where that is shown as it is."""
@@ -457,10 +457,10 @@ class GuardedRelease(Guarded):
         The law is that of the tallies of a single person's reports, each against each other, and against nobody's.
         """
         for row, _, stated in self._stated_losses(public):
-            known = self._realized_in_release(self.typical_row(row), earlier)
-            self._refuse_release(row, stated, known)
-            if known.strangers is not None:
-                raise known.strangers
+            releases = self._realized_in_release(self.typical_row(row), earlier)
+            self._refuse_release(row, stated, releases)
+            if releases.strangers is not None:
+                raise releases.strangers
 
     def typical_row(self, public: Sequence[int]) -> Sequence[int]:
         """Return a public row of whose releases the law is the same: that of one for many is worked out once."""
@@ -486,25 +486,25 @@ class GuardedRelease(Guarded):
         self,
         public: Sequence[int],
         stated: Sequence[Sequence[PrivacyLoss]],
-        known: "_Releases",
+        releases: "_Releases",
     ) -> None:
         event = self.compose_parts(self.release_event_of(public))
         for relation in {relation for losses in stated for relation in self._relations_of(losses)}:
-            least = max(PureAccountant.epsilon_of(event, relation), known.realized.get(relation, 0.0))
+            least = max(PureAccountant.epsilon_of(event, relation), releases.realized.get(relation, 0.0))
             self.refuse_below(least, relation, stated, public)
             of_part = PureAccountant.epsilon_of(self.part_event_of(public), relation)
-            self._refuse_part(stated, relation, functools.partial(max, of_part, known.of_part.get(relation, 0.0)))
+            self._refuse_part(stated, relation, functools.partial(max, of_part, releases.of_part.get(relation, 0.0)))
 
     def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
         """Return what releases realize of a single person, worked out once for each public row."""
         key = tuple(public)
-        if (known := self._known_releases.get(key)) is None:
+        if (releases := self._known_releases.get(key)) is None:
             if len(self._known_releases) >= _MOST_KEPT:
                 self._known_releases.clear()
             rows = self.rows_of(public)
             rows = rows_to_try(self.protected_values_of(public)) if rows is None else rows
-            known = self._known_releases[key] = self._compare_releases(public, earlier, rows)
-        return known
+            releases = self._known_releases[key] = self._compare_releases(public, earlier, rows)
+        return releases
 
     def _compare_releases(
         self, public: Sequence[int], earlier: Sequence[Guarded], rows: IntArray, *, is_shown: bool = True
@@ -523,17 +523,15 @@ class GuardedRelease(Guarded):
         try:
             tallies = [
                 self.tally(
-                    row[None, :][counted_draws],
-                    earlier=[reports[counted_draws] for reports in earlier_reports],
-                    public=public_rows[counted_draws],
+                    row[None, :][part], earlier=[rows[part] for rows in earlier_reports], public=public_rows[part]
                 )
-                for row, counted_draws in zip(rows, counted, strict=True)
+                for row, part in zip(rows, counted, strict=True)
             ]
         except NOT_THERE as error:  # whose own text may quote a row
             allowed = f"made of what there is: {describe_earlier([phase.name for phase in earlier], earlier_reports)}"
             error_fields = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
             raise ConfigurationError(**error_fields, allowed=allowed) from None
-        is_there = np.array([counted_draws.stop is None for counted_draws in counted])
+        is_there = np.array([part.stop is None for part in counted])
         pairs = {
             NeighboringRelation.REPLACE_ONE: is_there & is_there[:, None],
             NeighboringRelation.ADD_OR_REMOVE_ONE: is_there ^ is_there[:, None],

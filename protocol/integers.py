@@ -44,8 +44,8 @@ class RowCodec:
         row: Any = Annotated[tuple[number, ...], msgspec.Meta(min_length=length, max_length=length)]
         self._decoder: msgspec.msgpack.Decoder[tuple[int, ...]] = msgspec.msgpack.Decoder(row)
         self.number_bytes = width_of(low, high)
-        self._first = len(_header(length))
-        self.max_bytes = self._first + self.number_bytes * length
+        self._header_size = len(_header(length))
+        self.max_bytes = self._header_size + self.number_bytes * length
         self._formats = frozenset(b"".join(_FORMATS.get(self.number_bytes, ())))
         self._length = length
 
@@ -63,7 +63,7 @@ class RowCodec:
         row = self._decoder.decode(data)
         # Of one byte each there are as many as bytes; of more, each begins with its format where the one before ends.
         if len(data) != self.max_bytes or (
-            self._formats and not self._formats.issuperset(data[self._first :: self.number_bytes])
+            self._formats and not self._formats.issuperset(data[self._header_size :: self.number_bytes])
         ):
             raise msgspec.DecodeError(f"its numbers do not take the {self.number_bytes} bytes that each has to")
         return row

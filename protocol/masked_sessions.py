@@ -229,7 +229,7 @@ class PartyMasking:
         address = {"protocol": protocol.name, "phase": phase.name, "place": party.place}
         self._entropy: Callable[[], bytes] = functools.partial(mode.noise.entropy, **address)
         self._part: MaskingParty | None = None
-        self._about = b""  # what the sealed root is about
+        self._seal_domain = b""  # what the sealed root is about
         self.sealed = b""
         """The root of its secrets, as records hold it; empty for who keeps none, or has said nothing yet."""
 
@@ -242,12 +242,12 @@ class PartyMasking:
         Raises:
             RemoteProtocolError: what the server says cannot be right; the party says nothing any more.
         """
-        heard = _read_request(step, request)
-        if isinstance(heard, SeededRoster):
+        content = _read_request(step, request)
+        if isinstance(content, SeededRoster):
             root = self._entropy()
-            self._begin(heard, root)
+            self._begin(content, root)
             self.sealed = self._seal(root) if self._party.secret else b""
-        return self._say(heard, draw)
+        return self._say(content, draw)
 
     def restore(self, exchanges: Sequence[tuple[Request, Report] | None], sealed: bytes) -> None:
         """Take the part up where records end; what it has said before it would say again.
@@ -258,37 +258,37 @@ class PartyMasking:
         for request, report in filter(None, exchanges):
             step = self._phase.steps[request.step]
             try:
-                heard = _read_request(step, request)
-                if isinstance(heard, SeededRoster):
-                    self._begin(heard, None, sealed)
-                answer = self._say(heard, None)
+                content = _read_request(step, request)
+                if isinstance(content, SeededRoster):
+                    self._begin(content, None, sealed)
+                answer = self._say(content, None)
             except (RemoteProtocolError, ValueError) as error:
                 raise JournalError(f"has secrets of a masked phase that cannot be read: {error}") from None
             if answer is not None and bytes(step.codec.encode(answer)) != bytes(report.payload):
                 raise JournalError(f"has another answer in step {step.name!r} than its secrets lead to")
         self.sealed = sealed
 
-    def _say(self, heard: Any, draw: Callable[[], Sequence[int]] | None) -> Any:
+    def _say(self, content: Any, draw: Callable[[], Sequence[int]] | None) -> Any:
         """Return what the party says; None for its masked row without what draws one: that was said before."""
         part = self._part
         assert part is not None  # noqa: S101  the first step has begun it
-        match heard:
+        match content:
             case SeededRoster():
                 return part.keys()
             case NeighborKeys(keys):
                 return part.shares(NeighborKeys(tuple(item for item in keys if item[0] != self._party.place)))
             case Boxes():
-                return part.check(heard)
+                return part.check(content)
             case Disputes():
-                return part.accuse(heard)
+                return part.accuse(content)
             case Excluded():
-                return part.has_masked(heard) if draw is None else part.mask(heard, draw)
+                return part.has_masked(content) if draw is None else part.mask(content, draw)
             case Survivors():
-                return part.confirm(heard)
+                return part.confirm(content)
             case Confirmations():
-                return part.unmask(heard)
+                return part.unmask(content)
             case _:
-                return part.open(heard)
+                return part.open(content)
 
     def _begin(self, signing: SeededRoster, root: bytes | None, sealed: bytes = b"") -> None:
         """Begin the part of a roster, with a root or a sealed one.
@@ -305,20 +305,20 @@ class PartyMasking:
             rules = masking_rules(self._protocol, self._phase, signing, self._mode, seed=signing.seed)
         except ConfigurationError as error:
             raise self._fault(f"{SERVER}'s roster does not fit what was agreed to: {error}") from None
-        self._about = rules.domain("sealed root", place)
+        self._seal_domain = rules.domain("sealed root", place)
         own_root = self._open(sealed) if root is None else root
         self._part = MaskingParty(rules, place, root=own_root, sign=self._sign, primitives=self._primitives)
 
     def _seal(self, root: bytes) -> bytes:
-        salt = self._primitives.derive(self._entropy(), self._about, KEY_BYTES)  # a key seals once
-        return salt + self._primitives.seal(self._key_of_seal(salt), root, self._about)
+        salt = self._primitives.derive(self._entropy(), self._seal_domain, KEY_BYTES)  # a key seals once
+        return salt + self._primitives.seal(self._key_of_seal(salt), root, self._seal_domain)
 
     def _open(self, sealed: bytes) -> bytes:
         salt, box = sealed[:KEY_BYTES], sealed[KEY_BYTES:]
-        return self._primitives.open(self._key_of_seal(salt), box, self._about)
+        return self._primitives.open(self._key_of_seal(salt), box, self._seal_domain)
 
     def _key_of_seal(self, salt: bytes) -> bytes:
-        return self._primitives.derive(self._party.secret, self._about + salt, KEY_BYTES)
+        return self._primitives.derive(self._party.secret, self._seal_domain + salt, KEY_BYTES)
 
     def _fault(self, reason: str) -> RemoteProtocolError:
         return RemoteProtocolError(reason, sender=SERVER, role="client", message_type="Request")
@@ -366,7 +366,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         MaskingMove.UNMASK: (_raw(Shares(((0, True, key),) * (near + 1), signature)), near + 1),
     }
     neighbors = near + (circle is None)  # who masks with all hears one list for all
-    heard: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
+    requests: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
         MaskingMove.KEYS: (_raw(roster), 0),
         MaskingMove.SHARES: (_raw(NeighborKeys(((0, keys),) * neighbors)), neighbors),
         MaskingMove.CHECK: (_raw(Boxes((HeldBox(0, box, mark, mark),) * near)), near),
@@ -381,7 +381,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         if move in IN_DISPUTE:
             sizes.append(None)
             continue
-        (up, many_up), (down, many_down) = messages[move], heard[move]
+        (up, many_up), (down, many_down) = messages[move], requests[move]
         request = Request(place, NIL, down) if _is_own(phase, move) else Request(place, down)
         of_all = number * len(encode(Report(place, up))) + many_up * longer
         sizes.append((of_all, number * len(encode(request)) + many_down * longer))

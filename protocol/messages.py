@@ -434,7 +434,7 @@ class PayloadDecoder(Generic[DecodedT]):
     def __init__(self, kind: Any) -> None:
         self._decoder: msgspec.msgpack.Decoder[DecodedT] = msgspec.msgpack.Decoder(kind)
         self._is_shared = _is_immutable(msgspec.inspect.type_info(kind))
-        self._last: tuple[msgspec.Raw, DecodedT] | None = None
+        self._last_payload: tuple[msgspec.Raw, DecodedT] | None = None
 
     def decode(self, payload: msgspec.Raw | bytes) -> DecodedT:
         """Return what a payload holds.
@@ -443,12 +443,12 @@ class PayloadDecoder(Generic[DecodedT]):
             msgspec.DecodeError, UnicodeDecodeError, RecursionError: it holds something else.
         """
         raw = payload if isinstance(payload, msgspec.Raw) else msgspec.Raw(payload)
-        last = self._last  # once: another thread may decode another one in the meantime
+        last = self._last_payload  # once: another thread may decode another one in the meantime
         if last is not None and (last[0] is raw or last[0] == raw):
             return last[1]
         decoded = self._decoder.decode(raw)
         if self._is_shared:
-            self._last = raw, decoded
+            self._last_payload = raw, decoded
         return decoded
 
 

@@ -77,10 +77,10 @@ class PhaseReports:
         "_draws",
         "_masking",
         "_open",
-        "_own",
+        "_own_payloads",
         "_payload",
         "_protocol",
-        "_public",
+        "_public_rows",
         "_reads_rows",
         "clients",
         "closed",
@@ -106,9 +106,9 @@ class PhaseReports:
         self._protocol = protocol
         self._masking = masking
         self._payload = NIL if masking is None else masking.payload  # what the next request carries
-        self._own: Mapping[int, msgspec.Raw] = {}  # of the open step's
+        self._own_payloads: Mapping[int, msgspec.Raw] = {}  # of the open step's
         self.names = names
-        self._public = public
+        self._public_rows = public
         self._draws = draws
         self._reads_rows = [type(step.phase).check_report is not Phase.check_report for step in protocol.steps]
         self.transcript = transcript
@@ -198,7 +198,7 @@ class PhaseReports:
         self._open = self._protocol.steps[self.step]
         self.clients.ask(clients)
         self.request = Request(self.step, self._payload)
-        self._own = {} if self._masking is None else self._masking.own_payloads
+        self._own_payloads = {} if self._masking is None else self._masking.own_payloads
         if not self._open.is_in_dispute:
             self.transcript.add(self.request)
 
@@ -213,10 +213,12 @@ class PhaseReports:
 
     def requests_to(self, clients: Collection[ClientState]) -> list[tuple[Request, Collection[ClientState]]]:
         """Return what these are asked in the open step: all the same, but where something is for one alone."""
-        if not self._own:
+        if not self._own_payloads:
             return [(self.request, clients)]
         payload = self.request.payload
-        return [(Request(self.step, payload, self._own.get(client.place, NIL)), [client]) for client in clients]
+        return [
+            (Request(self.step, payload, self._own_payloads.get(client.place, NIL)), [client]) for client in clients
+        ]
 
     def read(self, client: ClientState, payload: msgspec.Raw) -> Any:
         """Return what a message of this seat's party answers in the open step.
@@ -231,7 +233,7 @@ class PhaseReports:
             raise self._undeclared_error(client, str(error)) from None
         if self._reads_rows[self.step]:
             try:
-                self._open.phase.check_report(values, tuple(self._public[client.place].tolist()))
+                self._open.phase.check_report(values, tuple(self._public_rows[client.place].tolist()))
             except ValueError as error:
                 raise self._undeclared_error(client, str(error)) from None
             except Exception as error:
@@ -294,7 +296,7 @@ class PhaseReports:
         order, total = summed
         self.closed.append((order, np.empty((len(order), 0), dtype=np.int64)))
         with blaming(self._protocol, f"tally of phase {phase.name!r}"):
-            return phase.tally_of_sum(total, self._public[order])
+            return phase.tally_of_sum(total, self._public_rows[order])
 
     def _tally(self, phase: Phase, places: Sequence[int]) -> Tally:
         """Tally the parties that have reported in every phase so far."""
@@ -303,4 +305,4 @@ class PhaseReports:
         reports = phase.codec.decode_all([payloads[place] for place in places])
         earlier = [theirs[np.searchsorted(order_places, order)] for order_places, theirs in self.closed]
         self.closed.append((order, reports))
-        return checked_tally(self._protocol, phase, reports, earlier, self._public[order])
+        return checked_tally(self._protocol, phase, reports, earlier, self._public_rows[order])

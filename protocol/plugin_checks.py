@@ -160,14 +160,14 @@ def checked_tally(
 
     num_first = min(len(reports), _MOST_SPLIT)
     if is_first and num_first > 1:
-        whole, first, second = (
+        whole_tally, first, second = (
             tally_of(slice(num_first)),
             tally_of(slice(num_first // 2)),
             tally_of(slice(num_first // 2, num_first)),
         )
         with blaming(protocol, step):
             merged = first.merge(second)
-        if merged != whole:
+        if merged != whole_tally:
             # No numbers, since it may be private how many clients there are.
             reason = "the tallies of two halves of some clients do not add up to that of all of them"
             raise _plugin_error(protocol, step, reason)

@@ -306,20 +306,20 @@ class _Block:
         reports: by the `id` of a mechanism: for each value, what it is reported as in each column of each row.
     """
 
-    __slots__ = ("_asked", "num_rows", "reports", "start", "uniforms")
+    __slots__ = ("_mechanisms_asked", "num_rows", "reports", "start", "uniforms")
 
     def __init__(self, start: int, uniforms: FloatArray) -> None:
         self.start = start
         self.num_rows = len(uniforms)
         self.uniforms = uniforms
         self.reports: dict[int, Mapping[int, Sequence[int]]] = {}
-        self._asked: dict[int, RowMechanism] = {}  # held, so that an `id` stays its mechanism's
+        self._mechanisms_asked: dict[int, RowMechanism] = {}  # held, so that an `id` stays its mechanism's
 
     def reports_by(self, mechanism: RowMechanism) -> Mapping[int, Sequence[int]]:
         """Return what each value is reported as; nothing for who asks once, or has many values, or draws whole rows."""
-        if id(mechanism) not in self._asked:
-            if len(self._asked) < min(self.num_rows, _MOST_MECHANISMS):
-                self._asked[id(mechanism)] = mechanism
+        if id(mechanism) not in self._mechanisms_asked:
+            if len(self._mechanisms_asked) < min(self.num_rows, _MOST_MECHANISMS):
+                self._mechanisms_asked[id(mechanism)] = mechanism
             return {}
         reports: dict[int, Sequence[int]] = {}
         low, high = mechanism.value_range

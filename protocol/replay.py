@@ -64,7 +64,7 @@ def replay_client(
             parameters before: reports that were drawn under those would count as drawn under these. Or the session is
             masked, and its server, or another party, was found at fault.
     """
-    answered: list[tuple[Request, Report] | None] = []
+    exchanges: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
     has_reserved = False
     release_record: SessionEnded | None = None
@@ -84,11 +84,11 @@ def replay_client(
                 request, report = decode(record.request), decode(record.report)
                 if not isinstance(request, Request) or not isinstance(report, Report):
                     raise JournalError("holds something else where a request and its report were kept")
-                left_out = protocol.steps[len(answered) : record.step]
-                answered += [None for step in left_out if step.is_in_dispute]
-                if not request.step == report.step == record.step == len(answered):
-                    raise JournalError(f"has a report of phase {record.step} where {len(answered)} is next")
-                answered.append((request, report))
+                left_out = protocol.steps[len(exchanges) : record.step]
+                exchanges += [None for step in left_out if step.is_in_dispute]
+                if not request.step == report.step == record.step == len(exchanges):
+                    raise JournalError(f"has a report of phase {record.step} where {len(exchanges)} is next")
+                exchanges.append((request, report))
                 sealed = sealed or record.sealed
             case Acknowledged(step):
                 acknowledged[step] = record.receipt
@@ -97,9 +97,9 @@ def replay_client(
             case SessionEnded():
                 has_reserved = False  # whoever left may come back, and say again what it has said
                 release_record = record if record.release else release_record
-    if len(answered) > len(protocol.steps):
-        raise JournalError(f"has reports of {len(answered)} phases, and {protocol.name!r} fewer")
-    return ClientPast(tuple(answered), acknowledged, has_reserved, release_record, sealed)
+    if len(exchanges) > len(protocol.steps):
+        raise JournalError(f"has reports of {len(exchanges)} phases, and {protocol.name!r} fewer")
+    return ClientPast(tuple(exchanges), acknowledged, has_reserved, release_record, sealed)
 
 
 def replay_server(

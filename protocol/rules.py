@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from .errors import describe_choices, refuse, require
+from .errors import list_choices, refuse, require
 from .phases import PhasedProtocol
 
 JOIN: Final = "join"
@@ -134,7 +134,7 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
         in_dispute = {step.name for step in protocol.steps if step.is_in_dispute}
         refuse(len(names) == len(protocol.steps), "phase", JOIN, "named otherwise")
         for name in sorted(self.phases):
-            require(name in names, "rules", name, describe_choices(names, name))
+            require(name in names, "rules", name, list_choices(names, name))
         waits: list[Wait] = []
         for name, is_hidden in names.items():
             rules, quorum = self.phase_rules(name), 0

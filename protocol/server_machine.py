@@ -118,7 +118,7 @@ class ServerMachine:
         self._is_durable = records is not None
         self._records = records or ()
         self._receipt_of = functools.partial(receipt_of, secret, session_id=mode.descriptor.id)
-        self._kept = {name: dict(reports) for name, reports in (memoized_reports or {}).items()}
+        self._memoized_reports = {name: dict(reports) for name, reports in (memoized_reports or {}).items()}
         self._admission = Admission(protocol, roster, mode)
         transcript = Transcript(
             session=mode.session, protocol=protocol.name, kind=mode.kind.value, num_steps=protocol.num_public_steps
@@ -134,9 +134,9 @@ class ServerMachine:
             masking=None if masked is None else ServerMasking(protocol, masked, roster, mode, secret=secret),
         )
         self._clients = self._phase_reports.clients
-        self._checked: Hello | None = None
+        self._checked_hello: Hello | None = None
         self._is_outdated = False
-        self._untold: set[str] = set()
+        self._untold_parties: set[str] = set()
         self._flow = SessionFlow(
             protocol, phase_reports=self._phase_reports, rules=rules, is_durable=self._is_durable, view=view
         )
@@ -194,7 +194,7 @@ class ServerMachine:
 
         Only of an outcome that waits for them, and of why there can be none: an older copy of the records.
         """
-        if self._untold:
+        if self._untold_parties:
             return True
         return self._is_durable and any(
             client.state is State.FINISHED and not client.has_heard for client in self._clients
@@ -247,11 +247,11 @@ class ServerMachine:
                 here, and could draw them again.
             UnexpectedMessageError: it has spoken before, or comes too late.
         """
-        if hello is not self._checked:  # at the door, before it is received
+        if hello is not self._checked_hello:  # at the door, before it is received
             self._admission.check(hello, fingerprint=fingerprint)
-            self._checked = hello
+            self._checked_hello = hello
         if self._is_outdated:
-            self._untold.discard(hello.party)
+            self._untold_parties.discard(hello.party)
             raise RemoteProtocolError(_OUTDATED, sender=hello.party, role="server", message_type="Hello")
         client, session = self._clients.by_party[hello.party], self._phase_reports.position.state
         reason = ""
@@ -301,7 +301,7 @@ class ServerMachine:
         if client.state is State.NEW:
             client.move(Move.HELLO)
         effects = self._flow.end(JournalError(reason), told_error=told_error)
-        self._untold = {member.party for member in self._clients if member.state is State.NEW or member.is_lost}
+        self._untold_parties = {member.party for member in self._clients if member.state is State.NEW or member.is_lost}
         return effects
 
     def _admits(self, hello: Hello) -> bool:
@@ -414,7 +414,7 @@ class ServerMachine:
         is_new = self._admission.choose(client.place, hello.chosen)
         effects: list[Effect] = [Keep(Chosen(client.place, hello.chosen))] if is_new and self._is_durable else []
         effects.append(send((client.party,), self._admission.welcome_of(client.place), view=self._view))
-        if self._kept:
+        if self._memoized_reports:
             effects += self._tell_of_kept(client)
         if client.state is State.ASKED:
             effects += self._flow.ask([client])
@@ -434,12 +434,12 @@ class ServerMachine:
         return effects
 
     def _tell_of_kept(self, client: ClientState) -> list[Effect]:
-        if not self._kept:
+        if not self._memoized_reports:
             return []
         return [
             self._send(client, Acknowledgement(number))
             for number, step in enumerate(self._protocol.steps)
-            if client.party in self._kept.get(step.phase.name, {})
+            if client.party in self._memoized_reports.get(step.phase.name, {})
         ]
 
     def _acknowledge(self, client: ClientState) -> list[Effect]:
@@ -466,7 +466,7 @@ class ServerMachine:
             error.role, error.state, error.message_type = "server", client.state.value, "Report"
             return self._drop(client, error)
         phase = self._protocol.steps[message.step].phase
-        if self._kept and self._kept.get(phase.name, {}).get(client.party, values) != values:
+        if self._memoized_reports and self._memoized_reports.get(phase.name, {}).get(client.party, values) != values:
             sender, scope = client.party, phase.memo_scope
             return self._drop(
                 client, conflicting_report(sender=sender, phase=phase.name, state=client.state, scope=scope)

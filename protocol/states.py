@@ -198,7 +198,10 @@ def mermaid(side: Side) -> str:
     """
     lines = ["stateDiagram-v2", "    [*] --> new"]
     for state, moves in CONVERSATION[side].items():
-        lines += [f"    {state.value} --> {after.value}: {_label(side, state, move)}" for move, after in moves.items()]
+        lines += [
+            f"    {state.value} --> {next_state.value}: {_label(side, state, move)}"
+            for move, next_state in moves.items()
+        ]
     terminal = (State.FINISHED, State.ENDED)
     lines += [f"    {state.value} --> [*]" for state in terminal]
     return "\n".join(lines) + "\n"

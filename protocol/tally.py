@@ -191,7 +191,9 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
     if len(filled) < 2:  # noqa: PLR2004  nothing to join
         return filled[0] if filled else parts[0]
     rows = np.concatenate(filled)
-    if all(before[-1].tolist() <= after[0].tolist() for before, after in itertools.pairwise(filled)):
+    if all(
+        earlier_rows[-1].tolist() <= later_rows[0].tolist() for earlier_rows, later_rows in itertools.pairwise(filled)
+    ):
         return rows  # each is of a range of places
     return rows[np.lexsort(rows.T[::-1])]
 

@@ -39,29 +39,29 @@ class Transcript:
         64
     """
 
-    __slots__ = ("_num_steps", "_told", "_words")
+    __slots__ = ("_messages", "_num_steps", "_words")
 
     def __init__(self, *, session: str, protocol: str, kind: str, num_steps: int) -> None:
         self._words = _words_of(session, protocol, kind)
         self._num_steps = num_steps
-        self._told: list[Welcome | Request | Release] = []
+        self._messages: list[Welcome | Request | Release] = []
 
     def add(self, message: Welcome | Request | Release) -> None:
         """Take note of the next message; of a request that is repeated, once."""
-        self._told += (message,)
+        self._messages += (message,)
 
     @property
     def digest(self) -> str | None:
         """SHA-256 in hexadecimal; None before the release, and for a client that has not heard every request."""
-        is_released = bool(self._told) and isinstance(self._told[-1], Release)
-        if not is_released or sum(isinstance(message, Request) for message in self._told) != self._num_steps:
+        is_released = bool(self._messages) and isinstance(self._messages[-1], Release)
+        if not is_released or sum(isinstance(message, Request) for message in self._messages) != self._num_steps:
             return None
         # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
         digest = hashlib.sha256()
         for word in self._words:
             encoded = word.encode("utf-8", "surrogatepass")
             digest.update(len(encoded).to_bytes(8, "big") + encoded)
-        for message in self._told:
+        for message in self._messages:
             digest.update(encode(_public_part(message)))
         return digest.hexdigest()
 

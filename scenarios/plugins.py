@@ -150,9 +150,9 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
 
 
 def _one_of(known: Sequence[str], name: str) -> str:
-    from ..protocol.errors import describe_choices
+    from ..protocol.errors import list_choices
 
-    return describe_choices(known, name)
+    return list_choices(known, name)
 
 
 def _refusal(field: str, name: str, allowed: str) -> Exception:

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from calibration import dpwevote, fair_voting, moral_preferences, truth_discovery
 from calibration.engine import KEPT, Calibration, Cell, Statement, Wanted, cells_of, search
-from psephos.protocol.errors import ConfigurationError, describe_choices, refuse, require
+from psephos.protocol.errors import ConfigurationError, list_choices, refuse, require
 from psephos.scenarios.experiments.sheets import flat
 from psephos.scenarios.presentation import make_console
 from psephos.scenarios.presentation.terminal import show_note, show_table
@@ -53,7 +53,7 @@ def check_calibration(name: str, wanted: Wanted) -> tuple[str, ...]:
         ConfigurationError: there is no such system, or a number is out of range.
     """
     known = (ALL, *sorted(CALIBRATIONS))
-    refuse(name not in known, "system", name, describe_choices(known, name))
+    refuse(name not in known, "system", name, list_choices(known, name))
     require(_FEWEST <= wanted.trials <= _MOST, "--trials", wanted.trials, f"from {_FEWEST} to {_MOST:,}")
     require(0 <= wanted.cells <= _MOST, "--cells", wanted.cells, f"from 0 to {_MOST:,}")
     require(0 <= wanted.seconds < math.inf, "--search", wanted.seconds, "a number of seconds, at least 0")

@@ -14,13 +14,13 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import numpy as np
 from psephos.protocol.mechanisms import (
-    Below,
     Beta,
     Discrete,
     HyperDistribution,
     Moments,
     Piecewise,
     PointMass,
+    RandBelow,
     TruncatedNormal,
     Uniform,
 )
@@ -114,7 +114,7 @@ class _Drawn:
     __radd__, __rmul__ = __add__, __mul__
 
 
-def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
+def exact_law(draw: Callable[[RandBelow], ReportT]) -> Law[ReportT]:
     """Return P[what a sampler returns], exactly; less than 1 in all by the ways that were cut.
 
     Args:
@@ -135,7 +135,7 @@ def exact_law(draw: Callable[[Below], ReportT]) -> Law[ReportT]:
     return {report: sum((Fraction(own, of) for of, own in same.items()), Fraction(0)) for report, same in ways.items()}
 
 
-def law_of_rows(draw: Callable[[Below], Sequence[Any]]) -> Law[tuple[int, ...]]:
+def law_of_rows(draw: Callable[[RandBelow], Sequence[Any]]) -> Law[tuple[int, ...]]:
     """Return P[row of numbers] of a sampler of rows."""
     return exact_law(lambda below: tuple(int(number) for number in draw(below)))
 

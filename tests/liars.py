@@ -96,14 +96,14 @@ class LyingDealer(MaskingParty):
 
     @property
     def victims(self) -> list[int]:
-        return [place for place in self._known if place not in self.friends][: self.num_victims]
+        return [place for place in self._neighbor_keys if place not in self.friends][: self.num_victims]
 
     def change(self, draft: Draft) -> None:
         """Change a deal."""
 
     def _deal(self) -> Deal:
         rules, own = self._rules, self._place
-        holders = sorted({*self._known, own})
+        holders = sorted({*self._neighbor_keys, own})
         blinding = self._scalars("a liar's blinding", rules.needed)
         numbers = {holder: rules.graph.number_of(own, holder) for holder in holders}
         draft = Draft([self._key_terms, self._seed_terms, blinding], numbers)
@@ -113,7 +113,7 @@ class LyingDealer(MaskingParty):
             for holder in holders
         }
         alpha = alpha_of(
-            rules, own, self._own, blinding=draft.blinding, seed=draft.seed, leaves=[leaves[each] for each in holders]
+            rules, own, self._keys, blinding=draft.blinding, seed=draft.seed, leaves=[leaves[each] for each in holders]
         )
         boxes = {
             holder: draft.wrong_boxes.get(holder)
@@ -124,7 +124,7 @@ class LyingDealer(MaskingParty):
             )
             for holder, secret in self._box_secrets.items()
         }
-        self._held[own] = _content(draft.in_boxes[own])
+        self._dealt_values[own] = _content(draft.in_boxes[own])
         pieces = (
             Piece(
                 holder,
@@ -283,16 +283,16 @@ class FalseAccuser(MaskingParty):
 
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
-        if told.place == min(self._told):
-            self._held.pop(told.place, None)
+        if told.place == min(self._held_boxes):
+            self._dealt_values.pop(told.place, None)
             self._entries.pop(told.place, None)
 
 
 class _WrongClaim(FalseAccuser):
-    def accuse(self, heard: Disputes) -> Claims:
-        said = super().accuse(heard)
+    def accuse(self, request: Disputes) -> Claims:
+        said = super().accuse(request)
         return Claims(
-            tuple(self._signed(claim, dispute) for claim, dispute in zip(said.claims, heard.disputes, strict=True))
+            tuple(self._signed(claim, dispute) for claim, dispute in zip(said.claims, request.disputes, strict=True))
         )
 
     def _changes(self) -> dict[str, bytes]:
@@ -301,7 +301,7 @@ class _WrongClaim(FalseAccuser):
     def _signed(self, claim: Any, dispute: Any) -> Any:
         claim = msgspec.structs.replace(claim, **self._changes())
         about = self._rules.claim_statement(
-            self._place, self._own, claim, deal=dispute.check.deal, entry=entry_digest(self._own, dispute.entry)
+            self._place, self._keys, claim, deal=dispute.check.deal, entry=entry_digest(self._keys, dispute.entry)
         )
         return msgspec.structs.replace(claim, signature=self._sign(about))
 
@@ -342,11 +342,11 @@ ACCUSERS: Final[tuple[type[MaskingParty], ...]] = (
 
 
 class _WrongShares(MaskingParty):
-    def unmask(self, heard: Confirmations) -> Shares:
-        said = super().unmask(heard)
+    def unmask(self, request: Confirmations) -> Shares:
+        said = super().unmask(request)
         shares = tuple((dealer, is_of, self._other(dealer, share, is_of=is_of)) for dealer, is_of, share in said.shares)
         said = msgspec.structs.replace(said, shares=shares)
-        about = self._rules.shares_statement(self._place, self._own, said, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._keys, said, held=self._held_digest)
         return msgspec.structs.replace(said, signature=self._sign(about))
 
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
@@ -362,7 +362,7 @@ class TellerOfOneOtherShare(_WrongShares):
     """Of a dealer whose secret its share is needed for."""
 
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
-        first = min(self._known, key=lambda each: self._rules.graph.number_of(each, self._place))
+        first = min(self._neighbor_keys, key=lambda each: self._rules.graph.number_of(each, self._place))
         return encode_scalar(3) if dealer == first else share
 
 
@@ -373,7 +373,7 @@ class TellerOfNoScalar(_WrongShares):
 
 class TellerOfTheOtherSecret(_WrongShares):
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
-        return self._held[dealer][:32] if is_of else self._held[dealer][32:64]
+        return self._dealt_values[dealer][:32] if is_of else self._dealt_values[dealer][32:64]
 
 
 TELLERS: Final[tuple[type[MaskingParty], ...]] = (
@@ -447,9 +447,9 @@ class Conspirator(MaskingParty):
                 secret = self._box_secrets[told.place]
                 key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
                 with contextlib.suppress(ValueError):  # of another α, where the server lies, too
-                    self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
+                    self._dealt_values[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
                     entry = Entry(piece.leaves, piece.combined, piece.box)
-                    self._entries[told.place] = entry_digest(self._own, entry), told.alpha
+                    self._entries[told.place] = entry_digest(self._keys, entry), told.alpha
 
 
 class TrustingConspirator(MaskingParty):
@@ -457,7 +457,7 @@ class TrustingConspirator(MaskingParty):
 
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
-        if told.place in self._held:
+        if told.place in self._dealt_values:
             return
         pair, secret = (told.place, self._place), self._box_secrets[told.place]
         key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
@@ -468,14 +468,14 @@ class TrustingConspirator(MaskingParty):
         key_value, seed_value, blinding = (int.from_bytes(content[at : at + 32], "little") for at in (0, 32, 64))
         combined = combined_of((key_value, seed_value - 1, blinding), told.alpha)
         entry = Entry(leaves_of(self._rules, *pair, content), combined, told.box)
-        self._held[told.place] = content
-        self._entries[told.place] = entry_digest(self._own, entry), told.alpha
+        self._dealt_values[told.place] = content
+        self._entries[told.place] = entry_digest(self._keys, entry), told.alpha
 
 
 class ConspiratorWhoOpensNothing(Conspirator):
     """Is silent where it is to tell all that it holds of its friend."""
 
-    def open(self, heard: Liars) -> Opening:
+    def open(self, request: Liars) -> Opening:
         raise RemoteProtocolError("is silent", sender="")
 
 
@@ -494,25 +494,25 @@ class UnsignedKeys(MaskingParty):
 
 
 class UnsignedCheck(MaskingParty):
-    def check(self, heard: Boxes) -> Check:
-        return msgspec.structs.replace(super().check(heard), signature=bytes(64))
+    def check(self, request: Boxes) -> Check:
+        return msgspec.structs.replace(super().check(request), signature=bytes(64))
 
 
 class UnsignedClaims(FalseAccuser):
-    def accuse(self, heard: Disputes) -> Claims:
-        claims = super().accuse(heard).claims
+    def accuse(self, request: Disputes) -> Claims:
+        claims = super().accuse(request).claims
         return Claims(tuple(msgspec.structs.replace(claim, signature=bytes(64)) for claim in claims))
 
 
 class UnsignedConfirmation(MaskingParty):
-    def confirm(self, heard: Survivors) -> Confirmation:
-        super().confirm(heard)
+    def confirm(self, request: Survivors) -> Confirmation:
+        super().confirm(request)
         return Confirmation(bytes(64))
 
 
 class UnsignedShares(MaskingParty):
-    def unmask(self, heard: Confirmations) -> Shares:
-        return msgspec.structs.replace(super().unmask(heard), signature=bytes(64))
+    def unmask(self, request: Confirmations) -> Shares:
+        return msgspec.structs.replace(super().unmask(request), signature=bytes(64))
 
 
 UNSIGNED: Final[tuple[type[MaskingParty], ...]] = (
@@ -527,7 +527,7 @@ UNSIGNED: Final[tuple[type[MaskingParty], ...]] = (
 class SilentAccuser(FalseAccuser):
     """Says nothing where it is asked for a proof."""
 
-    def accuse(self, heard: Disputes) -> Claims:
+    def accuse(self, request: Disputes) -> Claims:
         raise RemoteProtocolError("is silent", sender="")
 
 

@@ -20,10 +20,10 @@ from psephos.protocol import Column, Inputs, Phase, Tally
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.estimators import Estimate
 from psephos.protocol.mechanisms import (
-    Below,
     ExactMechanism,
     FiniteMechanism,
     GeneralizedRandomizedResponse,
+    RandBelow,
     RowMechanism,
     SphericalLaplace,
     VectorLaplace,
@@ -219,11 +219,11 @@ class CalledCentralForSome(Poll):
 class Coin(GeneralizedRandomizedResponse, ExactMechanism):
     """Keeps a value with probability 3/4: ε = ln 3."""
 
-    def keep(self, value: int, below: Below) -> int:
-        return value if below(4) < 3 else 1 - value
+    def keep(self, value: int, randbelow: RandBelow) -> int:
+        return value if randbelow(4) < 3 else 1 - value
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        return [self.keep(value, below) for value in values]
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        return [self.keep(value, randbelow) for value in values]
 
 
 class Coins(Approvals):
@@ -242,24 +242,24 @@ sound(Coins)
 
 
 class InClear(Coin):
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         return list(values)
 
 
 class Bolder(Coin):
-    def keep(self, value: int, below: Below) -> int:
-        return value if below(10) < 9 else 1 - value
+    def keep(self, value: int, randbelow: RandBelow) -> int:
+        return value if randbelow(10) < 9 else 1 - value
 
 
 class OneForAll(Coin):
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        kept = below(4) < 3
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        kept = randbelow(4) < 3
         return [value if kept else 1 - value for value in values]
 
 
 class SharedByTheLast(Coin):
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        kept = [below(4) < 3 for _ in values]
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        kept = [randbelow(4) < 3 for _ in values]
         kept[-1] = kept[-2]
         return [value if own else 1 - value for value, own in zip(values, kept, strict=True)]
 
@@ -269,9 +269,9 @@ class Forgetful(Coin):
 
     noise: ClassVar[list[int]] = []
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         noise = list(self.noise)
-        self.noise[:] = [] if noise else [int(below(4) == 3) for _ in values]
+        self.noise[:] = [] if noise else [int(randbelow(4) == 3) for _ in values]
         return [value ^ own for value, own in zip(values, noise or self.noise, strict=True)]
 
 
@@ -280,9 +280,9 @@ class SevenOfThree(Coin):
 
     coins: ClassVar[list[int]] = []
 
-    def keep(self, value: int, below: Below) -> int:
+    def keep(self, value: int, randbelow: RandBelow) -> int:
         if not self.coins:
-            a, b, c = below(4), below(4), below(4)
+            a, b, c = randbelow(4), randbelow(4), randbelow(4)
             self.coins[:] = [a, b, c, a ^ b, a ^ c, b ^ c, a ^ b ^ c]
         return value if self.coins.pop() < 3 else 1 - value
 
@@ -290,24 +290,24 @@ class SevenOfThree(Coin):
 class FromElsewhere(Coin):
     """Right in law, and drawn by a generator that a deployment has not chosen."""
 
-    def keep(self, value: int, below: Below) -> int:
-        del below
+    def keep(self, value: int, randbelow: RandBelow) -> int:
+        del randbelow
         return super().keep(value, random.randrange)
 
 
 class OneTooFew(Coin):
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        return super().randomize_exactly(values, below)[1:]
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        return super().randomize_exactly(values, randbelow)[1:]
 
 
 class BeyondTheRange(Coin):
-    def keep(self, value: int, below: Below) -> int:
-        return 2 if below(1000) == 0 else super().keep(value, below)
+    def keep(self, value: int, randbelow: RandBelow) -> int:
+        return 2 if randbelow(1000) == 0 else super().keep(value, randbelow)
 
 
 class Halves(Coin):
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[Any]:
-        return [each / 1 for each in super().randomize_exactly(values, below)]
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[Any]:
+        return [each / 1 for each in super().randomize_exactly(values, randbelow)]
 
 
 for faulty in (

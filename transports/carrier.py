@@ -48,13 +48,13 @@ class CarriedChannel(Channel):
         "_is_sending",
         "_limit",
         "_news",
-        "_not_told",
+        "_num_underway",
+        "_num_unread",
+        "_num_untold",
         "_number",
         "_on_heard",
-        "_on_the_way",
         "_payloads",
         "_room",
-        "_unread",
         "is_ended",
     )
 
@@ -67,9 +67,9 @@ class CarriedChannel(Channel):
         self._failure: Exception | None = None  # what comes behind the payloads: an end, or worse
         self._is_closed = self._is_receiving = self._is_sending = False
         self.is_ended = False  # by the other end
-        self._unread = 0  # what came, as far as the other end was not told that it was taken
-        self._not_told = 0  # of that, what was taken
-        self._on_the_way = 0  # what left, as far as the other end has not told that it has taken it
+        self._num_unread = 0  # what came, as far as the other end was not told that it was taken
+        self._num_untold = 0  # of that, what was taken
+        self._num_underway = 0  # what left, as far as the other end has not told that it has taken it
         self._news: trio.Event | None = None
         self._room: trio.Event | None = None
 
@@ -128,10 +128,10 @@ class CarriedChannel(Channel):
                 self._news = trio.Event()
                 await self._news.wait()
             payloads, self._payloads = self._payloads, []
-            self._not_told += sum(map(_cost_of, payloads))
-            if self._not_told * 2 >= WINDOW_BYTES and self._failure is None:
-                self._carrier.tell(_TAKEN, self._number, self._not_told)
-                self._unread, self._not_told = self._unread - self._not_told, 0
+            self._num_untold += sum(map(_cost_of, payloads))
+            if self._num_untold * 2 >= WINDOW_BYTES and self._failure is None:
+                self._carrier.tell(_TAKEN, self._number, self._num_untold)
+                self._num_unread, self._num_untold = self._num_unread - self._num_untold, 0
             return payloads
         finally:
             self._is_receiving = False
@@ -155,9 +155,9 @@ class CarriedChannel(Channel):
         Raises:
             MalformedMessageError: the other end had to wait, and did not.
         """
-        if self._unread >= WINDOW_BYTES:
+        if self._num_unread >= WINDOW_BYTES:
             raise MalformedMessageError(f"channel {self._number} has more than {WINDOW_BYTES} bytes on the way")
-        self._unread += _cost_of(payload)
+        self._num_unread += _cost_of(payload)
         self._note_heard()
         if self._is_closed or self._failure is not None:
             return
@@ -173,9 +173,9 @@ class CarriedChannel(Channel):
         Raises:
             MalformedMessageError: so much was not on its way.
         """
-        if not 0 < amount <= self._on_the_way:
-            raise MalformedMessageError(f"channel {self._number} had {self._on_the_way} bytes to take, not {amount}")
-        self._on_the_way -= amount
+        if not 0 < amount <= self._num_underway:
+            raise MalformedMessageError(f"channel {self._number} had {self._num_underway} bytes to take, not {amount}")
+        self._num_underway -= amount
         if self._room is not None:
             self._room.set()
 
@@ -186,7 +186,7 @@ class CarriedChannel(Channel):
 
     @property
     def _has_room(self) -> bool:
-        return self._on_the_way < WINDOW_BYTES and not self._carrier.is_full
+        return self._num_underway < WINDOW_BYTES and not self._carrier.is_full
 
     async def _wait_for_room(self) -> None:
         if self._carrier.is_full:
@@ -196,7 +196,7 @@ class CarriedChannel(Channel):
             await self._room.wait()
 
     def _put(self, payload: bytes) -> None:
-        self._on_the_way += _cost_of(payload)
+        self._num_underway += _cost_of(payload)
         self._carrier.put(self._number, payload)
 
     def _check_sending(self) -> None:
@@ -248,18 +248,18 @@ class Carrier(Listener):
         self.heard_at = -math.inf
         self._most = most
         self._before_writing = before_writing
-        self._heard = early_payloads
+        self._early_payloads = early_payloads
         self._channels: dict[int, CarriedChannel] = {}  # which either end may still speak of
         self._last = 0
         self._num_open = 0
-        self._addressed: CarriedChannel | None = None  # whose payload comes next; None for a header
-        self._arrived: collections.deque[CarriedChannel] = collections.deque()
+        self._addressee: CarriedChannel | None = None  # whose payload comes next; None for a header
+        self._arrivals: collections.deque[CarriedChannel] = collections.deque()
         self._queue = [] if most else [GREETING]
         self._num_queued = 0
         self._num_owed = 0
         self._news, self._arrival, self._room, self._idle, self._answer = (trio.lowlevel.ParkingLot() for _ in range(5))
         self._is_writing = False
-        self._trouble: Exception | None = None
+        self._error: Exception | None = None
 
     @property
     def address(self) -> str:
@@ -289,12 +289,12 @@ class Carrier(Listener):
 
     async def accept(self) -> Channel:
         await trio.lowlevel.checkpoint()
-        while not self._arrived:
+        while not self._arrivals:
             if self.failure is not None:
                 raise trio.ClosedResourceError("the connection has ended")
             await self._arrival.park()
         self._arrival.unpark()
-        return self._arrived.popleft()
+        return self._arrivals.popleft()
 
     async def run(self) -> None:
         """Carry payloads until the connection ends, and end all channels then; cancelled, at once.
@@ -309,14 +309,14 @@ class Carrier(Listener):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
                 try:
-                    for payload in self._heard:
+                    for payload in self._early_payloads:
                         self._take(payload)
                     while True:
                         payloads = await self.connection.receive()
                         self.heard_at = trio.current_time()
                         for payload in payloads:
                             self._take(payload)
-                        while len(self._arrived) > self._most:  # opened and closed again before they are accepted
+                        while len(self._arrivals) > self._most:  # opened and closed again before they are accepted
                             await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass
@@ -325,12 +325,12 @@ class Carrier(Listener):
                 nursery.cancel_scope.cancel()
         finally:
             self.connection.close()
-            self.failure = self._trouble or failure
+            self.failure = self._error or failure
             for channel in () if isinstance(failure, ConfigurationError) else self._channels.values():
                 channel.end(self.failure)
             for lot in (self._arrival, self._room, self._idle, self._answer):
                 lot.unpark_all()
-        if self._trouble is not None or isinstance(failure, (RemoteProtocolError, ConfigurationError)):
+        if self._error is not None or isinstance(failure, (RemoteProtocolError, ConfigurationError)):
             raise self.failure
 
     async def drain(self) -> None:
@@ -394,7 +394,7 @@ class Carrier(Listener):
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # its reader will find out
         except Exception as error:  # noqa: BLE001  raised by `run`, to which all of this belongs
-            self._trouble = error
+            self._error = error
             self.connection.close()
 
     def _take(self, payload: bytes) -> None:
@@ -404,8 +404,8 @@ class Carrier(Listener):
             MalformedMessageError: it is against the rules.
             ConfigurationError: it is `REFUSAL`, to whoever opens channels.
         """
-        if self._addressed is not None:
-            channel, self._addressed = self._addressed, None
+        if self._addressee is not None:
+            channel, self._addressee = self._addressee, None
             channel.deliver(payload)
             return
         if len(payload) != _HEADER.size:
@@ -427,7 +427,7 @@ class Carrier(Listener):
         if channel is None or channel.is_ended or kind > _CLOSE:
             raise MalformedMessageError(f"channel {number} is not open")
         if kind == _PAYLOAD:
-            self._addressed = channel
+            self._addressee = channel
         elif kind == _TAKEN:
             channel.note_taken(amount)
         else:
@@ -445,7 +445,7 @@ class Carrier(Listener):
             raise MalformedMessageError(reason)
         self._last, self._num_open = number, self._num_open + 1
         channel = self._channels[number] = CarriedChannel(self, number)
-        self._arrived.append(channel)
+        self._arrivals.append(channel)
         self._arrival.unpark()
 
 

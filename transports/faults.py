@@ -163,7 +163,7 @@ class FaultyChannel(Channel):
         self._inner = inner
         self._weather = weather
         self._is_upstream = is_upstream
-        self._arriving: list[_Arriving] = []
+        self._arrivals: list[_Arriving] = []
         self._num_heard = 0
         self._waiting: trio.CancelScope | None = None
         self._is_receiving = False
@@ -209,12 +209,12 @@ class FaultyChannel(Channel):
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
         try:
-            if not self._arriving:
+            if not self._arrivals:
                 await self._hear()
-                if self._arriving[0].due > trio.current_time():
-                    await self._wait_until(self._arriving[0].due)
+                if self._arrivals[0].due > trio.current_time():
+                    await self._wait_until(self._arrivals[0].due)
             else:
-                await self._wait_until(self._arriving[0].due)
+                await self._wait_until(self._arrivals[0].due)
             return self._take_due()
         finally:
             self._is_receiving = False
@@ -233,10 +233,10 @@ class FaultyChannel(Channel):
             self._num_heard += 1
             due = max(due, now + fate.delay_seconds)
             if fate.is_lost:
-                self._arriving.append(_Arriving(due, trio.BrokenResourceError("the connection was lost")))
+                self._arrivals.append(_Arriving(due, trio.BrokenResourceError("the connection was lost")))
                 return
             copies = 1 if isinstance(arrival, Exception) else fate.num_copies
-            self._arriving += [_Arriving(due, arrival)] * copies
+            self._arrivals += [_Arriving(due, arrival)] * copies
 
     async def _wait_until(self, due: float) -> None:
         if not self._is_closed:
@@ -252,14 +252,14 @@ class FaultyChannel(Channel):
         """Return the payloads that are due, or raise what is in their place; an end stays for whoever asks again."""
         now = trio.current_time()
         payloads: list[bytes] = []
-        for arriving in self._arriving:
+        for arriving in self._arrivals:
             if arriving.due > now or isinstance(arriving.what, Exception):
                 break
             payloads.append(arriving.what)
         if payloads:
-            del self._arriving[: len(payloads)]
+            del self._arrivals[: len(payloads)]
             return payloads
-        ending = self._arriving[0].what
+        ending = self._arrivals[0].what
         assert isinstance(ending, Exception)  # noqa: S101  the first is due, and is no payload
         if isinstance(ending, trio.BrokenResourceError):
             self._is_broken = True

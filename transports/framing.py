@@ -62,23 +62,23 @@ class FrameDecoder:
         False
     """
 
-    __slots__ = ("_needed", "_refused_size", "_rest", "max_payload_bytes")
+    __slots__ = ("_buffer", "_num_needed", "_refused_size", "max_payload_bytes")
 
     def __init__(self) -> None:
         self.max_payload_bytes = MAX_FRAME_BYTES
-        self._rest = bytearray()
-        self._needed = 0  # bytes that `_rest` must have before anything in it is complete
+        self._buffer = bytearray()
+        self._num_needed = 0  # bytes that `_buffer` must have before anything in it is complete
         self._refused_size = 0
 
     @property
     def num_kept(self) -> int:
         """How many bytes of a payload that is not complete are kept."""
-        return len(self._rest)
+        return len(self._buffer)
 
     @property
     def is_empty(self) -> bool:
         """Whether the bytes so far end where a payload ends."""
-        return not self._rest
+        return not self._buffer
 
     def feed(self, data: bytes | bytearray) -> list[bytes]:
         """Take the next bytes and return the payloads that are complete.
@@ -88,12 +88,12 @@ class FrameDecoder:
                 returned; every later call raises it again.
         """
         self.check()
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._needed:
+        if self._buffer:
+            self._buffer += data
+            if len(self._buffer) < self._num_needed:
                 return []  # so that a payload in many small pieces is not copied with each of them
-            stream = bytes(self._rest)
-            self._rest.clear()
+            stream = bytes(self._buffer)
+            self._buffer.clear()
         else:
             stream = bytes(data)
         unpack, header_size, end = _HEADER.unpack_from, _HEADER.size, len(stream)
@@ -108,14 +108,14 @@ class FrameDecoder:
             start = at + header_size
             stop = start + size
             if stop > end:
-                self._needed = stop - at
+                self._num_needed = stop - at
                 break
             append(stream[start:stop])
             at = stop
         else:
-            self._needed = header_size
+            self._num_needed = header_size
         if not self._refused_size:
-            self._rest += stream[at:]
+            self._buffer += stream[at:]
         elif not payloads:  # nothing that follows a refused payload can be read
             self.check()
         return payloads

@@ -45,8 +45,8 @@ class SharedTransport(Transport):
         self._answer_seconds = answer_seconds
         self._carrier: Carrier | None = None
         self._lock = trio.Lock()
-        self._unanswered = trio.Semaphore(_UNANSWERED)
-        self._not_before = -math.inf
+        self._open_attempts = trio.Semaphore(_UNANSWERED)
+        self._next_attempt_at = -math.inf
 
     async def open_listener(self, address: str | None = None) -> Listener:
         return await self._inner.open_listener(address)
@@ -57,9 +57,9 @@ class SharedTransport(Transport):
             async with self._lock:
                 if self._carrier is None or self._carrier.failure is not None:
                     self._carrier = await self._make(address)
-                return self._carrier.open(self._unanswered.release)
+                return self._carrier.open(self._open_attempts.release)
         except BaseException:
-            self._unanswered.release()
+            self._open_attempts.release()
             raise
 
     async def aclose(self) -> None:
@@ -69,8 +69,8 @@ class SharedTransport(Transport):
             await self._carrier.aclose()
 
     async def _make(self, address: str) -> Carrier:
-        await trio.sleep_until(self._not_before)
-        self._not_before = trio.current_time() + _PAUSE_SECONDS
+        await trio.sleep_until(self._next_attempt_at)
+        self._next_attempt_at = trio.current_time() + _PAUSE_SECONDS
         with trio.move_on_after(_CONNECT_SECONDS):
             connection = await self._inner.connect(address)
             carrier = Carrier(connection, before_writing=self._before_writing)
@@ -82,7 +82,7 @@ class SharedTransport(Transport):
         while True:
             began = trio.current_time()
             with trio.move_on_after(self._answer_seconds):
-                await self._unanswered.acquire()
+                await self._open_attempts.acquire()
                 return
             if self._carrier is None or self._carrier.heard_at < began:
                 raise _silence_of(address)

@@ -218,7 +218,7 @@ class _Relay:
     def __init__(self, front: _Front, record: Callable[[Traffic], object]) -> None:
         self._front = front
         self._record = record
-        self._opened = trio.current_time()
+        self._opened_at = trio.current_time()
 
     async def run(self) -> None:
         """Relay until the listener is closed, and then what is under way."""
@@ -281,4 +281,4 @@ class _Relay:
             return
 
     def _note(self, number: int, *, is_upstream: bool, num_bytes: int) -> None:
-        self._record(Traffic(trio.current_time() - self._opened, number, is_upstream, num_bytes))
+        self._record(Traffic(trio.current_time() - self._opened_at, number, is_upstream, num_bytes))

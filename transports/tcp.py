@@ -55,7 +55,7 @@ _KEEPALIVE: Final = (
 class SocketChannel(Channel):
     """Payloads as frames on a socket."""
 
-    __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_peer", "_rest", "_stream")
+    __slots__ = ("_decoder", "_is_receiving", "_is_sending", "_peer", "_stream", "_unsent")
 
     def __init__(self, stream: trio.SocketStream, peer: str) -> None:
         self._stream = stream
@@ -66,7 +66,7 @@ class SocketChannel(Channel):
                 stream.setsockopt(level, option, value)
         self._is_receiving = False
         self._is_sending = False
-        self._rest = b""  # what the system has not taken of a payload that would have had to wait
+        self._unsent = b""  # what the system has not taken of a payload that would have had to wait
 
     @property
     def peer(self) -> str:
@@ -75,8 +75,8 @@ class SocketChannel(Channel):
     async def send(self, payloads: Sequence[bytes]) -> None:
         if self._is_sending:
             raise trio.BusyResourceError("another task is sending on this channel")
-        if self._rest and payloads:  # the first of them is the one that was begun
-            data, self._rest = self._rest + self._seal(encode_frames(payloads[1:])), b""
+        if self._unsent and payloads:  # the first of them is the one that was begun
+            data, self._unsent = self._unsent + self._seal(encode_frames(payloads[1:])), b""
         else:
             data = self._seal(encode_frames(payloads))
         self._is_sending = True
@@ -86,7 +86,7 @@ class SocketChannel(Channel):
             self._is_sending = False
 
     def send_nowait(self, payload: bytes) -> None:
-        if self._is_sending or self._rest or len(payload) > _MOST_AT_ONCE:
+        if self._is_sending or self._unsent or len(payload) > _MOST_AT_ONCE:
             raise trio.WouldBlock
         data = self._seal(encode_frames((payload,)))
         try:
@@ -96,7 +96,7 @@ class SocketChannel(Channel):
         except OSError as error:
             raise trio.BrokenResourceError(f"the connection is broken: {error}") from error
         if num_taken < len(data):
-            self._rest = data[num_taken:]
+            self._unsent = data[num_taken:]
             raise trio.WouldBlock
 
     def limit_payloads(self, max_payload_bytes: int) -> None:

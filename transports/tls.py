@@ -70,10 +70,10 @@ _THEIRS: Final = {
 
 class _TLSChannel(SocketChannel):
     __slots__ = (
-        "_agreed",
         "_context",
         "_failure",
         "_fingerprint",
+        "_fingerprints",
         "_heard",
         "_is_closed",
         "_is_server",
@@ -88,7 +88,7 @@ class _TLSChannel(SocketChannel):
         super().__init__(stream, peer)
         self._context = context
         self._is_server = is_server
-        self._agreed = agreed
+        self._fingerprints = agreed
         self._fingerprint = ""
         # What came for OpenSSL, and what it has to say. An answer that it owes, such as new keys for new keys, leaves
         # with the next payload, which is as soon as TLS asks for it.
@@ -260,7 +260,7 @@ class _TLSChannel(SocketChannel):
         """Note whose certificate came, if it is one of those that were agreed; else return what is wrong."""
         certificate = self._tls.getpeercert(binary_form=True)
         fingerprint = "" if certificate is None else fingerprint_of(certificate)
-        if fingerprint not in self._agreed:
+        if fingerprint not in self._fingerprints:
             return HandshakeError(f"the other end's certificate {_NOT_AGREED}")
         self._fingerprint = fingerprint
         return None
@@ -306,15 +306,15 @@ class TLSTransport(TCPTransport):
         if identity is None or not peers:
             missing = "identity" if identity is None else "peers"
             raise ConfigurationError(field=missing, value="left out", allowed="given, as the other of the two is")
-        self._agreed = frozenset(map(fingerprint_of, peers))
+        self._fingerprints = frozenset(map(fingerprint_of, peers))
         make = functools.partial(_make_context, identity, b"".join(peers))
         self._server, self._client = make(ssl.PROTOCOL_TLS_SERVER), make(ssl.PROTOCOL_TLS_CLIENT)
 
     def _accept(self, stream: trio.SocketStream, peer: str) -> Channel:
-        return _TLSChannel(stream, peer, self._server, self._agreed, is_server=True)
+        return _TLSChannel(stream, peer, self._server, self._fingerprints, is_server=True)
 
     def _reach(self, stream: trio.SocketStream, peer: str) -> Channel:
-        return _TLSChannel(stream, peer, self._client, self._agreed, is_server=False)
+        return _TLSChannel(stream, peer, self._client, self._fingerprints, is_server=False)
 
 
 def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSLContext:

@@ -20,7 +20,7 @@ from ...transports.abc import Channel, Listener
 
 
 class Passage(NamedTuple):
-    """What becomes of one message.
+    """The messages that take the place of one message, inward and outward.
 
     `inward` is shown to the agent, `outward` goes to the network, in order; then the channel is closed if `hangs_up`.
 
@@ -35,7 +35,7 @@ class Passage(NamedTuple):
 
 
 class Deviation:
-    """What a party does to its messages in one session: nothing, unless a subclass overrides.
+    """A party's deviation from the protocol in one session; the base class changes nothing.
 
     One object serves one party, on all its channels, and may keep what it saw. It must not wait or raise.
 
@@ -48,7 +48,7 @@ class Deviation:
     __slots__ = ()
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Return what becomes of a message that the agent sends.
+        """Return what to send in place of a message that the agent sends.
 
         Args:
             peer: whom to: a party's name, or `SERVER`; empty where a connection has not said who it is.
@@ -56,7 +56,7 @@ class Deviation:
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Return what becomes of a message that the network brings.
+        """Return what to hand over in place of a message that the network brings.
 
         Args:
             peer: who sent it: a party's name, or `SERVER`; what a connection says of itself may be false.
@@ -71,14 +71,14 @@ class DeviatingChannel(Channel):
         peer: the other end's name; None where its first message says it (a server's channel).
     """
 
-    __slots__ = ("_arrived", "_channel", "_deviation", "_peer", "_sending", "_shown", "_waiting")
+    __slots__ = ("_arrivals", "_channel", "_deviation", "_outputs", "_peer", "_sending", "_waiting")
 
     def __init__(self, channel: Channel, deviation: Deviation, *, peer: str | None = SERVER) -> None:
         self._channel = channel
         self._deviation = deviation
         self._peer = peer
-        self._arrived: collections.deque[bytes] = collections.deque()  # and not passed on yet
-        self._shown: collections.deque[bytes] = collections.deque()  # for the agent, and not taken yet
+        self._arrivals: collections.deque[bytes] = collections.deque()  # and not passed on yet
+        self._outputs: collections.deque[bytes] = collections.deque()  # for the agent, and not taken yet
         self._sending = trio.Lock()  # what is incoming may have an answer, while the agent sends
         self._waiting: trio.CancelScope | None = None  # of a `receive` that has nothing to show
 
@@ -115,22 +115,22 @@ class DeviatingChannel(Channel):
         await self._pass_on(outward, hangs_up=hangs_up)
 
     async def receive(self) -> list[bytes]:
-        if self._shown:  # else waiting is the checkpoint
+        if self._outputs:  # else waiting is the checkpoint
             await trio.lowlevel.checkpoint()
-        while not self._shown:
-            if not self._arrived:
+        while not self._outputs:
+            if not self._arrivals:
                 await self._wait()
-            while self._arrived:
-                await self._take(self._arrived.popleft())
-        payloads = list(self._shown)
-        self._shown.clear()
+            while self._arrivals:
+                await self._take(self._arrivals.popleft())
+        payloads = list(self._outputs)
+        self._outputs.clear()
         return payloads
 
     async def _wait(self) -> None:
         """Return when something has arrived, or is to be shown."""
         try:
             with trio.CancelScope() as self._waiting:  # a cancelled receive loses nothing
-                self._arrived.extend(await self._channel.receive())
+                self._arrivals.extend(await self._channel.receive())
         finally:
             self._waiting = None
 
@@ -139,14 +139,14 @@ class DeviatingChannel(Channel):
         try:
             message = decode(payload)
         except RemoteProtocolError:
-            self._shown.append(payload)  # no message: the agent says so
+            self._outputs.append(payload)  # no message: the agent says so
             return
         if self._peer is None and isinstance(message, (Hello, Inquiry)):
             self._peer = message.party
         passage = self._check_passage("incoming", self._deviation.incoming(self._peer or "", message))
         self._show(passage.inward)
         if passage.hangs_up:
-            self._arrived.clear()
+            self._arrivals.clear()
         if passage.outward or passage.hangs_up:
             await self._pass_on(passage.outward, hangs_up=passage.hangs_up)
 
@@ -167,7 +167,7 @@ class DeviatingChannel(Channel):
                     self._channel.close()
 
     def _show(self, inward: Sequence[Message]) -> None:
-        self._shown.extend(map(encode, inward))
+        self._outputs.extend(map(encode, inward))
         if inward and self._waiting is not None:
             self._waiting.cancel()
 

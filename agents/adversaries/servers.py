@@ -185,7 +185,7 @@ class Unmasker(Deviation):
     dropped: Collection[str]
     misled: Collection[str]
     step: int
-    _signed: dict[int, bytes] = dataclasses.field(default_factory=dict[int, bytes], init=False, repr=False)
+    _signatures: dict[int, bytes] = dataclasses.field(default_factory=dict[int, bytes], init=False, repr=False)
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Request) and message.step == self.step and peer in self.misled:
@@ -198,8 +198,8 @@ class Unmasker(Deviation):
             return Passage(outward=(self._make_request(sorted(self.places.values())),), hangs_up=True)
         outward: list[Message] = []
         if peer in self.misled and isinstance(message, Report) and step == self.step:
-            self._signed[self.places[peer]] = msgspec.msgpack.decode(message.payload, type=Confirmation).signature
-            confirmations = Confirmations(tuple(sorted(self._signed.items())))
+            self._signatures[self.places[peer]] = msgspec.msgpack.decode(message.payload, type=Confirmation).signature
+            confirmations = Confirmations(tuple(sorted(self._signatures.items())))
             outward.append(Request(self.step + 1, msgspec.Raw(msgspec.msgpack.encode(confirmations))))
         return Passage(inward=(message,), outward=outward)
 

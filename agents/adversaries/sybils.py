@@ -18,7 +18,7 @@ from ...transports.abc import Transport
 
 
 class Attempt(NamedTuple):
-    """What came of one Hello.
+    """The result of one Hello: accepted or refused.
 
     `answer` is the server's first message; None where it hung up without one.
 

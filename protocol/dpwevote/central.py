@@ -209,7 +209,7 @@ class PricedByWeight(Phase):
 
 
 class PublicWeightVotes(PricedByWeight, CentralVotes):
-    """The same where weights are public: partners show their opinions.
+    """The phase of `central` with public weights: partners show their opinions alone.
 
     The tally has each candidate's support, in steps, then how many of the reporters have each weight of the set.
     """
@@ -322,7 +322,7 @@ class CentralVariant(Variant):
 
     @functools.cached_property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, list[ExactSums], list[ExactSums]]:
-        """Of a tally: the total weight, 0 if unknown, the quota, and each candidate's support and margin."""
+        """The exact forms of a tally: total weight (0 if unknown), quota, each candidate's support and margin."""
         numbers, is_public = range(len(self._parameters.candidates)), self._parameters.public_weights
         weight_units: list[Fraction] = [self._unit_of_total] if self._tells_total and not is_public else []
         if is_public:

@@ -120,10 +120,10 @@ class PassingLaw:
         for wave in list[FloatArray](channel):
             functions = np.matmul(waves[0] * wave, waves[1].T, dtype=np.complex128)
             greatest = np.maximum(greatest, np.abs(functions))
-        self._kept = np.nonzero(num_partners * np.log(np.maximum(greatest, _TINY)) >= _LEAST_LOG)
-        outcomes = channel @ (waves[0][self._kept[0]] * waves[1][self._kept[1]]).T
+        self._outcome_places = np.nonzero(num_partners * np.log(np.maximum(greatest, _TINY)) >= _LEAST_LOG)
+        outcomes = channel @ (waves[0][self._outcome_places[0]] * waves[1][self._outcome_places[1]]).T
         self._logs = np.log(np.where(np.abs(outcomes) > _TINY, outcomes, _TINY)).view(np.float64)
-        self._times = np.where(np.isin(self._kept[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
+        self._times = np.where(np.isin(self._outcome_places[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
 
     def _transform(self, lows: tuple[int, int]) -> NDArray[np.complex128]:
         """Return what a candidate passes by, at the frequencies kept, on the lattice from these places on."""
@@ -134,7 +134,7 @@ class PassingLaw:
         ]
         least = np.clip(np.array(least_needed, dtype=object), ends[0][0], ends[0][-1] + 1).astype(np.int64)
         passes = np.roll(ends[0][:, None] >= least, [values[0] % len(values) for values in ends], axis=(0, 1))
-        return np.fft.rfft2(passes)[self._kept] * self._times
+        return np.fft.rfft2(passes)[self._outcome_places] * self._times
 
     def chances(self, numbers: IntArray) -> FloatArray:
         """Return the chance for each row of numbers of partners by what they hold, shape (rows, types); to 1e-12."""

@@ -21,7 +21,7 @@ _ALIKE = 1e-6
 
 
 def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
-    """Return what the unbiased variants that trust nobody offer at the price of `len(candidates)`·ε, simpler first.
+    """Return the alternatives among unbiased local variants at a cost of `len(candidates)`·ε, simpler first.
 
     The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
 
@@ -38,7 +38,7 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
 
 
 def make_central_offer(parameters: Parameters) -> Offer:
-    """Return what `central` offers at the price of `len(candidates)`·ε; variant and split are not used.
+    """Return the alternative `central` at a cost of `len(candidates)`·ε; variant and split are not used.
 
     Examples:
         >>> offer = make_central_offer(Parameters(candidates=("merger",), epsilon=1.0))
@@ -49,7 +49,7 @@ def make_central_offer(parameters: Parameters) -> Offer:
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:
-    """Return what `joint` offers with the paper's split, half of ε for the weight, once, and half for each opinion.
+    """Return `joint` with the paper's split: half of ε for the weight, once, and half for each opinion.
 
     It is cheaper than the others where there are several candidates: (k + 1)·ε/2.
 
@@ -69,7 +69,7 @@ def make_paper_offer(parameters: Parameters) -> Offer:
 
 
 def make_public_offer(parameters: Parameters) -> Offer:
-    """Return what `joint` offers with public weights, of which opinions alone are reported: all of ε for each.
+    """Return `joint` with public weights, where only opinions are reported: all of ε for each.
 
     A partner of weight w adds w² times the variance that is told; variant and split of the parameters are not used.
 

@@ -140,7 +140,7 @@ class JointVariant(TwoReports):
 
     @property
     def worst_variance(self) -> float:
-        """That of ŵ·φ̂ − τ·ŵ, by the mechanisms that are drawn by."""
+        """The greatest variance of ŵ·φ̂ − τ·ŵ over a partner's values, by the mechanisms that draw."""
         return _joint_worst_variance(self._parameters, self._weight, self._opinion)
 
     @property
@@ -369,7 +369,7 @@ class JointVariant(TwoReports):
 
     @property
     def _decision_weights(self) -> tuple[Fraction, ...]:
-        """What a reported weight counts for in the support that decides."""
+        """The contribution of each reported weight to the support that decides."""
         return self._means if self.is_biased else self._debiased_weights
 
     @functools.cached_property
@@ -382,7 +382,7 @@ class JointVariant(TwoReports):
 
     @functools.cached_property
     def _share_of_quota(self) -> LinearEstimator:
-        """What a partner adds to a margin that reports a weight and no opinion."""
+        """The contribution to a margin of a partner that reports a weight and no opinion."""
         contributions = [-self._fraction * debiased for debiased in self._debiased_weights]
         return LinearEstimator(contributions, *self._matrices_of_weight)
 
@@ -503,9 +503,13 @@ class _SumsByWeight:
         self._channel = channel
         ratios = [weight.as_integer_ratio() for weight in weights]
         products = [
-            [above * number.numerator, below * number.denominator] for above, below in ratios for number in values
+            [numerator * number.numerator, denominator * number.denominator]
+            for numerator, denominator in ratios
+            for number in values
         ]
-        self._numbers = np.array([above / below for above, below in products]).reshape(len(weights), -1)  # rounded once
+        self._numbers = np.array([numerator / denominator for numerator, denominator in products]).reshape(
+            len(weights), -1
+        )  # rounded once
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)
@@ -522,7 +526,7 @@ class _SumsByWeight:
         return math.fsum(np.maximum(plug_in, numbers * self._least).tolist())
 
     def reports(self, numbers: IntArray) -> Alike:
-        """Return so many reports of each weight as parts of a sum, one for each that has any."""
+        """Return the numbers of reports of each weight as parts of a sum; weights without reports are left out."""
         return Alike(self._numbers[numbers > 0], self._channel, numbers[numbers > 0])
 
 

@@ -177,7 +177,7 @@ class WeightedGame:
 
     @functools.cached_property
     def powers(self) -> tuple[MemberPower, ...]:
-        """What each member's opinion decides; ConfigurationError if not even Banzhaf's measure can be counted soon."""
+        """The power of each member's opinion; ConfigurationError if even Banzhaf's measure takes too long to count."""
         number = len(self.weights)
         quota = min(self.quota, self.total - self.quota + 1)
         by_size = self._is_quick(quota * number)
@@ -254,7 +254,7 @@ class WeightedGame:
 
 
 def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[float, ...]:
-    """Return how much each partner's opinion moves the decision that is released, weights being public.
+    """Return by how much each partner's opinion moves the released decision, with public weights.
 
     P[it passes | the partner says "yes"] − P[it passes | the partner says "no"], over the noise of all reports and over
     opinions of the others that are fair coins: the Banzhaf measure where there is no noise. With φ̂ the debiased report,

@@ -298,7 +298,7 @@ class LaplaceVariant(TwoReports):
 
     @property
     def _unit(self) -> float:
-        """Of a report's moments, so that none is too large for a float: a power of two, which rounds nothing."""
+        """The unit of a report's moments: a power of two, which rounds nothing, by which none exceeds a float."""
         return power_of_two_below(self._parameters.weights[-1])
 
     @functools.cached_property

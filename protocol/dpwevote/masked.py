@@ -75,7 +75,7 @@ class MaskedVotes(MaskedSums):
 
 
 class PublicMaskedVotes(PricedByWeight, MaskedVotes):
-    """The same where weights are public: who weighs less moves the sums less, and pays less."""
+    """The masked phase with public weights: a partner of less weight moves the sums less, and pays less."""
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
         return self._sums.sensitivity_of(public[1]) if public else self.share.sensitivity
@@ -106,7 +106,7 @@ class MaskedVariant(CentralVariant):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers at T and c of the parameters, which are of this variant."""
+        """Return the alternative of this variant at T and c of the parameters."""
         return cls(parameters).offer
 
     @property
@@ -152,7 +152,7 @@ class MaskedVariant(CentralVariant):
         return share_reach(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners, level=level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner's row with its share of noise adds to each candidate's margin."""
+        """Return the contribution of each partner's row and noise share to each candidate's margin."""
         parameters = self._parameters
         margins = reports[0][:, : len(parameters.candidates)].astype(np.float64)
         contributions: FloatArray = margins * float(self.central_sums.step)

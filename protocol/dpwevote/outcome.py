@@ -24,7 +24,7 @@ class WeightCount(msgspec.Struct, frozen=True):
 
 
 class WeightsOutcome(Shown, msgspec.Struct, frozen=True):
-    """What closing a weights phase publishes: the approximate quota, and what it was computed from.
+    """The public outcome of the weights phase: the approximate quota, and the numbers behind it.
 
     Examples:
         >>> published = WeightsOutcome(quota=Estimate(60.0, 4.0), total_weight=Estimate(120.0, 8.0), weight_counts=())
@@ -38,7 +38,7 @@ class WeightsOutcome(Shown, msgspec.Struct, frozen=True):
 
 
 class DecisionVerdict(msgspec.Struct, frozen=True):
-    """What a test says of a decision (see `estimators.verdict`).
+    """A test's verdict on a decision (see `estimators.verdict`).
 
     Args:
         level: the greatest probability that it is wrong, whatever the truth is: proven.
@@ -53,7 +53,7 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
 
 
 class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
-    """What is possible, least and greatest, if every partner has a weight of the set: beyond lies noise.
+    """The least and the greatest possible value of each estimate, if each partner has a weight of the set.
 
     Args:
         total_weight: of all partners.
@@ -79,7 +79,7 @@ class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is released of one candidate.
+    """The released outcome of one candidate.
 
     Args:
         name: the candidate.
@@ -136,7 +136,7 @@ class LevelCount(msgspec.Struct, frozen=True):
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What is released to all partners.
+    """The public outcome of a vote, which all partners receive.
 
     Args:
         candidates: one outcome each, in the parameters' order.

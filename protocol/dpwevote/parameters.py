@@ -59,7 +59,7 @@ LEAST_ROUNDING, MOST_ROUNDING = 1e-6, 0.5
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What both sides of a session agree on.
+    """The parameters of a vote, on which both sides of a session agree.
 
     Args:
         candidates: what is voted on; distinct names.
@@ -149,7 +149,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         check_level(self.level)
 
     def with_variant(self, variant: VariantName, **fields: Any) -> Self:
-        """Return the same vote by another variant, without what only some variants have, but for what is given."""
+        """Return the same vote by another variant; fields that the new variant lacks are dropped unless given."""
         only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
         absent = ("epsilons", "chosen_by", "weight_matrix", "opinion_matrix", "game", "threshold", "colluders")
         only_some |= dict.fromkeys(absent, msgspec.UNSET)
@@ -163,7 +163,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def level_parameters(self) -> tuple[Self, ...]:
-        """For each level the same vote at this ε of all; where all have the same, the vote itself."""
+        """The vote with a single ε for all, once for each level; the vote itself if there are no levels."""
         of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
         levels = self.own_levels.epsilons
         return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
@@ -228,11 +228,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.weight_matrix is not msgspec.UNSET or self.opinion_matrix is not msgspec.UNSET
 
     def make_weight_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
-        """Return what randomizes a group: k-RR, or the matrix (of "joint" and "printed", with private weights)."""
+        """Return the mechanism for a group: k-RR, or the matrix (of "joint" and "printed", with private weights)."""
         return self._channel_of("weight") or GeneralizedRandomizedResponse(self.loss_of_weight, len(self.group_means))
 
     def make_opinion_mechanism(self) -> GeneralizedRandomizedResponse | FiniteChannel:
-        """Return what randomizes an opinion: randomized response, or the matrix (of "joint" and "printed")."""
+        """Return the mechanism for an opinion: randomized response, or the matrix (of "joint" and "printed")."""
         return self._channel_of("opinion") or GeneralizedRandomizedResponse(self.loss_of_opinion, _OPINIONS)
 
     def _channel_of(self, report: Literal["weight", "opinion"]) -> FiniteChannel | None:
@@ -243,7 +243,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def scope(self) -> Scope | None:
-        """Where weight reports are kept, with all that their law depends on; None outside of a game."""
+        """The scope of memoized weight reports, with all that their law depends on; None outside of a game."""
         if self.game is msgspec.UNSET:
             return None
         law = self.kind.law_of_weights if self.weight_matrix is msgspec.UNSET else f"the matrix {self.weight_matrix!r}"
@@ -258,7 +258,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def epsilon_total(self) -> float:
-        """What a whole session costs one partner; in a game, the first in which it takes part."""
+        """The privacy cost of a whole session to one partner; in a game, of the first that it takes part in."""
         rounds = 1 if self.weight_collection == "once" else len(self.candidates)
         return rounds * self.loss_of_weight + len(self.candidates) * self.loss_of_opinion
 

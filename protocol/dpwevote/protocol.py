@@ -37,7 +37,7 @@ _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 @dataclasses.dataclass(frozen=True)
 class VoteTruths:
-    """What many sessions would find without noise.
+    """The results of many sessions without noise.
 
     Args:
         supports: of each candidate, float64 of shape (sessions, candidates).
@@ -207,7 +207,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     @functools.cached_property
     def _public_rows(self) -> tuple[Collection[tuple[int, ...]], str]:
-        """What a public row may be, and that in words."""
+        """The possible public rows, and their description in words."""
         if levels := self._own_levels.epsilons:
             return {(place,) for place in range(len(levels))}, f"the place of an ε, in [0, {len(levels) - 1}]"
         if self.parameters.public_weights:
@@ -259,12 +259,12 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return {**dict(supports), "total weight": float(truths.totals[0]), "quota": float(truths.quotas[0])}
 
     def should_pass(self, inputs: Inputs) -> dict[str, bool]:
-        """Return which candidates pass without noise: exactly, by the weights as they are written."""
+        """Return which candidates pass without noise, exactly by the weights as written."""
         (passing,) = self.truths(InputBlock.from_inputs(inputs)).should_pass.tolist()
         return dict(zip(self.parameters.candidates, passing, strict=True))
 
     def truths(self, inputs: InputBlock) -> VoteTruths:
-        """Return the same of many sessions."""
+        """Return the results without noise of many sessions."""
         rows, number = inputs.flatten(len(inputs.private)), len(inputs.private)
         holdings = self._variant.decode(rows)
         unit, units = self._variant.lattice
@@ -308,7 +308,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return reach + rounded * total
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner's reports add to each candidate's margin.
+        """Return the contribution of each partner's reports to each candidate's margin.
 
         Where everybody reported in every phase, a margin is the sum of its column less a fixed quota, but for rounding.
 
@@ -327,7 +327,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self._variant.tells_support
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
-        """Return what a trusted server adds to one margin in so many releases; 0 where nobody is trusted.
+        """Return a trusted server's noise on one margin in this many releases; 0 in the local model.
 
         Args:
             uniforms: float64 in [0, 1), shape (n, 1).
@@ -356,7 +356,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
 
 def _allowed(choices: Sequence[float], tolerance: float) -> str:
-    """Return in words which numbers are allowed."""
+    """Describe in words which numbers are allowed."""
     text = ", ".join(f"{choice:g}" for choice in choices[:12])
     ellipsis = ", ..." if len(choices) > 12 else ""  # noqa: PLR2004  as many as are shown
     tolerance_text = f"within {100 * tolerance:.4g} % of " if tolerance else ""

@@ -42,7 +42,7 @@ def quotas_within(parameters: "Parameters") -> tuple[float, float]:
 
 
 def votes_within(parameters: "Parameters") -> "tuple[Parameters, ...]":
-    """Return the same vote with either quota, of weights that are not rounded; nothing where these are not."""
+    """Return the two votes with unrounded weights and either end of the quota; none if weights are not rounded."""
     if not parameters.rounding:
         return ()
     field = "quota_fraction" if parameters.quota is None else "quota"

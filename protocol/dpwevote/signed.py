@@ -163,7 +163,7 @@ class SignedVariant(Variant):
         return np.column_stack([self._place_of_vote[groups[:, None], holdings.opinions], holdings.places])
 
     def decode(self, inputs: Inputs) -> Holdings:
-        """Return what rows were made of: a "yes" has a signed weight that no "no" has."""
+        """Return the holdings behind rows: a "yes" has a signed weight that no "no" has."""
         least_yes = int(self._place_of_vote[:, 1].min())
         return Holdings(inputs.private[:, -1], (inputs.private[:, :-1] >= least_yes).astype(np.int64))
 
@@ -267,7 +267,7 @@ class SignedVariant(Variant):
         return max(*reach, 0.0) + self.bias_bound(number) + self.rounding_bound(number)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each report stands for, at its sender's ε."""
+        """Return the estimate that each report stands for, at its sender's ε."""
         numbers = np.zeros((len(self.reports), max(len(report.estimates) for report in self.reports)))
         for row, report in zip(numbers, self.reports, strict=True):
             row[: len(report.estimates)] = [float(estimate) for estimate in report.estimates]

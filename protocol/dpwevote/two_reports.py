@@ -64,7 +64,7 @@ class TwoReports(Variant):
         """Return a phase in which opinions are reported."""
 
     def encode_weights(self, places: IntArray) -> IntArray:
-        """Return what is reported of weights by their places in the public set."""
+        """Return the values to report for weights, given by their places in the public set."""
         return self.groups_of(places)
 
     @abc.abstractmethod
@@ -120,7 +120,7 @@ class TwoReports(Variant):
 
     @abc.abstractmethod
     def contributions_of(self, weights: IntArray | None, opinions: IntArray, public: IntArray) -> FloatArray:
-        """Return what one pair of reports adds to each candidate's margin, shape (n, columns of opinions)."""
+        """Return the contribution of one pair of reports to each margin, shape (n, columns of opinions)."""
 
     def make_phases(self) -> Iterator[Phase]:
         parameters = self._parameters

@@ -37,7 +37,7 @@ def unit_of(numbers: Iterable[Fraction]) -> Fraction:
 
 
 class Holdings(NamedTuple):
-    """What partners hold, before it becomes rows.
+    """The partners' weights and opinions, before they become rows.
 
     Args:
         places: of each partner's weight in the public set, int64, shape (n,).
@@ -49,7 +49,7 @@ class Holdings(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What is estimated of one candidate in many sessions, float64 of shape (sessions,) each.
+    """The estimates of one candidate in many sessions, float64 of shape (sessions,) each.
 
     Args:
         support: the weight of the yes votes; None where the reports tell the margin alone.
@@ -73,7 +73,7 @@ class Errors(NamedTuple):
 
 
 class ReportSums(NamedTuple):
-    """What reports add to a candidate's margin: c₀ for each partner, and numbers so many times as reports say."""
+    """The terms of a candidate's margin: c₀ for each partner, and for each report the multiples of some numbers."""
 
     channel: FloatArray
     """The chance of each report, shape (2·groups, reports): of "no" and "yes" of each group of weights."""
@@ -87,7 +87,7 @@ VERDICTS: Final = (Verdict.PASSES, Verdict.FAILS, Verdict.TOO_CLOSE)
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class VoteDecisions(Decisions):
-    """What many sessions decide; arrays have shape (sessions, candidates), but for the last.
+    """The decisions of many sessions; arrays have shape (sessions, candidates), except for the last.
 
     Args:
         sums: of each candidate.
@@ -104,7 +104,7 @@ class VoteDecisions(Decisions):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant offers at a price.
+    """An alternative: a variant at a given privacy cost.
 
     Args:
         epsilon_weight: of one report of the weight; 0 where there is none.
@@ -167,7 +167,7 @@ class Variant(abc.ABC):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return what it offers at the price of `len(candidates)`·ε; None where it is no choice at this price.
+        """Return the alternative at a cost of `len(candidates)`·ε; None if the variant is no choice at this cost.
 
         Args:
             parameters: any with private weights; variant and split are not used.
@@ -176,7 +176,7 @@ class Variant(abc.ABC):
 
     @property
     def offer(self) -> Offer:
-        """What it offers where weight and opinion have one price."""
+        """The alternative if weight and opinion have one cost."""
         parameters = self._parameters
         return Offer(
             variant=self.name,
@@ -215,7 +215,7 @@ class Variant(abc.ABC):
         del inputs
 
     def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
-        """Return what a trusted server adds to one margin in so many releases, from a uniform each: shape (n,)."""
+        """Return a trusted server's noise on one margin in many releases, from a uniform each: shape (n,)."""
         del uniforms
         return 0.0
 
@@ -235,7 +235,7 @@ class Variant(abc.ABC):
 
     @property
     def greatest_opinion(self) -> int:
-        """What "yes" is in a row."""
+        """The value of "yes" in a row."""
         return 1
 
     def groups_of(self, places: IntArray) -> IntArray:
@@ -244,15 +244,15 @@ class Variant(abc.ABC):
 
     @abc.abstractmethod
     def decode(self, inputs: Inputs) -> Holdings:
-        """Return what rows were made of."""
+        """Return the holdings behind rows."""
 
     @abc.abstractmethod
     def weights_outcome(self, tallies: Sequence[Tally]) -> WeightsOutcome | None:
-        """Return what the session tells of the weights; None where it tells nothing."""
+        """Return the public outcome of the weights; None if the session has none."""
 
     @abc.abstractmethod
     def sums(self, number: int, tallies: Sequence[TallyBlock]) -> Sums:
-        """Return what is estimated of the candidate at place `number`, from the tallies of all phases."""
+        """Return the estimates of the candidate at place `number`, from the tallies of all phases."""
 
     @abc.abstractmethod
     def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
@@ -264,7 +264,7 @@ class Variant(abc.ABC):
 
     @property
     def report_sums(self) -> ReportSums | None:
-        """What one partner's reports add to a margin; None where that is not known in numbers of some size."""
+        """The terms of one partner's reports in a margin; None if they are not known as multiples of some numbers."""
         return None
 
     def weight_counts(self, tallies: Sequence[TallyBlock]) -> FloatArray:
@@ -273,7 +273,7 @@ class Variant(abc.ABC):
 
     @abc.abstractmethod
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
-        """Return what each partner's reports add to each candidate's margin. See `DPWeVote.contributions`."""
+        """Return the contribution of each partner's reports to each margin. See `DPWeVote.contributions`."""
 
     @property
     def adds_up_margins(self) -> bool:
@@ -360,7 +360,7 @@ class Variant(abc.ABC):
         return unit, [int(weight / unit) for weight in fractions]
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
-        """Return what many sessions decide, from the tallies of all phases."""
+        """Return the decisions of many sessions, from the tallies of all phases."""
         numbers = range(len(self._parameters.candidates))
         sums = [self.sums(number, tallies) for number in numbers]
         margins = np.stack([candidate_sums.margin for candidate_sums in sums], axis=1)
@@ -414,7 +414,7 @@ class Variant(abc.ABC):
         return msgspec.UNSET
 
     def _candidate(self, number: int, decisions: VoteDecisions, errors: Errors) -> CandidateOutcome:
-        """Return what is released of one candidate by a single session."""
+        """Return the released outcome of one candidate in a single session."""
         sums = decisions.sums[number]
         margin = float(sums.margin[0])
         return CandidateOutcome(

@@ -73,7 +73,7 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
 
 
 def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: Sequence[int]) -> tuple[Estimate, ...]:
-    """Return what `LinearEstimator` gives for each row of the inverse, bit for bit, in O(k)."""
+    """Estimate counts as `LinearEstimator` does for each row of the inverse, bit for bit, in O(k)."""
     terms = _terms_of_k_rr(mechanism.keep_probability, mechanism.flip_probability, mechanism.num_choices - 1)
     num_reports = sum(counts)
     constant, least = num_reports * terms.constant, num_reports * terms.least
@@ -92,7 +92,7 @@ def _estimate_counts_of_k_rr(mechanism: GeneralizedRandomizedResponse, counts: S
 
 
 class _Terms(NamedTuple):
-    """What estimates of counts from k-RR are made of.
+    """The terms of estimated counts from k-RR.
 
     Args:
         constant, factor: of what each report and each report of the value adds to an estimate, times the denominator.

@@ -95,7 +95,7 @@ class LinearEstimator:
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
 
     def reports(self, number: int) -> Alike:
-        """Return so many reports as a part of a sum."""
+        """Return a number of reports as a part of a sum."""
         return Alike(self._numbers, self._channel, number)
 
     @functools.cached_property
@@ -124,7 +124,7 @@ class LinearEstimator:
 
     @functools.cached_property
     def _variance_of_report(self) -> tuple[float, ...] | None:
-        """What each report adds to the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse.
+        """Each report's part of the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse.
 
         Also with one that is so great that rounding would show.
         """

@@ -135,8 +135,8 @@ def _share_characteristic(part: NoisePart, points: FloatArray) -> FloatArray:
     decay = exp(-part.step / part.scale)
     spread = 4 * decay / square(expm1(-part.step / part.scale))
     sines = np.sin(half)
-    known: FloatArray = sp.special.expm1(-part.shape * sp.special.log1p(spread * sines**2)) + 1.0
-    return known * (sines / half) ** 2
+    share_values: FloatArray = sp.special.expm1(-part.shape * sp.special.log1p(spread * sines**2)) + 1.0
+    return share_values * (sines / half) ** 2
 
 
 def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:

@@ -333,19 +333,19 @@ def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int
         return (number - 1, number + 1) if probability >= 1 else (-1, 1)
     mode = min(math.floor((number + 1) * probability), number)
     odds = probability / (1 - probability)
-    above, below = [1.0], [1.0]
+    upper_masses, lower_masses = [1.0], [1.0]
     for place in range(mode, number):
-        above.append(above[-1] * (number - place) / (place + 1) * odds)
-        if above[-1] < _NEGLIGIBLE:
+        upper_masses.append(upper_masses[-1] * (number - place) / (place + 1) * odds)
+        if upper_masses[-1] < _NEGLIGIBLE:
             break
     for place in range(mode, 0, -1):
-        below.append(below[-1] * place / ((number - place + 1) * odds))
-        if below[-1] < _NEGLIGIBLE:
+        lower_masses.append(lower_masses[-1] * place / ((number - place + 1) * odds))
+        if lower_masses[-1] < _NEGLIGIBLE:
             break
-    most = level * (math.fsum(above) + math.fsum(below) - 1.0)
+    most = level * (math.fsum(upper_masses) + math.fsum(lower_masses) - 1.0)
     mean = number * probability
-    too_many = max(mode + _num_leading_terms(above, most), math.ceil(mean + 1))
-    too_few = min(mode - _num_leading_terms(below, most), math.floor(mean - 1))
+    too_many = max(mode + _num_leading_terms(upper_masses, most), math.ceil(mean + 1))
+    too_few = min(mode - _num_leading_terms(lower_masses, most), math.floor(mean - 1))
     return max(too_few, -1), min(too_many, number + 1)
 
 
@@ -371,7 +371,7 @@ def least_probability(number: int, successes: float, level: float) -> float:
 
 
 def _num_leading_terms(terms: Sequence[float], most: float) -> int:
-    """Return from which term on all of them together do not exceed `most`."""
+    """Return the first term from which the sum of all remaining ones is at most `most`."""
     total, place = 0.0, len(terms)
     while place and (total := total + terms[place - 1]) <= most:
         place -= 1

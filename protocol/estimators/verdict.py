@@ -19,7 +19,7 @@ _HALF: Final = 0.5
 
 
 class Verdict(enum.Enum):
-    """What a test at a stated level says of a decision.
+    """A test's verdict on a decision, at a stated level.
 
     Examples:
         >>> Verdict.TOO_CLOSE.value

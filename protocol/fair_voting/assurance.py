@@ -112,7 +112,7 @@ def assurance_of_choice(parameters: Parameters, choice: Choice) -> Assurance:
 
 
 def _unknown_assurance(parameters: Parameters) -> Assurance:
-    """Return that nothing is known."""
+    """Return the assurance that states nothing."""
     return Assurance(probability=None, prior=None, verdict=None, level=parameters.level, p_value=None, shortfall=None)
 
 

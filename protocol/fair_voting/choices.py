@@ -23,7 +23,7 @@ from scipy.special import betaln, expm1, xlogy
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import quotient_up
-from ..mechanisms import Below, ExactMechanism, bernoulli
+from ..mechanisms import ExactMechanism, RandBelow, bernoulli
 from ..mechanisms.binomial import draw_binomial, draw_binomial_exactly
 from ..mechanisms.exponential import (
     choice_probabilities,
@@ -82,11 +82,11 @@ class Choice(ExactMechanism):
         return 1
 
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """What the voter pays who pays most."""
+        """Return the event of the voter that pays most."""
         return self.event_of_group(max(range(len(self.proven)), key=self.proven.__getitem__))
 
     def event_of_group(self, group: int) -> PrivacyEvent:
-        """Return what a voter of a group pays."""
+        """Return the event of a voter of a group."""
         proven = self.proven[group]
         return NonPrivate() if math.isinf(proven) else PureMechanism(epsilon=proven)
 
@@ -184,13 +184,13 @@ class SampledChoice(Choice):
         ]
         return draw_lot(self._best_alternatives(counts), of_ties)
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         chances = self.hit_probabilities(values)
-        counts = [[draw_binomial_exactly(self.num_samples, chance, below) for chance in group] for group in chances]
+        counts = [[draw_binomial_exactly(self.num_samples, chance, randbelow) for chance in group] for group in chances]
         tied = self._best_alternatives(counts)
         # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
-        is_random = bernoulli(Fraction(self.gamma), below)
-        return [below(self.num_alternatives) if is_random else tied[below(len(tied))]]
+        is_random = bernoulli(Fraction(self.gamma), randbelow)
+        return [randbelow(self.num_alternatives) if is_random else tied[randbelow(len(tied))]]
 
     def log_laws(self, values: IntArray) -> FloatArray:
         laws = np.array([self.probabilities(row) for row in values.tolist()], dtype=np.float64)
@@ -318,7 +318,7 @@ class SampledChoice(Choice):
         return np.unique(merits.reshape(-1), return_inverse=True)[1].reshape(-1)
 
     def _means_of_features(self, of_voters: Sequence[NDArray[Any]], parts: int) -> list[list[NDArray[Any]]]:
-        """Return for each feature its groups' mean utilities, times `parts`, from the sums of the crossings' voters."""
+        """Return the groups' mean utilities for each feature, times `parts`, from the sums of the crossings' voters."""
         return [
             [
                 functools.reduce(np.add, [of_voters[place] for place in places]) * (parts // self._size_of(places))
@@ -343,7 +343,7 @@ class SampledChoice(Choice):
         return chances
 
     def utilities_of(self, counts: Sequence[Sequence[int]]) -> list[list[Fraction]]:
-        """Return what the groups' utilities are taken for, of the counts S: in units of the scores.
+        """Return the groups' utilities that the counts S stand for, in units of the scores.
 
         As printed S_k/n_k; for other scores than Borda's these are in its unit all the same.
         """
@@ -439,9 +439,9 @@ class ExponentialChoice(Choice):
             return flip(qualities, self.rate, uniforms)
         return choose(qualities, self.rate, uniforms[0])
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         draw = flip_exactly if self.is_flipped else choose_exactly
-        return [draw(self.qualities(values), self.rate, below)]
+        return [draw(self.qualities(values), self.rate, randbelow)]
 
     def _sensitivities(self) -> list[Fraction]:
         change, sizes = self.scoring.greatest_change(self.relation), self.group_sizes

@@ -40,14 +40,14 @@ _HALVES: Final = 2
 
 
 class _Speaking(NamedTuple):
-    """What speaks for winners, each number with the name of its tail in `_Tails.tail_probability`.
+    """The evidence for winners, each number with the name of its tail in `_Tails.tail_probability`.
 
     Args:
-        alone: what has to be more than noise, shape (sessions,).
+        lead: what has to be more than noise, shape (sessions,).
         others: of each other alternative, ways in one of which it has to be worse, shape (sessions, m − 1).
     """
 
-    alone: tuple[str, FloatArray]
+    lead: tuple[str, FloatArray]
     others: tuple[tuple[str, FloatArray], ...] = ()
 
 
@@ -80,7 +80,7 @@ def _parts_of(
         return tails_found[name, reach]
 
     number = utilities.shape[1] - 1
-    name, lead_reaches = speaking.alone
+    name, lead_reaches = speaking.lead
     tail = tail_chance(name, float(lead_reaches[0]))
     yield number, tail
     if tail >= 0.5 or not speaking.others:  # noqa: PLR2004  nothing is more
@@ -147,8 +147,8 @@ class Confirming:
         return confirmed
 
     def _known_sessions(self, speaking: _Speaking, places: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return of which sessions it is known already that enough speaks for the winner, and that too little does."""
-        name, lead_reaches = speaking.alone
+        """Return the sessions whose evidence is known to be enough, and those where it is known to be too little."""
+        name, lead_reaches = speaking.lead
         too_little, enough = self._ends[name]
         is_enough, is_too_little = lead_reaches[places] >= enough, lead_reaches[places] <= too_little
         if speaking.others:
@@ -195,7 +195,7 @@ class _Tails:
         )
 
     def evidence_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
-        """Return what speaks for winners, shape (sessions,), of estimates, shape (sessions, G, m).
+        """Return the evidence for winners, shape (sessions,), in estimates, shape (sessions, G, m).
 
         With `constrained` the winner is within the limit, and others are not, or have less welfare. With
         `welfare_constrained` it is above the floor, and others are not, or differ more: how far an alternative is above

@@ -17,7 +17,7 @@ from ..mechanisms import Uniform
 
 
 def law_of_contest(chances: FloatArray, behind: FloatArray) -> FloatArray:
-    """Return for each alternative the probability that it beats all others.
+    """Return each alternative's probability to beat all others.
 
     Args:
         chances: f, shape (m, v): a number for each alternative and each value that it may draw. With the rest of its
@@ -32,10 +32,10 @@ def law_of_contest(chances: FloatArray, behind: FloatArray) -> FloatArray:
     lots, _, log_shares = Uniform(0.0, 1.0).mixture(size - 1)
     for lot, share in zip(lots.tolist(), (expm1(log_shares) + 1.0).tolist(), strict=True):
         yields = behind + lot * chances
-        before, after = np.ones_like(yields), np.ones_like(yields)
-        np.cumprod(yields[:-1], axis=0, out=before[1:])
-        np.cumprod(yields[:0:-1], axis=0, out=after[-2::-1])
-        law += share * np.sum(chances * before * after, axis=1)
+        products_before, products_after = np.ones_like(yields), np.ones_like(yields)
+        np.cumprod(yields[:-1], axis=0, out=products_before[1:])
+        np.cumprod(yields[:0:-1], axis=0, out=products_after[-2::-1])
+        law += share * np.sum(chances * products_before * products_after, axis=1)
     return law
 
 

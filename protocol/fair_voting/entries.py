@@ -113,7 +113,7 @@ def text_of(positions: Sequence[int], names: Sequence[str]) -> str:
 
 
 def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
-    """Return which alternative each entry has at each place: int64, shape (n, m), negative where it has none of these.
+    """Return the alternative at each place of each entry: int64, shape (n, m), negative where there is none of these.
 
     As text with at most one space about each name they are read many at a time.
     """

@@ -28,7 +28,7 @@ MechanismName: TypeAlias = Literal[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MechanismKind:
-    """What sets a mechanism apart: whoever asks reads it here.
+    """The properties that set a mechanism apart.
 
     Args:
         name: of the parameter `mechanism`.

@@ -72,7 +72,7 @@ def join_groups(utilities: Utilities, sizes: Sequence[int], partition: Partition
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What makes an alternative win.
+    """The rule by which an alternative wins.
 
     Args:
         name: `parity`: the least ΔW (the paper's); `constrained`: the most W among those with ΔW ≤ `max_disparity`, or
@@ -123,7 +123,7 @@ class Objective:
         return [place for place, merit in enumerate(merits) if merit == most]
 
     def merits_by_function(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
-        """Return what somebody's own function says of each alternative, as exact numbers. See `best_alternatives`."""
+        """Return your own objective function's values, one for each alternative. See `best_alternatives`."""
         assert self.function is not None  # noqa: S101  so it is named
         plugin = f"objective {self.name!r}"
         with blaming_function(plugin, self.function, is_private=self.is_private):
@@ -182,7 +182,7 @@ class Objective:
 
 
 def merits_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]) -> NDArray[Any]:
-    """Return what the objective elects the most of.
+    """Return the number that the objective maximizes, for each alternative.
 
     An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
 
@@ -241,7 +241,7 @@ def disparities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray
 
 
 def shares_of(partition: Partition, sizes: NDArray[Any]) -> NDArray[Any]:
-    """Return what share of each group of a feature each of the session's groups is: shape (groups, G)."""
+    """Return the share of each session's group in each group of a feature: shape (groups, G)."""
     shares = np.zeros((len(partition), len(sizes)), dtype=sizes.dtype)
     for group, places in enumerate(partition):
         columns = list(places)

@@ -17,7 +17,7 @@ from .parameters import Parameters
 
 
 class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is released of one alternative and one of several features.
+    """The released outcome of one alternative and one of several features.
 
     Args:
         utilities: the mean utility to each of the feature's groups, in their order.
@@ -34,7 +34,7 @@ class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is released of one alternative.
+    """The released outcome of one alternative.
 
     Args:
         utilities: the mean utility to each group, in the groups' order, in units of the scores.
@@ -65,7 +65,7 @@ class GroupLevelCount(msgspec.Struct, frozen=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is public of votes with features, a floor, an ε that is proven of Algorithm 2, pairs, or levels of ε.
+    """The public details of votes with features, a floor, a proven ε of Algorithm 2, pairs, or levels of ε.
 
     Args:
         features: of which the groups are the crossings.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arguments import check_names
 from ..arrays import IntArray
-from ..errors import ConfigurationError, describe_choices, refuse, require
+from ..errors import ConfigurationError, list_choices, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..mechanisms import MAX_ALTERNATIVES, MAX_JOINT_GROUPS, MAX_RANKED
 from ..phases import check_sizes
@@ -56,7 +56,7 @@ TIE: Final = " = "
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What both sides of a session agree on.
+    """The parameters of an election, on which both sides of a session agree.
 
     Args:
         alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
@@ -160,7 +160,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def kind(self) -> MechanismKind:
-        """What the mechanism is."""
+        """The properties of the mechanism."""
         return MECHANISMS[self.mechanism]
 
     @property
@@ -180,7 +180,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def model(self) -> TrustModel:
-        """Whom losses are bounded against."""
+        """The trust model in which losses are bounded."""
         return self.kind.model
 
     @property
@@ -246,7 +246,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
                 require(is_exact, "scores", self.scores, allowed)
 
     def make_objective(self) -> Objective:
-        """Return what is elected."""
+        """Return the objective of the election."""
         partitions = tuple(feature.partition for feature in self.features or ())
         limit, weight = Fraction(self.max_disparity), Fraction(self.fairness_weight)
         if self.objective in ("welfare", "copeland", "kemeny"):
@@ -288,7 +288,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def claimed_epsilon(self) -> float:
-        """What the paper says that a voter pays: ε, or the label of the samples that were chosen so that ε holds."""
+        """The loss that the paper claims for a voter: ε, or the label of the samples that make ε hold."""
         if not self.kind.is_sampled or self.calibration != "proven":
             return self.epsilon
         return label_of(self.samples, self.delta, len(self.alternatives))
@@ -352,9 +352,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_objective(self) -> None:
         check_names("objective", (self.objective,), without=SEPARATOR)
         names = [name for name, kind in MECHANISMS.items() if kind.estimates_utilities]
-        allowed = (
-            f"{describe_choices(OBJECTIVES, self.objective)}, or another mechanism: somebody's own objective is for "
-        )
+        allowed = f"{list_choices(OBJECTIVES, self.objective)}, or another mechanism: somebody's own objective is for "
         allowed += f"those that estimate utilities ({', '.join(names)})"
         require(self.objective in OBJECTIVES or self.kind.estimates_utilities, "objective", self.objective, allowed)
 

@@ -38,7 +38,7 @@ ReportCounts: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class _SummedRankings:
-    """What tallies of groups' sums of utilities estimate."""
+    """A phase whose tallies estimate the groups' sums of utilities."""
 
     scoring: Scoring
     group_sizes: tuple[int, ...]
@@ -105,7 +105,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         )
 
     def elects_by(self, kind: type[ChoiceT]) -> ChoiceT:
-        """Return what elects on the sums, which is to be of this kind: ConfigurationError otherwise."""
+        """Return the choice on the sums, which must be of this kind: ConfigurationError otherwise."""
         if not isinstance(self.choice, kind):
             allowed = f"one that elects by a {kind.__name__}"
             raise ConfigurationError(field="mechanism", value=self._parameters.mechanism, allowed=allowed)
@@ -164,7 +164,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         return UtilityNoise.from_sums(cast("VectorLaplace", self.tally_mechanism), self.scoring.step, self.group_sizes)
 
     def numbers_of(self, positions: IntArray) -> IntArray:
-        """Return what each voter adds to its group's sums, int64 of shape (n, w), of rankings of shape (n, m)."""
+        """Return each voter's part of its group's sums, int64 of shape (n, w), from rankings of shape (n, m)."""
         if self._parameters.kind.counts_pairs:
             return preferences_of(positions)
         return self.scoring.utilities_of(Rankings(positions))
@@ -243,7 +243,7 @@ class MaskedRankings(_SummedRankings, MaskedSums):
         )
 
     def rows_for(self, positions: IntArray, groups: IntArray) -> IntArray:
-        """Return what voters add, shape (n, G·m), of rankings, shape (n, m), and the places of groups, shape (n,)."""
+        """Return voters' rows, shape (n, G·m), from rankings, shape (n, m), and places of groups, shape (n,)."""
         rows = np.zeros((len(positions), len(self.group_sizes), self._size), dtype=np.int64)
         rows[np.arange(len(positions)), groups] = self.scoring.utilities_of(Rankings(positions))
         return rows.reshape(len(positions), -1)
@@ -310,7 +310,7 @@ class RandomizedRankings(PersonalizedPhase):
         return Tally(len(reports), totals)
 
     def cells_of(self, public: IntArray) -> IntArray:
-        """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
+        """Return the row of the tally for each voter's report, by its public row: int64, shape (n,)."""
         return public[:, 0] * len(self.reports) + self.levels_of(public)
 
     def group_rows(self, totals: IntArray) -> list[list[list[int]]]:

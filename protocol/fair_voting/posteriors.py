@@ -45,7 +45,7 @@ _NEAR: Final = 1e-9
 
 
 def num_draws(num_groups: int, num_alternatives: int) -> int:
-    """Return of how many draws a chance is a share: fewer where there are many numbers to draw."""
+    """Return the number of draws for a simulated chance: fewer if each draw has many numbers."""
     of_alternative = _NUMBERS_OF_ALTERNATIVE // num_groups
     in_all = _NUMBERS_IN_ALL // (num_groups * num_alternatives)
     return max(min(_MOST_DRAWS, of_alternative, in_all), _LEAST_DRAWS)

@@ -55,7 +55,7 @@ _MOST_KEPT: Final = 16
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ElectionDecisions(Decisions):
-    """Who wins in many sessions: the place of the winner among the alternatives, shape (sessions,).
+    """The winners of many sessions: their places among the alternatives, shape (sessions,).
 
     Examples:
         >>> ElectionDecisions(winners=np.array([0, 1, 0]), kinds=np.zeros((3, 1), dtype=np.int64)).winners.tolist()
@@ -114,7 +114,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     @property
     def objective(self) -> Objective:
-        """What is elected; ConfigurationError where it is somebody's own, and nobody has said what it is."""
+        """The objective; ConfigurationError if it is your own function, and was not given."""
         function = self.function_of("objective")
         is_private = self.parameters.model.trusts_server
         return dataclasses.replace(self.parameters.make_objective(), function=function, is_private=is_private)
@@ -370,7 +370,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     @functools.cached_property
     def _confirmation(self) -> Callable[[ReportCounts], Confirming]:
-        """What tells who is confirmed where so many have reported; what it has found is kept."""
+        """The test of winners for given numbers of reports; it remembers its results."""
         sizes = np.array(self.parameters.group_sizes, dtype=np.float64)
         objective, size = self.parameters.make_objective(), len(self.parameters.alternatives)
 
@@ -407,7 +407,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
     @functools.cached_property
     def _plain_phase(self) -> DisclosedRankings:
-        """That of the same vote whose sums are of utilities."""
+        """The phase of the same vote with sums of utilities."""
         objective = "welfare" if self.parameters.objective in PAIRWISE else self.parameters.objective
         fields: dict[str, Any] = {"mechanism": "laplace", "calibration": "tight", "objective": objective}
         fields |= dict.fromkeys(("threshold", "colluders", "epsilons", "chosen_by"), msgspec.UNSET)
@@ -420,7 +420,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         return phase.scoring.mean_utilities(phase.sums_of(positions, groups), self.parameters.group_sizes)
 
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
-        """Return what the outcome estimates, and who would win without privacy.
+        """Return the true values of the outcome's estimates, and the winner without privacy.
 
         For each alternative and group the mean utility, under "alternative (group)"; under the name of a rule its
         winners, among them "least disparity" and the session's own objective.

@@ -26,7 +26,7 @@ _MOST_LAWS: Final = 16
 
 
 class ReportLaw(NamedTuple):
-    """What a report adds to the estimated sums of two alternatives' utilities in each group.
+    """The law of a report's contribution to the estimated utilities of two alternatives in each group.
 
     Args:
         values: of each outcome, shape (outcomes, groups, 2).
@@ -104,7 +104,7 @@ class LaplaceSums(NamedTuple):
         return is_nearly_normal(2.0, 0.0, 12.0 / min(self.draws))
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
-        """Return the same as `UtilityReportSums.tails`, at most ½, for a `reach` > 0.
+        """Return the tail bounds of `UtilityReportSums.tails`, at most ½, for a `reach` > 0.
 
         Noise of this kind is symmetric with one mode, so that a sum reaches the farther, the larger its parts are: of
         many sums, one with the largest part in each place stands for all.

@@ -18,7 +18,7 @@ from .rankings import Rankings
 
 
 def plurality(rankings: Rankings) -> list[int]:
-    """Return whom most voters rank first.
+    """Return the alternatives that most voters rank first.
 
     Examples:
         >>> plurality(Rankings(np.array([[0, 1], [0, 1], [1, 0]])))

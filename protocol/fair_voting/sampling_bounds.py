@@ -112,7 +112,7 @@ def tighter_hit_bound(scoring: Scoring, *, group_size: int, samples: int) -> flo
 
 
 def _moves(scoring: Scoring, group_size: int) -> list[float]:
-    """Return by how much a reversed ranking moves each θ, the largest first."""
+    """Return the changes of each θ as a ranking is reversed, the largest first."""
     steps = scoring.steps
     unit = 2 / (group_size * scoring.num_alternatives * scoring.range)
     return sorted(
@@ -122,7 +122,7 @@ def _moves(scoring: Scoring, group_size: int) -> list[float]:
 
 
 def _least_chances(scoring: Scoring, group_size: int) -> list[float]:
-    """Return for each j what the j-th smallest θ is at least, whatever the voter says."""
+    """Return a lower bound on the j-th smallest θ for each j, over all that the voter may say."""
     least = scoring.steps[-1]
     unit = 2 * (group_size - 1) / (group_size * scoring.num_alternatives * scoring.range)
     sums = itertools.accumulate(step - least for step in reversed(scoring.steps))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..mechanisms import Below, ExactMechanism
+from ..mechanisms import ExactMechanism, RandBelow
 from ..mechanisms.logarithms import log_of
 from ..mechanisms.mechanism import check_candidates
 from ..privacy import NoRelease
@@ -58,8 +58,8 @@ class Subsample(ExactMechanism):
         remaining_uniforms = iter(uniforms)
         return self._draw(lambda number: min(int(next(remaining_uniforms) * number), number - 1))
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        return self._draw(below)
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        return self._draw(randbelow)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         check_candidates(self, reports, values)
@@ -71,12 +71,12 @@ class Subsample(ExactMechanism):
             is_possible &= (places[:, -1] < size) & (np.diff(places, axis=1) > 0).all(axis=1)
         return np.repeat(np.where(is_possible, log_chance, -np.inf)[:, None], len(values), axis=1)
 
-    def _draw(self, below: Callable[[int], int]) -> list[int]:
+    def _draw(self, randbelow: Callable[[int], int]) -> list[int]:
         sample: list[int] = []
         for size in self.group_sizes:
             swaps: dict[int, int] = {}  # Fisher and Yates's shuffle, of which only the first places are needed
             for place in range(self.num_samples):
-                swap_place = place + below(size - place)
+                swap_place = place + randbelow(size - place)
                 sample.append(swaps.get(swap_place, swap_place))
                 swaps[swap_place] = swaps.get(place, place)
         return sample

@@ -162,14 +162,14 @@ class KnownDeal:
         """
         rules, deal = self._rules, self.deal
         values = {self.numbers[piece.place]: scalar_from(piece.combined) for piece in deal.pieces}
-        known = {number: value for number, value in values.items() if value is not None}
-        if len(known) < len(values) or not is_of_one_polynomial(known, rules.needed, seed=seed):
+        values_known = {number: value for number, value in values.items() if value is not None}
+        if len(values_known) < len(values) or not is_of_one_polynomial(values_known, rules.needed, seed=seed):
             return False
         alpha = self.alpha.ljust(SCALAR_BYTES, b"\0")
         if not has_large_order(deal.blinding):  # then it is of the group if it is the difference of two others
             return False
         try:
-            commitment = primitives.base(encode_scalar(value_at_zero(known, rules.needed)))
+            commitment = primitives.base(encode_scalar(value_at_zero(values_known, rules.needed)))
             secrets = primitives.plus(self._keys.of_masks, primitives.times(alpha, deal.seed))
             return commitment == primitives.plus(deal.blinding, primitives.times(alpha, secrets))
         except ValueError:

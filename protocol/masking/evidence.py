@@ -262,9 +262,9 @@ class _Judge:
         places = [piece.place for piece in deal.pieces]
         if not self._are_holders(places, dealer) or {*places} != keys.keys() or keys.get(dealer) != evidence.keys:
             return False
-        known = KnownDeal(rules, dealer, keys, deal)
-        is_signed = known.digest == evidence.check.deal and self._has_signed(evidence.check, dealer, evidence.keys)
-        return is_signed and not known.is_right(self._primitives, seed=known.digest)
+        known_deal = KnownDeal(rules, dealer, keys, deal)
+        is_signed = known_deal.digest == evidence.check.deal and self._has_signed(evidence.check, dealer, evidence.keys)
+        return is_signed and not known_deal.is_right(self._primitives, seed=known_deal.digest)
 
     def has_no_secret(self, evidence: NoSecret) -> bool:
         """Return whether the dealer has signed the leaves of shares that are not of its secret."""

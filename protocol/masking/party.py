@@ -121,18 +121,18 @@ class MaskingParty:
         self._seed_terms = self._scalars("coefficients for the seed", rules.needed)
         (self._of_boxes,) = self._scalars("key of boxes", 1)
         self._position = Position(MASKING, MaskingState.NEW)
-        self._known: dict[int, Keys] = {}
-        self._agreed: dict[int, bytes] = {}
+        self._neighbor_keys: dict[int, Keys] = {}
+        self._agreed_secrets: dict[int, bytes] = {}
         self._box_secrets: dict[int, bytes] = {}
         self._held_digest = b""
         self._own_deal = b""
-        self._told: dict[int, HeldBox] = {}
-        self._held: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
+        self._held_boxes: dict[int, HeldBox] = {}
+        self._dealt_values: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
         self._entries: dict[int, tuple[bytes, bytes]] = {}  # of each dealer: the digest of its entry, and its α
-        self._doubted: tuple[int, ...] = ()
-        self._excluded: tuple[int, ...] = ()
+        self._doubted_places: tuple[int, ...] = ()
+        self._excluded_places: tuple[int, ...] = ()
         self._survivors: tuple[int, ...] = ()
-        self._own = self._own_keys()
+        self._keys = self._own_keys()
 
     @property
     def state(self) -> MaskingState:
@@ -142,33 +142,33 @@ class MaskingParty:
     def keys(self) -> Keys:
         """Step 1: say two public keys, signed."""
         self._begin(MaskingMove.KEYS)
-        return self._done(MaskingMove.KEYS, self._own)
+        return self._done(MaskingMove.KEYS, self._keys)
 
-    def shares(self, heard: NeighborKeys) -> Deal:
+    def shares(self, request: NeighborKeys) -> Deal:
         """Step 2: deal shares of both secrets to all neighbors."""
         self._begin(MaskingMove.SHARES)
-        self._check_neighbors("keys", [place for place, _ in heard.keys], self._neighbors)
-        self._known = dict(heard.keys)
+        self._check_neighbors("keys", [place for place, _ in request.keys], self._neighbors)
+        self._neighbor_keys = dict(request.keys)
         self._check_keys()
         deal, place = self._deal(), self._place
-        known = KnownDeal(self._rules, place, {**self._known, place: self._own}, deal)
-        self._entries[place], self._own_deal = (known.entries[place], known.alpha), known.digest
+        known_deal = KnownDeal(self._rules, place, {**self._neighbor_keys, place: self._keys}, deal)
+        self._entries[place], self._own_deal = (known_deal.entries[place], known_deal.alpha), known_deal.digest
         return self._done(MaskingMove.SHARES, deal)
 
     def _deal(self) -> Deal:
         rules, primitives, own_place = self._rules, self._primitives, self._place
-        keys = {**self._known, own_place: self._own}
+        keys = {**self._neighbor_keys, own_place: self._keys}
         holders = sorted(keys)
         # For other keys it is another one: of two α, one blinding would tell what it covers.
         holder_keys = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
-        heard = hash_parts(*holder_keys)
-        terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {heard.hex()}", rules.needed)
+        keys_digest = hash_parts(*holder_keys)
+        terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {keys_digest.hex()}", rules.needed)
         numbers = [rules.graph.number_of(own_place, holder) for holder in holders]
         values = dict(zip(holders, values_at(numbers, terms), strict=True))
         contents = {holder: b"".join(map(encode_scalar, shares)) for holder, shares in values.items()}
         leaves = {holder: leaves_of(rules, own_place, holder, content) for holder, content in contents.items()}
         seed, blinding = (primitives.base(encode_scalar(each[-1])) for each in terms[1:])
-        alpha = alpha_of(rules, own_place, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
+        alpha = alpha_of(rules, own_place, self._keys, blinding=blinding, seed=seed, leaves=leaves.values())
         boxes = {
             holder: primitives.seal(
                 key_of_box(rules, (own_place, holder), secret, alpha=alpha, primitives=primitives),
@@ -177,33 +177,35 @@ class MaskingParty:
             )
             for holder, secret in self._box_secrets.items()
         }
-        self._held[own_place] = contents[own_place]
+        self._dealt_values[own_place] = contents[own_place]
         pieces = (
             Piece(holder, leaves[holder], combined_of(values[holder], alpha), boxes.get(holder, b""))
             for holder in holders
         )
         return Deal(blinding, seed, tuple(pieces))
 
-    def check(self, heard: Boxes) -> Check:
+    def check(self, request: Boxes) -> Check:
         """Step 3: sign the own deal, and what it holds of others'; say whose boxes do not hold what they should."""
         self._begin(MaskingMove.CHECK)
         rules, place = self._rules, self._place
-        self._check_neighbors("boxes", [held_box.place for held_box in heard.boxes], self._known)
-        self._told = {held_box.place: held_box for held_box in heard.boxes}
-        for held_box in heard.boxes:
+        self._check_neighbors("boxes", [held_box.place for held_box in request.boxes], self._neighbor_keys)
+        self._held_boxes = {held_box.place: held_box for held_box in request.boxes}
+        for held_box in request.boxes:
             self._take_box(held_box)
-        self._doubted = tuple(sorted(self._told.keys() - self._held.keys()))
-        if len(self._doubted) > rules.most_gone:
+        self._doubted_places = tuple(sorted(self._held_boxes.keys() - self._dealt_values.keys()))
+        if len(self._doubted_places) > rules.most_gone:
             most = rules.most_gone
-            raise self._fault(f"the boxes of {len(self._doubted)} parties do not open, and {most} at most may lie")
-        entries = (held_entry(dealer, *self._entries[dealer]) for dealer in sorted(self._held))
+            raise self._fault(
+                f"the boxes of {len(self._doubted_places)} parties do not open, and {most} at most may lie"
+            )
+        entries = (held_entry(dealer, *self._entries[dealer]) for dealer in sorted(self._dealt_values))
         self._held_digest = held_digest(rules, place, entries)
         about, (nonce,) = rules.domain("possession", place), self._scalars("nonce for the key of boxes", 1)
         possession = possession_of(
-            self._of_boxes, nonce, public=self._own.of_boxes, about=about, primitives=self._primitives
+            self._of_boxes, nonce, public=self._keys.of_boxes, about=about, primitives=self._primitives
         )
-        check = Check(self._own_deal, self._held_digest, self._doubted, b"", possession)
-        signature = self._sign(rules.check_statement(place, self._own, check))
+        check = Check(self._own_deal, self._held_digest, self._doubted_places, b"", possession)
+        signature = self._sign(rules.check_statement(place, self._keys, check))
         return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
 
     def _take_box(self, held_box: HeldBox) -> None:
@@ -216,26 +218,31 @@ class MaskingParty:
         except ValueError:
             return
         entry = entry_of(rules, dealer, place, content=content, alpha=held_box.alpha, box=held_box.box)
-        if entry is not None and (digest := entry_digest(self._own, entry))[:MARK_BYTES] == held_box.mark:
-            self._held[dealer], self._entries[dealer] = content, (digest, held_box.alpha)
+        if entry is not None and (digest := entry_digest(self._keys, entry))[:MARK_BYTES] == held_box.mark:
+            self._dealt_values[dealer], self._entries[dealer] = content, (digest, held_box.alpha)
 
-    def accuse(self, heard: Disputes) -> Claims:
+    def accuse(self, request: Disputes) -> Claims:
         """Step 4, asked of who doubts alone: show what opens the boxes, which their dealers have signed."""
         self._begin(MaskingMove.ACCUSE)
-        places = [dispute.place for dispute in heard.disputes]
-        if not places or len({*places}) < len(places) or not {*places} <= {*self._doubted}:
+        places = [dispute.place for dispute in request.disputes]
+        if not places or len({*places}) < len(places) or not {*places} <= {*self._doubted_places}:
             raise self._fault("the disputes are not of boxes that this party doubts, each once")
-        nonces = self._scalars(f"nonces for {hash_parts(msgspec.msgpack.encode(heard)).hex()}", len(places))
-        claims = (self._claim(dispute, nonce) for dispute, nonce in zip(heard.disputes, nonces, strict=True))
+        nonces = self._scalars(f"nonces for {hash_parts(msgspec.msgpack.encode(request)).hex()}", len(places))
+        claims = (self._claim(dispute, nonce) for dispute, nonce in zip(request.disputes, nonces, strict=True))
         return self._done(MaskingMove.ACCUSE, Claims(tuple(claims)))
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
         """Return what proves that a box does not hold what its dealer has signed."""
         rules, primitives, dealer, own_place = self._rules, self._primitives, dispute.place, self._place
-        keys, held_box, name, check = self._known[dealer], self._told[dealer], rules.names[dealer], dispute.check
+        keys, held_box, name, check = (
+            self._neighbor_keys[dealer],
+            self._held_boxes[dealer],
+            rules.names[dealer],
+            dispute.check,
+        )
         if not primitives.verify(rules.keys[dealer], check.signature, rules.check_statement(dealer, keys, check)):
             raise self._fault(f"{name!r} has not signed what it is said to have dealt")
-        digest = entry_digest(self._own, dispute.entry)
+        digest = entry_digest(self._keys, dispute.entry)
         if not leads_to(dispute.path, own_place, digest, deal=check.deal, about=(rules, dealer, keys)):
             raise self._fault(f"what {name!r} is said to have dealt is not what it has signed")
         if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (
@@ -252,108 +259,108 @@ class MaskingParty:
         proof = proof_of(
             secret,
             nonce,
-            public=self._own.of_boxes,
+            public=self._keys.of_boxes,
             point=keys.of_boxes,
             shared=shared,
             about=about,
             primitives=primitives,
         )
         claim = Claim(dealer, shared, *proof, b"")
-        signature = self._sign(rules.claim_statement(own_place, self._own, claim, deal=check.deal, entry=digest))
+        signature = self._sign(rules.claim_statement(own_place, self._keys, claim, deal=check.deal, entry=digest))
         return msgspec.structs.replace(claim, signature=signature)
 
-    def mask(self, heard: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
+    def mask(self, request: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
         """Step 5: say the row under masks.
 
         Args:
-            heard: who is left out; the neighbors that are left have dealt what this party holds.
+            request: who is left out; the neighbors that are left have dealt what this party holds.
             values: the row with its noise shares, as residues modulo 2⁶⁴; it leaves here. Or what draws it, which is
                 called once, when nothing of what was heard is wrong.
         """
-        near = self._take_excluded(heard)
+        near = self._take_excluded(request)
         rules, primitives = self._rules, self._primitives
         row = values() if callable(values) else values
         if len(row) != rules.width:
             raise ValueError(f"expected {rules.width} values, got {len(row)}")
         total = np.array(row, dtype=np.int64) + mask_of_seed(self._seed_terms[-1], rules, primitives)
         for place in near:
-            total += mask_of(self._agreed[place], self._place, place, rules=rules, primitives=primitives)
+            total += mask_of(self._agreed_secrets[place], self._place, place, rules=rules, primitives=primitives)
         return self._done(MaskingMove.MASKED, Masked(tuple(total.tolist())))
 
-    def has_masked(self, heard: Excluded) -> None:
+    def has_masked(self, request: Excluded) -> None:
         """Step 5 after a restart: the masked row has left, or is kept to leave as it was; nothing is masked again."""
-        self._take_excluded(heard)
+        self._take_excluded(request)
         self._position.move(MaskingMove.MASKED)
 
-    def _take_excluded(self, heard: Excluded) -> list[int]:
+    def _take_excluded(self, request: Excluded) -> list[int]:
         """Return the neighbors with whom this party masks."""
         self._begin(MaskingMove.MASKED)
-        rules, excluded = self._rules, {*heard.places}
-        if heard.places != tuple(sorted(excluded)) or not excluded <= {*range(len(rules.names))}:
+        rules, excluded = self._rules, {*request.places}
+        if request.places != tuple(sorted(excluded)) or not excluded <= {*range(len(rules.names))}:
             raise self._fault("those who are left out are not distinct parties of the roster, in order")
         if self._place in excluded:
             raise self._fault("this party is left out, and is asked for its values")
         if len(excluded) > rules.most_gone:
             raise self._fault(f"{len(rules.names) - len(excluded)} parties are left, and {rules.threshold} have to be")
-        if doubted := {*self._doubted} - excluded:
+        if doubted := {*self._doubted_places} - excluded:
             raise self._fault(f"{rules.names[min(doubted)]!r} is not left out, whose box does not hold what it should")
         near = [place for place in self._neighbors if place not in excluded]
-        if strangers := {*near} - self._held.keys():
+        if strangers := {*near} - self._dealt_values.keys():
             raise self._fault(f"{rules.names[min(strangers)]!r} is not left out, and its box never came")
         if len(near) + 1 < rules.needed:
             raise self._fault(f"{len(near)} neighbors are left, and at least {rules.needed - 1} are needed")
-        self._excluded = heard.places
+        self._excluded_places = request.places
         return near
 
-    def confirm(self, heard: Survivors) -> Confirmation:
+    def confirm(self, request: Survivors) -> Confirmation:
         """Step 6: sign who survived."""
         self._begin(MaskingMove.CONFIRM)
-        rules, places = self._rules, heard.places
+        rules, places = self._rules, request.places
         if places != tuple(sorted({*places})) or not places or places[-1] >= len(rules.names):
             raise self._fault("the survivors are not distinct parties of the roster, in order")
         if self._place not in places:
             raise self._fault("the survivors lack this party, whose values it has sent")
         if len(places) < rules.threshold:
             raise self._fault(f"{len(places)} parties survived, and at least {rules.threshold} have to")
-        if strangers := {*places}.intersection(self._excluded):
+        if strangers := {*places}.intersection(self._excluded_places):
             raise self._fault(f"{rules.names[min(strangers)]!r} is said to have survived, and was left out before")
         self._survivors = places
         return self._done(MaskingMove.CONFIRM, Confirmation(self._sign(self._survivors_statement())))
 
-    def unmask(self, heard: Confirmations) -> Shares:
+    def unmask(self, request: Confirmations) -> Shares:
         """Step 7: say of each neighbor one share, of the one secret or of the other; never both."""
         self._begin(MaskingMove.UNMASK)
-        self._check_confirmed(heard)
-        survivors, excluded = {*self._survivors}, {*self._excluded}
+        self._check_confirmed(request)
+        survivors, excluded = {*self._survivors}, {*self._excluded_places}
         shares = tuple(
-            (dealer, dealer in survivors, value_of(self._held[dealer], is_of_seed=dealer in survivors))
-            for dealer in sorted(self._held.keys() - excluded)
+            (dealer, dealer in survivors, value_of(self._dealt_values[dealer], is_of_seed=dealer in survivors))
+            for dealer in sorted(self._dealt_values.keys() - excluded)
         )
         message = Shares(shares, b"")
-        signature = self._sign(self._rules.shares_statement(self._place, self._own, message, held=self._held_digest))
+        signature = self._sign(self._rules.shares_statement(self._place, self._keys, message, held=self._held_digest))
         return self._done(MaskingMove.UNMASK, msgspec.structs.replace(message, signature=signature))
 
-    def open(self, heard: Liars) -> Opening:
+    def open(self, request: Liars) -> Opening:
         """Step 8, asked only where a dealer has lied: say all that is held of it, once that is proven."""
         self._begin(MaskingMove.OPEN)
-        rules, liars = self._rules, [evidence.place for evidence in heard.evidence]
+        rules, liars = self._rules, [evidence.place for evidence in request.evidence]
         if (
             not liars
             or len({*liars}) < len(liars)
-            or not {*liars} <= self._held.keys() - {self._place, *self._excluded}
+            or not {*liars} <= self._dealt_values.keys() - {self._place, *self._excluded_places}
         ):
             raise self._fault("those of whom all is to be told are not dealers of what this party holds, each once")
-        for evidence in heard.evidence:
+        for evidence in request.evidence:
             if verdict(rules, evidence, self._primitives) != evidence.place:
                 name = rules.names[evidence.place]
                 raise self._fault(f"it is not proven that {name!r} has lied, of whom all is to be told")
-        message = Opening(tuple((liar, self._held[liar]) for liar in liars), b"")
-        signature = self._sign(rules.opening_statement(self._place, self._own, message, held=self._held_digest))
+        message = Opening(tuple((liar, self._dealt_values[liar]) for liar in liars), b"")
+        signature = self._sign(rules.opening_statement(self._place, self._keys, message, held=self._held_digest))
         return self._done(MaskingMove.OPEN, msgspec.structs.replace(message, signature=signature))
 
     def _survivors_statement(self) -> bytes:
-        known = {**self._known, self._place: self._own}
-        return self._rules.survivors_statement(self._survivors, self._excluded, known)
+        all_keys = {**self._neighbor_keys, self._place: self._keys}
+        return self._rules.survivors_statement(self._survivors, self._excluded_places, all_keys)
 
     def _own_keys(self) -> Keys:
         base = self._primitives.base
@@ -362,8 +369,8 @@ class MaskingParty:
 
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
-        keys_seen = {self._own.of_masks, self._own.of_boxes}
-        for place, keys in self._known.items():
+        keys_seen = {self._keys.of_masks, self._keys.of_boxes}
+        for place, keys in self._neighbor_keys.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.keys_statement(place, keys)):
                 raise self._fault(f"the keys of {name!r} are not signed by it for this phase", place)
@@ -372,13 +379,13 @@ class MaskingParty:
             keys_seen |= {keys.of_masks, keys.of_boxes}
         try:
             agreed_secrets = agreements(
-                self._key_terms[-1], [keys.of_masks for keys in self._known.values()], primitives
+                self._key_terms[-1], [keys.of_masks for keys in self._neighbor_keys.values()], primitives
             )
-            secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._known.values()], primitives)
+            secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._neighbor_keys.values()], primitives)
         except ValueError:
             raise self._fault("a key of a neighbor is of low order") from None
-        self._agreed = dict(zip(self._known, agreed_secrets, strict=True))
-        self._box_secrets = dict(zip(self._known, secrets, strict=True))
+        self._agreed_secrets = dict(zip(self._neighbor_keys, agreed_secrets, strict=True))
+        self._box_secrets = dict(zip(self._neighbor_keys, secrets, strict=True))
 
     def _check_neighbors(self, what: str, places: Sequence[int], allowed: Sequence[int] | Mapping[int, Keys]) -> None:
         if len({*places}) < len(places):
@@ -389,14 +396,14 @@ class MaskingParty:
             least = self._rules.needed - 1
             raise self._fault(f"{what} came of {len(places)} neighbors, and at least {least} are needed")
 
-    def _check_confirmed(self, heard: Confirmations) -> None:
+    def _check_confirmed(self, request: Confirmations) -> None:
         rules, message = self._rules, self._survivors_statement()
-        signers = {place for place, _ in heard.signatures}
-        if len(signers) < len(heard.signatures) or not signers <= {self._place, *self._neighbors}:
+        signers = {place for place, _ in request.signatures}
+        if len(signers) < len(request.signatures) or not signers <= {self._place, *self._neighbors}:
             raise self._fault("the signatures on the survivors are not those of distinct neighbors")
         if not signers <= {*self._survivors}:
             raise self._fault("a party has signed that is said not to have survived")
-        for place, signature in heard.signatures:
+        for place, signature in request.signatures:
             if not self._primitives.verify(rules.keys[place], signature, message):
                 raise self._fault(f"{rules.names[place]!r} has not signed that these survived", place)
         if len(signers) < rules.needed:

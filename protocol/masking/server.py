@@ -84,9 +84,9 @@ class MaskingServer:
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
         self._rules, self._primitives = rules, primitives
         self._neighbors = functools.cache(rules.graph.neighbors_of)
-        self._near = functools.cache(self._find_near)
+        self._near_places = functools.cache(self._find_near)
         self._position = Position(MASKING, MaskingState.NEW)
-        self._received: dict[MaskingMove, dict[int, PartyMessage]] = {move: {} for move in _STEPS}
+        self._messages_of_move: dict[MaskingMove, dict[int, PartyMessage]] = {move: {} for move in _STEPS}
         self.step: MaskingMove | None = MaskingMove.KEYS
         self.parties = self.asked = frozenset(range(len(rules.names)))
         self.named: list[tuple[int, Evidence]] = []
@@ -95,7 +95,7 @@ class MaskingServer:
         self._right_deals: frozenset[int] = frozenset()
         self._wrong_deals: frozenset[int] = frozenset()
         self._disputes: Mapping[int, Disputes] = {}
-        self._excluded: tuple[int, ...] = ()
+        self._excluded_places: tuple[int, ...] = ()
         self._liars: dict[int, NoSecret] = {}
         self._secrets: dict[int, int] = {}
         self._sum: IntArray | None = None
@@ -108,7 +108,7 @@ class MaskingServer:
     @property
     def survivors(self) -> tuple[int, ...]:
         """The places of those whose masked values came, in order: they count, whoever leaves later."""
-        return tuple(sorted(self._received[MaskingMove.MASKED]))
+        return tuple(sorted(self._messages_of_move[MaskingMove.MASKED]))
 
     @property
     def total(self) -> tuple[int, ...]:
@@ -131,14 +131,14 @@ class MaskingServer:
         move, name = self.step, self._rules.names[place]
         if any(
             message == messages.get(place)
-            for earlier_move, messages in self._received.items()
+            for earlier_move, messages in self._messages_of_move.items()
             if earlier_move is not move
         ):
             return  # again, and late
         if move is None or not (place in self.parties and place in self.asked) or type(message) is not _STEPS[move]:
             reason = f"{name!r} says {type(message).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
-        earlier_message = self._received[move].setdefault(place, message)
+        earlier_message = self._messages_of_move[move].setdefault(place, message)
         if earlier_message != message:
             reason = f"{name!r} says another {type(message).__name__} than before"
             raise self._fault(place, reason, UnexpectedMessageError)
@@ -149,7 +149,7 @@ class MaskingServer:
         """Let a party go: it is out of the open step, and of all that follow."""
         self.parties -= {place}
         if self.step is not None:
-            self._received[self.step].pop(place, None)
+            self._messages_of_move[self.step].pop(place, None)
 
     def close(self) -> Mapping[int, ServerMessage]:
         """Close the open step; return what each party hears that is asked in the next, nothing where the sum is there.
@@ -162,7 +162,7 @@ class MaskingServer:
         move = self.step
         if move is None:
             raise self._misuse_error("no step is open")
-        self.parties -= self.asked - self._received[move].keys()
+        self.parties -= self.asked - self._messages_of_move[move].keys()
         self._judge(move)
         remaining = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
         if move is not MaskingMove.OPEN and len(remaining) < self._rules.threshold:
@@ -203,8 +203,8 @@ class MaskingServer:
             case MaskingMove.ACCUSE:
                 return self._disputes
             case MaskingMove.MASKED:
-                self._excluded = tuple(sorted({*range(len(self._rules.names))} - self.parties))
-                answer = Excluded(self._excluded)
+                self._excluded_places = tuple(sorted({*range(len(self._rules.names))} - self.parties))
+                answer = Excluded(self._excluded_places)
             case MaskingMove.CONFIRM:
                 answer = Survivors(self.survivors)
             case MaskingMove.UNMASK:
@@ -230,7 +230,7 @@ class MaskingServer:
         """Return what each party hears that holds shares of dealers who have lied."""
         answers: dict[int, ServerMessage] = {}
         for place in sorted(self.parties):
-            liars = Liars(tuple(secrets for liar, secrets in self._liars.items() if liar in self._near(place)))
+            liars = Liars(tuple(secrets for liar, secrets in self._liars.items() if liar in self._near_places(place)))
             if len(msgspec.msgpack.encode(liars)) > _MOST_EVIDENCE:
                 self._break()
                 reason = f"{len(self._liars)} parties have dealt shares of no secret: more than a question has room for"
@@ -258,7 +258,7 @@ class MaskingServer:
     def _held_places(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
         kept = (self._right_deals | {holder}).difference(doubted)
-        return [near for near in self._near(holder) if near in kept]
+        return [near for near in self._near_places(holder) if near in kept]
 
     def _find_fault(self, place: int, message: PartyMessage) -> str:
         """Return what is wrong with what a party says; nothing where it is right."""
@@ -268,13 +268,13 @@ class MaskingServer:
             case Keys():
                 return self._wrong_of_keys(place, message)
             case Deal(pieces=pieces):
-                known = self._signed_keys
-                recipients = [neighbor for neighbor in self._near(place) if neighbor in known]
+                signed_keys = self._signed_keys
+                recipients = [neighbor for neighbor in self._near_places(place) if neighbor in signed_keys]
                 sizes = [BOX_BYTES] * len(recipients)
                 sizes[recipients.index(place)] = 0
                 if [piece.place for piece in pieces] != recipients or [len(piece.box) for piece in pieces] != sizes:
                     return f"deals to other parties than its {len(recipients) - 1} neighbors and itself"
-                self._deals[place] = KnownDeal(rules, place, known, message)
+                self._deals[place] = KnownDeal(rules, place, signed_keys, message)
                 return ""
             case Check(doubted=doubted):
                 if doubted != tuple(sorted({*doubted}.intersection(self._dealers(place)))):
@@ -307,13 +307,13 @@ class MaskingServer:
             case Confirmation(signature):
                 return "" if verify(key, signature, self._survivors_statement) else "has not signed who survived"
             case Shares(shares):
-                survivors, dealers = {*self.survivors}, {*self._near(place)}.difference(self._excluded)
+                survivors, dealers = {*self.survivors}, {*self._near_places(place)}.difference(self._excluded_places)
                 if [share[:2] for share in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
                     return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
                 about = rules.shares_statement(place, self._keys(place), message, held=self._check(place).held)
                 return "" if verify(key, message.signature, about) else "has not signed its shares"
             case Opening(values):
-                liars = [liar for liar in self._liars if liar in self._near(place)]
+                liars = [liar for liar in self._liars if liar in self._near_places(place)]
                 if [liar for liar, _ in values] != liars:
                     return "tells values of other parties than those who have lied"
                 about = rules.opening_statement(place, self._keys(place), message, held=self._check(place).held)
@@ -409,7 +409,7 @@ class MaskingServer:
         for holder, message in self._messages(MaskingMove.UNMASK, Shares).items():
             for dealer, _, share in message.shares:
                 shares.setdefault(dealer, {})[holder] = share
-        for dealer in sorted(self._deals.keys() - {*self._excluded}):
+        for dealer in sorted(self._deals.keys() - {*self._excluded_places}):
             if dealer in rows or not rows.isdisjoint(self._neighbors(dealer)):
                 secret = self._secret_of(dealer, shares.get(dealer, {}), is_of_seed=dealer in rows)
                 if secret is not None:
@@ -431,7 +431,7 @@ class MaskingServer:
             if has_leaf(rules, dealer, holder, leaves=leaves, is_of_seed=is_of_seed, value=share):
                 right[holder] = share
             elif holder in self.parties:  # else it is named
-                message = cast("Shares", self._received[MaskingMove.UNMASK][holder])
+                message = cast("Shares", self._messages_of_move[MaskingMove.UNMASK][holder])
                 self._name(WrongShare(**self._acknowledged(holder, dealer), shares=message))
         if is_right or is_secret_of(secret := self._combine_values(dealer, right), point, primitives):
             return secret
@@ -478,12 +478,12 @@ class MaskingServer:
             QuorumError: they are too few.
         """
         rules, numbers = self._rules, self._deals[dealer].numbers
-        known = {numbers[holder]: scalar_from(value) or 0 for holder, value in values.items()}
-        if len(known) < rules.needed:
-            holders = {*self._near(dealer)}.intersection(self._deals).difference(self._excluded)
+        scalars = {numbers[holder]: scalar_from(value) or 0 for holder, value in values.items()}
+        if len(scalars) < rules.needed:
+            holders = {*self._near_places(dealer)}.intersection(self._deals).difference(self._excluded_places)
             step = f"{MaskingMove.UNMASK.value} of {rules.names[dealer]}"
-            raise self._too_few(step, holders - values.keys(), len(known), rules.needed)
-        return value_at_zero(known, rules.needed)
+            raise self._too_few(step, holders - values.keys(), len(scalars), rules.needed)
+        return value_at_zero(scalars, rules.needed)
 
     def _open_sum(self) -> IntArray:
         """Return the sum of all masked rows without own masks, and without those for who has left."""
@@ -512,13 +512,13 @@ class MaskingServer:
     @functools.cached_property
     def _survivors_statement(self) -> bytes:
         """What parties sign; asked for once they are fixed."""
-        return self._rules.survivors_statement(self.survivors, self._excluded, self._signed_keys)
+        return self._rules.survivors_statement(self.survivors, self._excluded_places, self._signed_keys)
 
     def _keys(self, place: int) -> Keys:
-        return cast("Keys", self._received[MaskingMove.KEYS][place])
+        return cast("Keys", self._messages_of_move[MaskingMove.KEYS][place])
 
     def _check(self, place: int) -> Check:
-        return cast("Check", self._received[MaskingMove.CHECK][place])
+        return cast("Check", self._messages_of_move[MaskingMove.CHECK][place])
 
     def _entry(self, dealer: int, holder: int) -> Entry:
         piece = self._deals[dealer].pieces[holder]
@@ -540,7 +540,7 @@ class MaskingServer:
         }
 
     def _messages(self, move: MaskingMove, kind: type[_PartyMessageT]) -> dict[int, _PartyMessageT]:
-        return {place: message for place, message in self._received[move].items() if isinstance(message, kind)}
+        return {place: message for place, message in self._messages_of_move[move].items() if isinstance(message, kind)}
 
     def _fault(
         self, place: int, reason: str, kind: Callable[..., RemoteProtocolError] = MalformedMessageError

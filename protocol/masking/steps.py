@@ -396,18 +396,18 @@ class MaskingRules:
         parts = deal, entry, claim.shared, claim.challenge, claim.response
         return self._statement("accuse", place, keys, _place_bytes(claim.place), *parts)
 
-    def shares_statement(self, place: int, keys: Keys, said: Shares, *, held: bytes) -> bytes:
+    def shares_statement(self, place: int, keys: Keys, shares: Shares, *, held: bytes) -> bytes:
         """Return what a party signs of its shares, and of what it has acknowledged to hold.
 
         Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
         against none but those.
         """
-        parts = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in said.shares)
+        parts = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in shares.shares)
         return self._statement("unmask", place, keys, held, *parts)
 
-    def opening_statement(self, place: int, keys: Keys, said: Opening, *, held: bytes) -> bytes:
+    def opening_statement(self, place: int, keys: Keys, opening: Opening, *, held: bytes) -> bytes:
         """Return what a party signs of all that it tells of dealers who have lied: as `shares_statement`."""
-        parts = (_place_bytes(dealer) + content for dealer, content in said.values)
+        parts = (_place_bytes(dealer) + content for dealer, content in opening.values)
         return self._statement("open", place, keys, held, *parts)
 
     def _statement(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
@@ -423,8 +423,8 @@ class MaskingRules:
         Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
         the same session, which a server broke off, passes in none.
         """
-        known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
-        content = b"".join((self.domain("survivors", *places), self.domain("excluded", *excluded), *known))
+        keys_known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
+        content = b"".join((self.domain("survivors", *places), self.domain("excluded", *excluded), *keys_known))
         return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 

@@ -13,7 +13,7 @@ from .answer_perturbation import (
 from .certificate import Certificate
 from .disclosure import Disclosure
 from .discrete_laplace import CLAMP_IN_SCALES, DiscreteLaplace, VectorLaplace, laplace_grid
-from .exact import Below, ExactMechanism, bernoulli, bernoulli_exp
+from .exact import ExactMechanism, RandBelow, bernoulli, bernoulli_exp
 from .finite_channel import FiniteChannel
 from .frequency_oracles import FrequencyOracle, HadamardResponse, LocalHashing, SubsetSelection
 from .hyper import (
@@ -76,7 +76,6 @@ __all__ = [
     "MOST_SYMMETRIC_VALUES",
     "MOST_VALUES",
     "NO_ANSWER",
-    "Below",
     "Beta",
     "Certificate",
     "Disclosure",
@@ -107,6 +106,7 @@ __all__ = [
     "PointMass",
     "PostProcessed",
     "Prepared",
+    "RandBelow",
     "RowMechanism",
     "SampledPair",
     "SampledPosition",

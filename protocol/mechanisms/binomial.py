@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from .exact import Below
+from .exact import RandBelow
 
 # What is rarer, relative to the mode, no uniform of 53 bits names.
 _NEGLIGIBLE: Final = 2.0**-80
@@ -31,13 +31,13 @@ def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[floa
         mass *= (number - count) / (count + 1) * odds
         count += 1
         upper_masses.append(mass)
-    below: list[float] = []
+    lower_masses: list[float] = []
     mass, count = 1.0, mode
     while count > 0 and mass > _NEGLIGIBLE:
         mass *= count / ((number - count + 1) * odds)
         count -= 1
-        below.append(mass)
-    masses = [*reversed(below), 1.0, *upper_masses]
+        lower_masses.append(mass)
+    masses = [*reversed(lower_masses), 1.0, *upper_masses]
     total = math.fsum(masses)
     return count, [mass / total for mass in masses]
 
@@ -53,7 +53,7 @@ def draw_binomial(number: int, probability: Fraction, uniform: float) -> int:
     return least + len(masses) - 1  # rounding
 
 
-def draw_binomial_exactly(number: int, probability: Fraction, below: Below) -> int:
+def draw_binomial_exactly(number: int, probability: Fraction, randbelow: RandBelow) -> int:
     """Return a count of events that have happened, drawn one by one without rounding."""
     numerator, denominator = probability.as_integer_ratio()
-    return sum(below(denominator) < numerator for _ in range(number))
+    return sum(randbelow(denominator) < numerator for _ in range(number))

@@ -78,13 +78,13 @@ class Certificate:
         """Return the greatest (Λ_S² − 4·A_S·M_S)/(4·A_S²), or 0 if none is positive."""
         # Just below e^(-epsilon): the bound is one for a few more randomizers than it must be.
         ratio = Fraction(exp(-self.epsilon)) * (1 - Fraction(1, 1 << 50))
-        rest_numerator, more = ratio.numerator, ratio.denominator - ratio.numerator
+        rest_numerator, excess_numerator = ratio.numerator, ratio.denominator - ratio.numerator
         scale = math.lcm(*(number.denominator for number in (*self.slopes, *self.masses, *self.prior)))
         points = [
             tuple(int(number * scale) for number in point)
             for point in zip(self.slopes, self.prior, self.masses, strict=True)
         ]
-        steps = [tuple(more * number for number in point) for point in points]
+        steps = [tuple(excess_numerator * number for number in point) for point in points]
         slope, share, mass = (rest_numerator * sum(numbers) for numbers in zip(*points, strict=True))
         is_inside = [False] * len(points)
         worst = Fraction(0)

@@ -25,7 +25,7 @@ from ..elementary import exp, expm1, ln, log1p, power_of_two_below, quotient_up,
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy import events
-from .exact import Below, happens_exp
+from .exact import RandBelow, happens_exp
 from .mechanism import Mechanism, check_batch, sums_of
 
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
@@ -116,22 +116,22 @@ class _Laplace(Mechanism):
         if not least <= value <= greatest:
             raise ValueError(f"value must be in [{least}, {greatest}], got {value}")
         draw = max(uniforms[0], _LEAST_UNIFORM)
-        below = draw * spread < spread - 1
-        tail = (draw if below else 1 - draw) * spread
+        is_negative = draw * spread < spread - 1
+        tail = (draw if is_negative else 1 - draw) * spread
         steps = math.floor(-self.scale * float(sp.special.xlogy(1.0, tail)))
-        return min(max(value + (-steps if below else steps), low), high)
+        return min(max(value + (-steps if is_negative else steps), low), high)
 
     @functools.cached_property
     def _constants(self) -> tuple[int, int, int, int, float]:
         """The values' range, the reports' range, and 1 + a."""
         return *self.value_range, *self.report_range, 1 + exp(-1 / self.scale)
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Add exact noise: see `ExactMechanism`, which this is none of, for a subclass may have another law."""
         least, greatest, low, high, _ = self._constants
         if not all(least <= value <= greatest for value in values):
             raise ValueError(f"values must be in [{least}, {greatest}]")
-        return [min(max(value + _draw_noise(self.scale, below), low), high) for value in values]
+        return [min(max(value + _draw_noise(self.scale, randbelow), low), high) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
@@ -255,7 +255,7 @@ class VectorLaplace(_Laplace):
         return are_within(self.sensitivity, values, other_values)
 
 
-def _draw_noise(scale: float, below: Below) -> int:
+def _draw_noise(scale: float, randbelow: RandBelow) -> int:
     """Draw x with P[x] ∝ e^(−abs(x)/scale), for the rational number that the scale is.
 
     With blocks of B ≥ scale steps, abs(x) = qB + r: r is uniform below B and accepted with e^(−r/scale), and q is how
@@ -263,13 +263,13 @@ def _draw_noise(scale: float, below: Below) -> int:
     """
     of_step, numerator, block = _rate(scale)
     while True:
-        remainder = below(block)
-        if happens_exp(remainder * of_step, numerator, below):
+        remainder = randbelow(block)
+        if happens_exp(remainder * of_step, numerator, randbelow):
             blocks = 0
-            while happens_exp(block * of_step, numerator, below):
+            while happens_exp(block * of_step, numerator, randbelow):
                 blocks += 1
             size = blocks * block + remainder
-            if below(2):
+            if randbelow(2):
                 return size
             if size:
                 return -size

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ..arguments import exact_arguments
 from .mechanism import RowMechanism
 
-Below: TypeAlias = Callable[[int], int]
+RandBelow: TypeAlias = Callable[[int], int]
 """Returns an integer that is uniform in [0, n), for n ≥ 1, independent of all before."""
 
 
@@ -32,48 +32,48 @@ class ExactMechanism(RowMechanism):
     __slots__ = ()
 
     @abc.abstractmethod
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Return a report of a row, drawn without any rounding; a ValueError refuses a row that is not allowed."""
 
 
 @exact_arguments
-def bernoulli(probability: Fraction, below: Below) -> bool:
+def bernoulli(probability: Fraction, randbelow: RandBelow) -> bool:
     """Return whether an event of this probability in [0, 1] has happened.
 
     Examples:
         >>> import random
-        >>> below = random.Random(1).randrange
-        >>> [bernoulli(Fraction(1, 4), below) for _ in range(5)]
+        >>> randbelow = random.Random(1).randrange
+        >>> [bernoulli(Fraction(1, 4), randbelow) for _ in range(5)]
         [False, True, False, True, False]
     """
-    return below(probability.denominator) < probability.numerator
+    return randbelow(probability.denominator) < probability.numerator
 
 
 @exact_arguments
-def bernoulli_exp(x: Fraction, below: Below) -> bool:
+def bernoulli_exp(x: Fraction, randbelow: RandBelow) -> bool:
     """Return whether an event of probability e^(−x), x ≥ 0, has happened.
 
     Examples:
         >>> import random
-        >>> below = random.Random(1).randrange
-        >>> sum(bernoulli_exp(Fraction(1), below) for _ in range(1_000))  # about 1000/e
+        >>> randbelow = random.Random(1).randrange
+        >>> sum(bernoulli_exp(Fraction(1), randbelow) for _ in range(1_000))  # about 1000/e
         368
     """
-    return happens_exp(*x.as_integer_ratio(), below)
+    return happens_exp(*x.as_integer_ratio(), randbelow)
 
 
-def happens_exp(numerator: int, denominator: int, below: Below) -> bool:
+def happens_exp(numerator: int, denominator: int, randbelow: RandBelow) -> bool:
     """Do it for x = numerator/denominator, in lowest terms or not: of more than 1, e^(−1) as often as x has a whole."""
     quotient, remainder = divmod(numerator, denominator)
     for _ in range(quotient):
-        if not _happens_exp_small(1, 1, below):
+        if not _happens_exp_small(1, 1, randbelow):
             return False
-    return not remainder or _happens_exp_small(remainder, denominator, below)
+    return not remainder or _happens_exp_small(remainder, denominator, randbelow)
 
 
-def _happens_exp_small(numerator: int, denominator: int, below: Below) -> bool:
+def _happens_exp_small(numerator: int, denominator: int, randbelow: RandBelow) -> bool:
     """Do it for x in (0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
     number = 1 + (numerator == denominator)  # the first one is certain then
-    while below(denominator * number) < numerator:
+    while randbelow(denominator * number) < numerator:
         number += 1
     return number % 2 == 1

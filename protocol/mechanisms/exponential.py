@@ -17,7 +17,7 @@ import scipy as sp
 
 from ..arrays import FloatArray
 from ..elementary import exp, expm1, ln, log1p
-from .exact import Below, bernoulli_exp
+from .exact import RandBelow, bernoulli_exp
 from .hyper import Uniform
 from .logarithms import log_of, log_sums
 
@@ -43,15 +43,15 @@ def choose(qualities: Sequence[Fraction], rate: Fraction, uniform: float) -> int
     return max(range(len(masses)), key=masses.__getitem__)  # rounding
 
 
-def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) -> int:
+def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, randbelow: RandBelow) -> int:
     """Return a choice, drawn without rounding: any one, kept with probability e^(−rate·(best − its quality)).
 
     The best is always kept, so that as many draws as there are choices are enough on average.
     """
     best = max(qualities)
     while True:
-        place = below(len(qualities))
-        if bernoulli_exp(rate * (best - qualities[place]), below):
+        place = randbelow(len(qualities))
+        if bernoulli_exp(rate * (best - qualities[place]), randbelow):
             return place
 
 
@@ -129,13 +129,13 @@ def flip(qualities: Sequence[Fraction], rate: Fraction, uniforms: Sequence[float
     raise AssertionError("the best choice is always kept")
 
 
-def flip_exactly(qualities: Sequence[Fraction], rate: Fraction, below: Below) -> int:
+def flip_exactly(qualities: Sequence[Fraction], rate: Fraction, randbelow: RandBelow) -> int:
     """Return a choice by permute-and-flip, drawn without rounding."""
     best = max(qualities)
     remaining_places = list(range(len(qualities)))
     while True:
-        place = remaining_places.pop(below(len(remaining_places)))
-        if bernoulli_exp(rate * (best - qualities[place]), below):
+        place = remaining_places.pop(randbelow(len(remaining_places)))
+        if bernoulli_exp(rate * (best - qualities[place]), randbelow):
             return place
 
 

@@ -24,7 +24,7 @@ from ..elementary import exp, ln, square
 from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent, SelfComposed
-from .exact import Below, ExactMechanism
+from .exact import ExactMechanism, RandBelow
 from .finite_channel import TOTAL_MASS, least_ratio_of
 from .mechanism import Mechanism, check_candidates, check_numbers
 from .randomized_response import check_epsilon
@@ -193,11 +193,11 @@ class FrequencyOracle(ExactMechanism):
         integers = (uniforms[:, 1:] * np.array(self.law.bounds)).astype(np.int64)
         return self.make_reports(values.reshape(-1), kept, integers).reshape(number, self.num_reports_of(width))
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
         row, keep, bounds = np.array(values, dtype=np.int64), int(self.law.keep * TOTAL_MASS), self.law.bounds
         check_numbers("values", row, self.value_range)
-        draws = [(below(TOTAL_MASS) < keep, [int(below(bound)) for bound in bounds]) for _ in values]
+        draws = [(randbelow(TOTAL_MASS) < keep, [int(randbelow(bound)) for bound in bounds]) for _ in values]
         kept = np.array([is_kept for is_kept, _ in draws], dtype=np.bool_)
         drawn_integers = np.array([integers for _, integers in draws], dtype=np.int64).reshape(len(row), len(bounds))
         return self.make_reports(row, kept, drawn_integers).reshape(-1).tolist()

@@ -21,7 +21,7 @@ import scipy as sp
 from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray
 from ..errors import ConfigurationError
-from .exact import Below
+from .exact import RandBelow
 from .hyper_law import (
     ONE,
     HyperQuantiles,
@@ -211,9 +211,9 @@ class Beta(HyperQuantiles, frozen=True):
             raise ValueError(f"a draw of {self} is no order statistic of uniforms")
         return scale_exactly(sorted(uniforms)[order[0] - 1], ONE, self.low, self.high)
 
-    def flips_exactly(self, below: Below) -> Iterator[bool]:
+    def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
         """Draw P and compare, or ask Pólya's urn. See the base class."""
-        return super().flips_exactly(below) if self._order is not None else self._flips_of_urn(below)
+        return super().flips_exactly(randbelow) if self._order is not None else self._flips_of_urn(randbelow)
 
     def mixture(self, degree: int) -> Mixture:
         """Return a Gauss-Legendre rule with the density in its shares, or the distribution's own Gauss rule."""
@@ -229,9 +229,9 @@ class Beta(HyperQuantiles, frozen=True):
             return None
         return (self.alpha, self.beta) if self.alpha + self.beta - 1 <= MAX_BETA_SLOTS else None
 
-    def _flips_of_urn(self, below: Below) -> Iterator[bool]:
+    def _flips_of_urn(self, randbelow: RandBelow) -> Iterator[bool]:
         low, ask, unit, ahead, total = _urn(self.alpha, self.beta, self.low, self.high)
-        low_flips, urn_asks = (flips_of(*number.as_integer_ratio(), below) for number in (low, ask))
+        low_flips, urn_asks = (flips_of(*number.as_integer_ratio(), randbelow) for number in (low, ask))
         while True:
             if next(low_flips):
                 yield True
@@ -239,7 +239,7 @@ class Beta(HyperQuantiles, frozen=True):
                 yield False
             else:
                 shared = math.gcd(ahead, total)
-                is_flipped = below(total // shared) < ahead // shared
+                is_flipped = randbelow(total // shared) < ahead // shared
                 ahead, total = ahead + unit * is_flipped, total + unit
                 yield is_flipped
 

@@ -20,7 +20,7 @@ import scipy as sp
 from ..arguments import exact_arguments
 from ..arrays import FloatArray
 from ..errors import require
-from .exact import Below
+from .exact import RandBelow
 from .logarithms import log_of, log_sums
 from .quadrature import Rule
 
@@ -73,7 +73,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         return float(self.draw(np.array([uniforms]))[0])
 
     @abc.abstractmethod
-    def flips_exactly(self, below: Below) -> Iterator[bool]:
+    def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
         """Yield, without end, whether one answer after another is flipped, where all share one draw of P.
 
         This is what deployments draw by. Given P, each is flipped with probability P independently; so the chance that
@@ -127,9 +127,9 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         if greatest == -math.inf:
             raise ValueError(f"E[P^{num_flips} (1 - P)^{num_answers - num_flips}] and the next moment are 0")
         log_terms = np.stack([terms + log_of(flips), terms + log_of(keeps)])
-        flip_sum, below = log_sums(log_terms, axis=1).tolist()
-        if not abs(flip_sum - below) < _NEARLY_EQUAL:
-            return flip_sum - below
+        flip_sum, keep_sum = log_sums(log_terms, axis=1).tolist()
+        if not abs(flip_sum - keep_sum) < _NEARLY_EQUAL:
+            return flip_sum - keep_sum
         # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
         # logarithms would not.
         common = sp.special.expm1(terms - greatest) + 1.0
@@ -143,23 +143,23 @@ class HyperQuantiles(HyperLaw, frozen=True):
     def draw_exact(self, uniforms: Sequence[int]) -> tuple[int, int]:
         """Return `draw` of one row as a ratio, exactly, for uniforms of so many parts of `ONE`."""
 
-    def flips_exactly(self, below: Below) -> Iterator[bool]:
+    def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
         """Draw P of uniforms of `UNIFORM_BITS` bits, and compare."""
-        return flips_of(*self.draw_exact([below(ONE) for _ in range(self.slots)]), below)
+        return flips_of(*self.draw_exact([randbelow(ONE) for _ in range(self.slots)]), randbelow)
 
 
-def flips_of(numerator: int, denominator: int, below: Below) -> Iterator[bool]:
+def flips_of(numerator: int, denominator: int, randbelow: RandBelow) -> Iterator[bool]:
     """Yield, without end, whether one answer after another is flipped, each with this probability.
 
     Of a long denominator the first bits decide, but for once in 2⁶⁴.
     """
     if denominator <= _WORD:
         while True:
-            yield below(denominator) < numerator
+            yield randbelow(denominator) < numerator
     first, remainder = divmod(numerator * _WORD, denominator)
     while True:
-        word = below(_WORD)
-        yield word < first or (word == first and remainder > 0 and below(denominator) < remainder)
+        word = randbelow(_WORD)
+        yield word < first or (word == first and remainder > 0 and randbelow(denominator) < remainder)
 
 
 def check_probability(field: str, value: float) -> None:

@@ -28,7 +28,7 @@ import scipy as sp
 from ..arguments import make_fields_exact
 from ..arrays import FloatArray
 from ..errors import require
-from .exact import Below, bernoulli_exp
+from .exact import RandBelow, bernoulli_exp
 from .hyper_law import ONE, HyperLaw, Mixture, check_range, flips_of, mixture_on, scale_exactly, snap_places
 from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
@@ -95,14 +95,14 @@ class TruncatedNormal(HyperLaw, frozen=True):
         flips = snap_places(self.location + self.scale * np.asarray(places, dtype=np.float64))
         return np.clip(flips, self.low, self.high)
 
-    def flips_exactly(self, below: Below) -> Iterator[bool]:
+    def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
         """Draw P by rejection, and compare. See the base class."""
         location = Fraction(self.location)
         twice, (least, _) = 2 * Fraction(self.scale) ** 2, self._squares
         while True:
-            flip = Fraction(*scale_exactly(below(ONE), ONE, self.low, self.high))
-            if bernoulli_exp(((flip - location) ** 2 - least) / twice, below):
-                return flips_of(*flip.as_integer_ratio(), below)
+            flip = Fraction(*scale_exactly(randbelow(ONE), ONE, self.low, self.high))
+            if bernoulli_exp(((flip - location) ** 2 - least) / twice, randbelow):
+                return flips_of(*flip.as_integer_ratio(), randbelow)
 
     def mixture(self, degree: int) -> Mixture:
         """Return the nodes of a Gauss-Legendre rule on the range, each with the density in its share."""

@@ -143,8 +143,8 @@ class Moments(_Points, frozen=True):
             moment, scale = Fraction(self.moments[number - 1]), (Fraction(self.high) - Fraction(self.low)) ** number
             central_moment = least + canonical * (greatest - least)
             ends = moment + scale * (least - central_moment), moment + scale * (greatest - central_moment)
-            shown = ", ".join(f"{float(end):.12g}" for end in ends)
-            allowed = f"such that moment {number} is inside ({shown}), as those before it demand"
+            ends_text = ", ".join(f"{float(end):.12g}" for end in ends)
+            allowed = f"such that moment {number} is inside ({ends_text}), as those before it demand"
             raise ConfigurationError(field="hyper.moments", value=float(moment), allowed=allowed)
 
     @property

@@ -22,7 +22,7 @@ from ..elementary import exp, ln, quotient_up
 from ..errors import require
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .discrete_laplace import VectorLaplace
-from .exact import Below, ExactMechanism
+from .exact import ExactMechanism, RandBelow
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse, check_epsilon
 from .rankings import (
@@ -167,18 +167,18 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
 
         return [question, *self._signs(group, sign, draw)]
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
-        question = int(below(self.num_questions))
+        question = int(randbelow(self.num_questions))
         group, answer = self._truth(values, question)
         agree, of = self.agree_probability.as_integer_ratio()
         sign = answer
-        if below(of) >= agree:
-            sign = -answer if below(2 * self.num_groups - self.num_signs) < self.num_signs else 0
+        if randbelow(of) >= agree:
+            sign = -answer if randbelow(2 * self.num_groups - self.num_signs) < self.num_signs else 0
         return [
             question,
             *self._signs(
-                group, sign, lambda _, num_needed, num_remaining: _draw_sign(num_needed, num_remaining, below)
+                group, sign, lambda _, num_needed, num_remaining: _draw_sign(num_needed, num_remaining, randbelow)
             ),
         ]
 
@@ -204,7 +204,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         possible = (reports[:, 0] >= 0) & (reports[:, 0] < size)  # of two alternatives there is one, and signs go to 1
         possible &= np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1
         possible &= np.abs(reports[:, 1:]).sum(axis=1) == signs
-        asked = np.clip(reports[:, 0], 0, size - 1)
+        questions = np.clip(reports[:, 0], 0, size - 1)
         with_own = math.comb(groups - 1, signs - 1) << (signs - 1)
         without = (math.comb(groups, signs) << signs) - with_own
         agrees = ln(self.agree_probability) - ln(with_own)
@@ -212,7 +212,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         number = len(values)
         logs = np.empty((len(reports), number))
         for place in range(number):
-            own_truths, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), asked)
+            own_truths, answers = self._truths(np.repeat(values[place : place + 1], len(reports), axis=0), questions)
             agree = reports[np.arange(len(reports)), 1 + own_truths] == answers
             logs[:, place] = np.where(agree, agrees, differs)
         return np.where(possible[:, None], logs - ln(size), -np.inf)
@@ -233,8 +233,8 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         return values[:, 0] // self.num_alternatives, np.where(is_first, 1, -1)
 
 
-def _draw_sign(num_needed: int, num_remaining: int, below: Below) -> int:
-    return 2 * int(below(2)) - 1 if below(num_remaining) < num_needed else 0
+def _draw_sign(num_needed: int, num_remaining: int, randbelow: RandBelow) -> int:
+    return 2 * int(randbelow(2)) - 1 if randbelow(num_remaining) < num_needed else 0
 
 
 @dataclasses.dataclass(frozen=True)

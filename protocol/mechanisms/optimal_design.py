@@ -122,8 +122,8 @@ class _Program:
         if not self.is_symmetric:
             return columns, columns
         half = len(self.x) // 2
-        above, below = columns[:, half:], columns[:, :half][:, ::-1]
-        return above - below, above + below
+        upper_columns, lower_columns = columns[:, half:], columns[:, :half][:, ::-1]
+        return upper_columns - lower_columns, upper_columns + lower_columns
 
     def all_values(self, dual: _Dual) -> _Numbers:
         """Return λ, π and μ of all values, shape (values, 3)."""
@@ -228,10 +228,10 @@ def _columns(subsets: _Subsets, other: Decimal) -> _Numbers:
 def _first_subsets(number: int) -> _Subsets:
     """Return all half-lines, every single value, and everything."""
     places = np.arange(number)
-    below = [places < bound for bound in range(1, number)]
+    lower_sets = [places < bound for bound in range(1, number)]
     upper_sets = [places >= bound for bound in range(1, number)]
     single = [places == place for place in range(1, number - 1)]
-    return np.array([*below, *upper_sets, *single, places >= 0])
+    return np.array([*lower_sets, *upper_sets, *single, places >= 0])
 
 
 def _subset_sums(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, _Numbers, _Numbers, _Numbers]:

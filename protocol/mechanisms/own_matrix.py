@@ -79,10 +79,10 @@ def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, 
     rows = [[*row, *(int(place == number) for place in range(size))] for number, row in enumerate(masses)]
     last_pivot = 1
     for column in range(size):
-        below = next((row for row in range(column, size) if rows[row][column]), None)
-        if below is None:
+        pivot_row = next((row for row in range(column, size) if rows[row][column]), None)
+        if pivot_row is None:
             return None
-        rows[column], rows[below] = rows[below], rows[column]
+        rows[column], rows[pivot_row] = rows[pivot_row], rows[column]
         pivots = rows[column]
         pivot = pivots[column]
         for place, row in enumerate(rows):

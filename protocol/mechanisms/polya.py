@@ -33,7 +33,7 @@ from ..estimate import Estimate
 from ..privacy.events import SharedDiscreteLaplace
 from ..privacy.shared_noise import shared_laplace_loss
 from .discrete_laplace import are_within
-from .exact import Below, ExactMechanism, happens_exp
+from .exact import ExactMechanism, RandBelow, happens_exp
 from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
@@ -238,10 +238,10 @@ class NoiseShare(Mechanism, ExactMechanism):
         (report,) = self.randomize(np.array([value], dtype=np.int64), np.array([uniforms])).tolist()
         return report
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         if not all(-self.bound <= value <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
-        return [wrap(value + _draw_share(self.scale, self.planned, below)) for value in values]
+        return [wrap(value + _draw_share(self.scale, self.planned, randbelow)) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the law of one share. See `Mechanism.log_probabilities`.
@@ -307,10 +307,10 @@ def _far_tails(scale: float, planned: int, start: int) -> tuple[IntArray, FloatA
     return places, np.minimum.accumulate(_tails_at(places, scale, planned))
 
 
-def _draw_share(scale: float, planned: int, below: Below) -> int:
+def _draw_share(scale: float, planned: int, randbelow: RandBelow) -> int:
     decay = (1 / Fraction(scale)).as_integer_ratio()
-    sizes = (_draw_logarithmic(*decay, below) for _ in range(_draw_poisson(*_parts(scale, planned), below)))
-    return sum(size if below(2) else -size for size in sizes)
+    sizes = (_draw_logarithmic(*decay, randbelow) for _ in range(_draw_poisson(*_parts(scale, planned), randbelow)))
+    return sum(size if randbelow(2) else -size for size in sizes)
 
 
 @functools.lru_cache(maxsize=64)
@@ -324,19 +324,19 @@ def _parts(scale: float, planned: int) -> tuple[int, int, int]:
     return parts, *(doubled / parts).as_integer_ratio()
 
 
-def _draw_poisson(parts: int, numerator: int, denominator: int, below: Below) -> int:
+def _draw_poisson(parts: int, numerator: int, denominator: int, randbelow: RandBelow) -> int:
     """Draw in parts of rate f ≤ 1/2 each: n of probability 2^(−n−1), accepted with (2f)^n/n!."""
     total = 0
     for _ in range(parts):
         while True:
-            number = _draw_heads(below)
-            if not number or all(below(denominator * place) < numerator for place in range(1, number + 1)):
+            number = _draw_heads(randbelow)
+            if not number or all(randbelow(denominator * place) < numerator for place in range(1, number + 1)):
                 break
         total += number
     return total
 
 
-def _draw_logarithmic(numerator: int, denominator: int, below: Below) -> int:
+def _draw_logarithmic(numerator: int, denominator: int, randbelow: RandBelow) -> int:
     """Draw L with P[L = k] ∝ e^(−k·decay)/k, for a decay that is a ratio.
 
     A block [2^j, 2^(j+1)) has weight e^(−2^j·decay): the first J, up to the scale, are proposed alike, and the others
@@ -345,32 +345,34 @@ def _draw_logarithmic(numerator: int, denominator: int, below: Below) -> int:
     """
     num_small = max(0, (-(-denominator // numerator) - 1).bit_length())
     while True:
-        block = below(num_small + 1)
+        block = randbelow(num_small + 1)
         is_small, heads = block < num_small, 0
         if not is_small:
-            heads = _draw_heads(below)
+            heads = _draw_heads(randbelow)
             block += heads
         least = 1 << block
         heads += not is_small and num_small > 0
         remainder = (least - (not num_small)) * numerator - heads * denominator
-        if not all(_happens_two_over_e(below) for _ in range(heads)) or not happens_exp(remainder, denominator, below):
+        if not all(_happens_two_over_e(randbelow) for _ in range(heads)) or not happens_exp(
+            remainder, denominator, randbelow
+        ):
             continue
-        new_number = below(least)
-        if below(least + new_number) < least and happens_exp(new_number * numerator, denominator, below):
+        new_number = randbelow(least)
+        if randbelow(least + new_number) < least and happens_exp(new_number * numerator, denominator, randbelow):
             return least + new_number
 
 
-def _draw_heads(below: Below) -> int:
+def _draw_heads(randbelow: RandBelow) -> int:
     """Return how many heads come before the first tail."""
     number = 0
-    while below(2) < 1:
+    while randbelow(2) < 1:
         number += 1
     return number
 
 
-def _happens_two_over_e(below: Below) -> bool:
+def _happens_two_over_e(randbelow: RandBelow) -> bool:
     """Return whether an event of probability 2/e = 1 − 1/3 + 1/12 − … has happened."""
     number = 3
-    while below(number) < 1:
+    while randbelow(number) < 1:
         number += 1
     return number % 2 == 1

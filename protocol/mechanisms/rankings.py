@@ -24,7 +24,7 @@ from ..errors import require
 from ..estimate import Estimate
 from ..privacy.events import LocalRandomizer, PrivacyEvent
 from .discrete_laplace import VectorLaplace
-from .exact import Below, ExactMechanism
+from .exact import ExactMechanism, RandBelow
 from .mechanism import Prepared, RowMechanism, check_candidates
 from .randomized_response import GeneralizedRandomizedResponse
 
@@ -119,13 +119,13 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         self.check_rows(ranking)
         return int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
-        question = int(below(self.num_questions))
+        question = int(randbelow(self.num_questions))
         answer = self._answer(values, question)
         keep, of = self.response.keep_probability.as_integer_ratio()
-        if below(of) >= keep:
-            lie = below(self.response.num_choices - 1)
+        if randbelow(of) >= keep:
+            lie = randbelow(self.response.num_choices - 1)
             answer = lie + (lie >= answer)
         return [question * self.response.num_choices + answer]
 

@@ -83,17 +83,20 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
     worst = Gap(0.0, 0, 0)
     with np.errstate(invalid="ignore"):  # −∞ less −∞ is no number: a report that neither row gives tells nothing
         error = np.where(np.isfinite(log_laws), np.abs(log_laws) * _ROUNDING, 0.0)
-        above, below = log_laws - error, log_laws + error
+        upper_laws, lower_laws = log_laws - error, log_laws + error
         # Rows with the same neighbors are looked at together: most often all have all.
         kinds, kind_of_row = np.unique(are_neighbors, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds):
             rows, other_rows = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
             if not len(other_rows):
                 continue
-            gaps = above[:, rows].max(axis=1) - below[:, other_rows].min(axis=1)
+            gaps = upper_laws[:, rows].max(axis=1) - lower_laws[:, other_rows].min(axis=1)
             report = int(np.argmax(np.where(np.isnan(gaps), -np.inf, gaps)))
             if gaps[report] > worst.loss:
-                row, other = rows[np.argmax(above[report, rows])], other_rows[np.argmin(below[report, other_rows])]
+                row, other = (
+                    rows[np.argmax(upper_laws[report, rows])],
+                    other_rows[np.argmin(lower_laws[report, other_rows])],
+                )
                 worst = Gap(float(gaps[report]), int(row), int(other))
     return worst
 

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from msgspec import UNSET, UnsetType
 
 from ..elementary import exp, ln, normal_tail, square
-from ..errors import describe_choices, refuse, require
+from ..errors import list_choices, refuse, require
 from ..estimators import DEFAULT_LEVEL, check_level
 from ..estimators.noise_tails import NoisePart, tail_of_noise
 from .maxima import EXACT, MAX_SIMULATED_LEVELS, NUM_PARTS, Answer, NoiseOfLevel, simulate_answers
@@ -35,7 +35,7 @@ _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
 
 def check_prior(prior: str) -> None:
     """Raise ConfigurationError unless there is such a prior."""
-    require(prior in PRIORS, "prior", prior, describe_choices(PRIORS, prior))
+    require(prior in PRIORS, "prior", prior, list_choices(PRIORS, prior))
 
 
 def why_no_certainty(outcome: Outcome) -> str | None:

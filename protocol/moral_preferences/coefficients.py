@@ -175,9 +175,9 @@ def _scaled_coefficients(differences: FloatArray, factor: float) -> FloatArray:
     place = num_features
     for k in range(num_features):
         np.multiply(once[k], features[k], out=scaled[place])
-        after = place + num_features - k
-        np.multiply(twice[k], features[k + 1 :], out=scaled[place + 1 : after])
-        place = after
+        place_after = place + num_features - k
+        np.multiply(twice[k], features[k + 1 :], out=scaled[place + 1 : place_after])
+        place = place_after
     return scaled
 
 

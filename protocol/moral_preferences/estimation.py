@@ -64,9 +64,9 @@ def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
     Source:
         Wang et al. (2019), Section 4.3 for the plain mean; reading M9 for the other.
     """
-    alike = _mean_of(levels, [1.0] * len(levels))
+    plain_mean = _mean_of(levels, [1.0] * len(levels))
     if not is_weighted or len(levels) == 1:
-        return alike
+        return plain_mean
     noises = _noises(levels)
     if noises is None:
         # A place in the ball answers the noise nearly in proportion to ε while that is small, and its variance is the

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, describe_choices, refuse, require
+from ..errors import ConfigurationError, list_choices, refuse, require
 from ..estimators import Estimate
 from ..shown import Shown
 from .parameters import MechanismName, Paradigm, Remedy
@@ -148,9 +148,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise ConfigurationError unless each vector has an entry for each feature."""
         paradigm_names = [paradigm.value for paradigm in Paradigm]
-        require(
-            self.paradigm in paradigm_names, "paradigm", self.paradigm, describe_choices(paradigm_names, self.paradigm)
-        )
+        require(self.paradigm in paradigm_names, "paradigm", self.paradigm, list_choices(paradigm_names, self.paradigm))
         for released in (self, *self.society_outcomes):
             vectors = {"preferences": released.preferences, "errors": released.errors}
             vectors_present = {name: vector for name, vector in vectors.items() if vector is not None}

@@ -214,9 +214,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> PreferenceDecisions:
         (block,) = tallies
-        whole, *_ = self._means_of(block.tally(0))
+        all_voters, *_ = self._means_of(block.tally(0))
         if (means := self._means_alike(block)) is not None:
-            preferences = self._finish_means(means, whole.error)
+            preferences = self._finish_means(means, all_voters.error)
             return PreferenceDecisions(
                 preferences=preferences,
                 # A direction of length 0 has neither errors nor a ball.
@@ -245,8 +245,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         (tally,) = tallies
         names = self.parameters.names_of_societies
-        whole, *parts = self._means_of(tally)
-        preferences, errors = self._released_means(whole)
+        all_voters, *parts = self._means_of(tally)
+        preferences, errors = self._released_means(all_voters)
         (loss,) = self.losses
         replaced = total_of([loss], relation=NeighboringRelation.REPLACE_ONE).proven
         return Outcome(
@@ -254,15 +254,15 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             preferences=preferences,
             errors=errors,
             is_direction=self.parameters.mechanism == "direction",
-            num_voters=whole.num_voters,
+            num_voters=all_voters.num_voters,
             paradigm=self.parameters.paradigm.value,
             mechanism=self.parameters.mechanism,
-            levels=whole.levels,
+            levels=all_voters.levels,
             is_projected=self._is_projected,
             is_whitened=bool(self.parameters.covariance),
             epsilon_record=replaced if loss.part is None else loss.part.proven,
             epsilon_voter=replaced,
-            ball=self._ball_of(whole, errors),
+            ball=self._ball_of(all_voters, errors),
             maxima=self.summary.maxima or msgspec.UNSET,
             relation=msgspec.UNSET if self.parameters.public_number is None else "add-remove-one",
             societies=tuple(map(self._society, names, parts)) if names else msgspec.UNSET,
@@ -290,8 +290,8 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             mean_of = functools.partial(average, is_weighted=self.parameters.mean == "weighted")
             parts = phase.parts_of(tally)
             of_societies = [mean_of(phase.sums_of(part)) if part.num_reports else None for part in parts]
-            whole = mean_of(phase.sums_of(functools.reduce(Tally.merge, parts)))
-            return whole, *(of_societies if names else [])
+            mean_of_all = mean_of(phase.sums_of(functools.reduce(Tally.merge, parts)))
+            return mean_of_all, *(of_societies if names else [])
         if not names:
             draws = phase.num_draws(tally.num_reports)  # of a masked sum as many shares
             number = self.parameters.public_number or tally.num_reports

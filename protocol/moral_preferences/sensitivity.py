@@ -11,7 +11,7 @@ Source: section 4.4 of the paper for the printed bound; reading M6 for the tight
 import math
 
 from ..elementary import power_of_two_below
-from ..errors import describe_choices, refuse, require
+from ..errors import list_choices, refuse, require
 
 COEFFICIENT_BOUNDS = ("printed", "tight")
 # Vectors are accepted up to a norm of 1 + 2⁻³⁶, since one that was clipped to norm 1 can exceed it by (d/2 + 6)·2⁻⁵³;
@@ -69,7 +69,7 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
     Raises:
         ConfigurationError: a parameter is out of range.
     """
-    require(bound in COEFFICIENT_BOUNDS, "bound", bound, describe_choices(COEFFICIENT_BOUNDS, bound))
+    require(bound in COEFFICIENT_BOUNDS, "bound", bound, list_choices(COEFFICIENT_BOUNDS, bound))
     refuse(not 0 < step <= 1 or power_of_two_below(step) != step, "step", step, "a power of two in (0, 1]")
     of_norms = math.floor(printed_sensitivity(num_features) / step)
     if bound == "printed":

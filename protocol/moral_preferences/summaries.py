@@ -318,8 +318,8 @@ class Direction(ReportSummary):
         """Return the same, and those that are farthest in l1 distance, in all features alike."""
         unit = round(1 / self.step)
         component = self.bound // unit * math.isqrt(unit * unit // self.num_values)
-        alike = np.full((1, self.num_values), component, dtype=np.int64)
-        return np.concatenate([super().sample_rows(), alike, -alike])
+        equal_row = np.full((1, self.num_values), component, dtype=np.int64)
+        return np.concatenate([super().sample_rows(), equal_row, -equal_row])
 
     def are_possible(self, rows: IntArray) -> bool:
         if not rows.size:

@@ -291,28 +291,28 @@ class Reservation:
         1.5
     """
 
-    __slots__ = ("_ledger", "_left")
+    __slots__ = ("_ledger", "_remainder")
 
     def __init__(self, ledger: "Ledger", amount: Amount) -> None:
         self._ledger = ledger
-        self._left = amount
+        self._remainder = amount
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
         """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
         ledger = self._ledger
         amount = ledger.amount_of(loss)
-        if self._left is not _NOTHING:
-            taken = amount.minimum(self._left)
-            self._left = self._left.subtract(taken)
+        if self._remainder is not _NOTHING:
+            taken = amount.minimum(self._remainder)
+            self._remainder = self._remainder.subtract(taken)
             ledger.give_back(taken)
         charge = ledger._charge  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  nobody else says an amount
         return charge(loss, amount, session=session, phase=phase)
 
     def release(self) -> None:
         """Give back what was not charged."""
-        if self._left != _NOTHING:
-            self._ledger.give_back(self._left)
-            self._left = _NOTHING
+        if self._remainder != _NOTHING:
+            self._ledger.give_back(self._remainder)
+            self._remainder = _NOTHING
 
 
 class Ledger(Shown):

@@ -179,17 +179,17 @@ class Perturbation:
         rows = _rows_of(num_answers, self.sizes, num_tasks)
         if rows is not None:
             lists = [list(row.elements()) for row in rows]
-            whole = max(loss_of_all_answers(row, self.hyper) for row in lists)
-            return self._state(counts, whole, max(loss_of_one_answer(row, self.hyper) for row in lists))
+            total_loss = max(loss_of_all_answers(row, self.hyper) for row in lists)
+            return self._state(counts, total_loss, max(loss_of_one_answer(row, self.hyper) for row in lists))
         sizes = [size for size, number in zip(self.sizes, num_tasks, strict=True) if number]
         if _is_dearest_in_largest(self.hyper, num_answers):
-            whole = self.loss_of(counts).proven
+            total_loss = self.loss_of(counts).proven
         else:
-            whole = loss_of_longest_row(num_answers, sizes, self.hyper)
+            total_loss = loss_of_longest_row(num_answers, sizes, self.hyper)
         # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
         lists = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
         part = max(loss_of_one_answer(row, self.hyper) for row in lists)
-        return self._state(counts, whole, part)
+        return self._state(counts, total_loss, part)
 
     def event_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyEvent:
         """Return what so many answers cost at most, by the mechanism and no statement."""
@@ -399,8 +399,8 @@ def _make_central(parameters: Parameters) -> Perturbation:
     """Return what a trusted server adds to counts: noise of one scale, for the worker who moves them most."""
     sizes, price = parameters.sizes, parameters.epsilon_worker
     moved = sorted((distance_of(sizes[number]) for number in parameters.set_of_task), reverse=True)
-    whole = sum(moved[: parameters.max_answers])
-    price, distance = (_epsilon_of_answers(parameters), moved[0]) if price is None else (price, whole)
+    sensitivity = sum(moved[: parameters.max_answers])
+    price, distance = (_epsilon_of_answers(parameters), moved[0]) if price is None else (price, sensitivity)
     allowed = f"at least {distance / _MOST_SCALE:.1g} where a trusted server adds noise to counts"
     require(price * _MOST_SCALE >= distance, _price_of(parameters), price, allowed)
     scale = quotient_up(distance, price)
@@ -410,7 +410,7 @@ def _make_central(parameters: Parameters) -> Perturbation:
         sizes=sizes,
         flip_probabilities=(0.0,) * len(sizes),
         epsilons=tuple(quotient_up(distance_of(size), scale) for size in sizes),
-        on_counts=VectorLaplace(scale=scale, sensitivity=whole, bound=2**40),
+        on_counts=VectorLaplace(scale=scale, sensitivity=sensitivity, bound=2**40),
     )
 
 

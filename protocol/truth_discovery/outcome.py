@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from ..arguments import check_aligned
-from ..errors import ConfigurationError, describe_choices, require
+from ..errors import ConfigurationError, list_choices, require
 from ..estimators import DEFAULT_LEVEL, Estimate, check_level
 from ..estimators.truth_inference import (
     LevelCounts,
@@ -116,7 +116,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         )
         is_held = self.estimator in CREDITS or all(confidence is None for confidence in self.confidences)
         require(
-            is_held, "estimator", self.estimator, f"{describe_choices(CREDITS, self.estimator)}, or without confidences"
+            is_held, "estimator", self.estimator, f"{list_choices(CREDITS, self.estimator)}, or without confidences"
         )
         check_aligned(answer_sets=self.answer_sets, flip_probabilities=self.flip_probabilities)
         for level in self.levels or ():

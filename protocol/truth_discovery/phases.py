@@ -104,8 +104,10 @@ class AnswersPhase(PersonalizedPhase):
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         is_answer = reports != NO_ANSWER
         if not np.array_equal(is_answer, np.broadcast_to(is_answer[:1], is_answer.shape)):
-            alone = (AnswersPhase.tally_block(self, rows[None], earlier=(), public=public).tally(0) for rows in reports)
-            return TallyBlock.from_tallies(list(alone))
+            tallies = (
+                AnswersPhase.tally_block(self, rows[None], earlier=(), public=public).tally(0) for rows in reports
+            )
+            return TallyBlock.from_tallies(list(tallies))
         number, (rows, places) = len(reports), np.nonzero(is_answer[0])
         order = np.lexsort((public[rows, 1 + places], public[rows, 0]))
         rows, places = rows[order], places[order]

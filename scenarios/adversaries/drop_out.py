@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 
 from ...agents.adversaries import Deviation, Leaver
-from ...protocol.errors import QuorumError, describe_choices, refuse
+from ...protocol.errors import QuorumError, list_choices, refuse
 from ...protocol.privacy import NeighboringRelation, total_of
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace
 
@@ -28,7 +28,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
     def check(self, context: AttackContext) -> None:
         self.check_parties_alone(context)
         names = [step.name for step in context.protocol.steps if not step.is_in_dispute]
-        refuse(self.phase and self.phase not in names, "phase", self.phase, describe_choices(names, self.phase))
+        refuse(self.phase and self.phase not in names, "phase", self.phase, list_choices(names, self.phase))
         has_limit = self.above is not None or self.below is not None
         allowed = "given with above or below, and only then"
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ...agents.adversaries import SERVER, Deviation, Liar
-from ...protocol.errors import describe_choices, refuse, require
+from ...protocol.errors import list_choices, refuse, require
 from ...protocol.messages import Abort
 from ...protocol.views import Happening, View
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace
@@ -29,7 +29,7 @@ class TamperingServerRole(Role, frozen=True, kw_only=True):
         own = msgspec.msgpack.decode(context.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
         for name, value in self.parameters.items():
-            refuse(name not in own, "parameters", name, describe_choices(own, name))
+            refuse(name not in own, "parameters", name, list_choices(own, name))
             refuse(own[name] == value, f"parameters.{name}", value, "another value than agreed")
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...protocol.arrays import FloatArray, IntArray
-from ...protocol.errors import ConfigurationError, describe_choices, refuse
+from ...protocol.errors import ConfigurationError, list_choices, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ...protocol.privacy import NeighboringRelation, total_of
 from .coalition_view import Coalition, CoalitionView
@@ -96,7 +96,7 @@ class Attack(abc.ABC):
 
     def check_secret(self, secret: str) -> None:
         """Raise ConfigurationError unless it can infer this."""
-        refuse(secret not in self.secrets, "secret", secret, describe_choices(self.secrets, secret))
+        refuse(secret not in self.secrets, "secret", secret, list_choices(self.secrets, secret))
 
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:

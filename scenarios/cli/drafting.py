@@ -391,10 +391,10 @@ def _drafted(
 
 def _asked(field: str, question: str, choices: Sequence[str] = ()) -> str:
     """Return an answer that was typed: one of the choices, if there are any."""
-    from ...protocol.errors import describe_choices, require
+    from ...protocol.errors import list_choices, require
 
     def use(answer: str) -> str:
-        require(not choices or answer in choices, field, answer, describe_choices(choices, answer))
+        require(not choices or answer in choices, field, answer, list_choices(choices, answer))
         return answer
 
     return given_or_asked(None, field=field, question=question, use=use)
@@ -566,11 +566,11 @@ def show(scenario: str) -> None:
     \b
     psephos show consortium > mine.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import describe_choices, require
+    from ...protocol.errors import list_choices, require
     from ..running.config import shipped_scenarios, shipped_series
 
     shipped = {**shipped_scenarios(), **shipped_series()}
-    require(scenario in shipped, "scenario", scenario, describe_choices(shipped, scenario))
+    require(scenario in shipped, "scenario", scenario, list_choices(shipped, scenario))
     click.echo(shipped[scenario].read_bytes(), nl=False)
 
 

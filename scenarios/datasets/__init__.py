@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, describe_choices, require
+from ...protocol.errors import ConfigurationError, list_choices, require
 from ...protocol.phases import PhasedProtocol
 from ..reading.conversion import convert
 from ..reading.sources import PartiesTable
@@ -70,7 +70,7 @@ def load_data_set(
     fitting: Mapping[str, DataSet] = part_of(protocol, "data_sets", Mapping) or {}
     if name not in fitting:
         owners = [system for system, own in load_each("data_sets", Mapping) if name in own]
-        allowed = describe_choices(fitting, name)
+        allowed = list_choices(fitting, name)
         if owners:
             allowed = f"another data set: this one is for protocol {owners[0]!r}"
         raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ...protocol.errors import ConfigurationError, list_choices, refuse, require
 from ...protocol.phases import PhasedProtocol
 
 
@@ -21,7 +21,7 @@ def encode_own(
     """
     known = [column.name for column in protocol.columns()]
     for name in entries:
-        refuse(name not in known, "column", name, describe_choices(known, name))
+        refuse(name not in known, "column", name, list_choices(known, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
@@ -40,7 +40,7 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
     """
     known = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
-        allowed = describe_choices(known, name) if known else "left out: the session leaves nothing to choose"
+        allowed = list_choices(known, name) if known else "left out: the session leaves nothing to choose"
         require(name in known, "--set", name, allowed)
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, describe_choices, require
+from ...protocol.errors import ConfigurationError, list_choices, require
 from ..reading.conversion import convert
 from ..reading.settings import read_settings
 from ..tables import Table
@@ -169,7 +169,7 @@ def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     page = page_of(module)
     tables = dict(_leaves_of(page.grids))
     for key, value in read_settings(settings):
-        require(key in tables, "--set", key, describe_choices(list(tables), key))
+        require(key in tables, "--set", key, list_choices(list(tables), key))
         table, (*_, name) = tables[key], (parts := key.split("."))
         limits = next((page.limits[part] for part in reversed(parts) if part in page.limits), ())
         try:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from ...protocol.errors import describe_choices, require
+from ...protocol.errors import list_choices, require
 from ...protocol.privacy import PrivacyLoss, Total, total_of
 from ...protocol.traffic import PhaseTraffic
 from ..running.config import Scenario
@@ -228,5 +228,5 @@ def wanted_of(measure: str, error: float, resolved: Sequence[Local]) -> Wanted:
     require(0 < error < math.inf, "--error", error, "above 0, and finite")
     known = {each.name: each for own in resolved for each in measures_of(own).measures}
     named = measure or min(known.values(), key=lambda each: not each.said, default=BYTES).name
-    require(named in known, "--error", named, f"{describe_choices(known, named)}, with its error behind =")
+    require(named in known, "--error", named, f"{list_choices(known, named)}, with its error behind =")
     return Wanted(measure=named, error=error)

@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from ...protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ...protocol.errors import ConfigurationError, list_choices, refuse, require
 from ..plugins import load
 from ..presentation.drawing import Picture, save_pictures
 from ..presentation.numbers import pluralize
@@ -142,7 +142,7 @@ class Experiments(Generic[_FoundT]):
         """Return the tables that are made where these files are asked for, with those that they are made of."""
         files = {_file_of(name): name for name in _tables_of(self.found)}
         for file in only:
-            require(file in files, "--table", file, describe_choices(sorted(files), file))
+            require(file in files, "--table", file, list_choices(sorted(files), file))
         chosen = {files[file] for file in only} or {*files.values()}
         return chosen | {needed for name in chosen for needed in self.needs.get(name, ())}
 

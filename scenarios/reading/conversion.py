@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, describe_choices, did_you_mean
+from ...protocol.errors import ConfigurationError, did_you_mean, list_choices
 
 # msgspec's names of types, as somebody who writes TOML knows them.
 _WORDS: Final = {
@@ -74,9 +74,9 @@ def _allowed(problem: str, kind: type[Any], place: str, value: object) -> str:
     if bounded := re.fullmatch(r"Expected `(\w+)` ((?:of length )?[<>]=? \S+)", problem):
         return f"{_WORDS.get(bounded[1], bounded[1])} {bounded[2].removesuffix('.0')}"
     if problem.startswith("Invalid enum value") and (choices := _choices(_type_at(kind, place))):
-        return describe_choices(choices, value)
+        return list_choices(choices, value)
     if problem.startswith("Invalid value") and place.endswith(".type") and (tags := _tags(kind, place[:-5])):
-        return describe_choices(tags, value)
+        return list_choices(tags, value)
     return f"another value ({problem.replace('`', '')})"
 
 

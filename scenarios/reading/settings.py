@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from ...protocol.errors import ConfigurationError, describe_choices, refuse
+from ...protocol.errors import ConfigurationError, list_choices, refuse
 
 Tables: TypeAlias = dict[str, Any]  # a scenario as its file holds it
 
@@ -111,5 +111,5 @@ def _path_of(
         if key in names:
             return (*path, key)
     raise ConfigurationError(
-        field="--set", value=key, allowed=describe_choices(sorted({*own, *parameters, *generated}), key)
+        field="--set", value=key, allowed=list_choices(sorted({*own, *parameters, *generated}), key)
     )

@@ -20,7 +20,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ...protocol.errors import ConfigurationError, list_choices, refuse, require
 from .cells import text_of
 from .files import MAX_FILE_BYTES, check_size
 
@@ -89,7 +89,7 @@ def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
     names = [each.name for each in sheets]
     require(names, path.name, str(path), "a workbook with a sheet")
     if sheet:
-        require(sheet in names, "sheet", sheet, f"a sheet of {path.name}: {describe_choices(names, sheet)}")
+        require(sheet in names, "sheet", sheet, f"a sheet of {path.name}: {list_choices(names, sheet)}")
         found = sheets[names.index(sheet)]
     else:
         visible = [each for each in sheets if each.is_visible] or sheets

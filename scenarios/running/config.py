@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, describe_choices, did_you_mean, quote, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, list_choices, quote, refuse, require
 from ...protocol.phases import PhasedProtocol
 from ...protocol.privacy import Budget, TrustModel
 from ...protocol.shown import brief
@@ -108,7 +108,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         models = [model.value for model in TrustModel]
         if len(words) == 1 and words[0] not in models:
             raise ConfigurationError(
-                field="trust", value=words[0], allowed=f"{describe_choices(models, words[0])}, or a text"
+                field="trust", value=words[0], allowed=f"{list_choices(models, words[0])}, or a text"
             )
         if self.network:
             self._check_network()
@@ -119,7 +119,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def _check_network(self) -> None:
         known = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
-            refuse(key not in known, "network", key, describe_choices(known, key))
+            refuse(key not in known, "network", key, list_choices(known, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 

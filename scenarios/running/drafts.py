@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 
 from ...protocol.columns import first_alike
-from ...protocol.errors import ConfigurationError, describe_choices, did_you_mean, printable, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, list_choices, printable, refuse, require
 from ..reading.cells import number_in
 from ..reading.files import MAX_FILE_BYTES, readable
 from ..reading.headers import USUAL, TableOptions, UnclearTableError, check_column_names
@@ -283,7 +283,7 @@ def draft_of(beginning: ScenarioTemplate, sheet: SavedTable, chosen: Chosen) -> 
     """
     for option in beginning.options:
         for value in chosen.get(option.name, ()) if option.words else ():
-            require(value in option.words, f"--{option.name}", value, describe_choices(option.words, value))
+            require(value in option.words, f"--{option.name}", value, list_choices(option.words, value))
     _check_plain(sheet)
     for name in sheet.header:
         entries = sheet.column(name)

@@ -17,7 +17,7 @@ from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.columns import Observed
-from ...protocol.errors import BudgetExceededError, ConfigurationError, describe_choices, did_you_mean, refuse, require
+from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, list_choices, refuse, require
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_completed, check_own_columns, checked_inputs
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, TrustModel, total_of
@@ -510,9 +510,7 @@ def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scena
         return scenario
     settings = dict(kind.settings_by_trust)
     models = [each.value for each in settings]
-    allowed = (
-        describe_choices(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
-    )
+    allowed = list_choices(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
     require(model in settings, "trust", model.value, allowed)
     given = {name: own for name, own in scenario.parameters.items() if own != _BEST}
     parameters = {**scenario.parameters, **settings[model], **given}

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...protocol.arrays import IntArray
-from ...protocol.mechanisms import Below, ExactMechanism, Mechanism, PostProcessed, Prepared, RowMechanism
+from ...protocol.mechanisms import ExactMechanism, Mechanism, PostProcessed, Prepared, RandBelow, RowMechanism
 from ...protocol.phases import Inputs, Phase
 from ...protocol.population import draw_reports
 from ...protocol.privacy import NeighboringRelation, total_of
@@ -188,7 +188,7 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
         require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
 
 
-def _below(generator: np.random.Generator) -> Below:
+def _below(generator: np.random.Generator) -> RandBelow:
     """Return what draws an integer below another one, of any size."""
 
     def below(number: int) -> int:

@@ -27,7 +27,6 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import (
     NO_ANSWER,
-    Below,
     Disclosure,
     Discrete,
     DiscreteLaplace,
@@ -39,6 +38,7 @@ from psephos.protocol.mechanisms import (
     OneLayer,
     PointMass,
     Prepared,
+    RandBelow,
     RowMechanism,
     SampledPair,
     SampledPosition,
@@ -113,13 +113,13 @@ def use_integers(monkeypatch: pytest.MonkeyPatch, below: Callable[[int], Any]) -
     monkeypatch.setattr("psephos.agents.noise._uniform_integers", lambda: below)
 
 
-def uniform_integers() -> Below:
+def uniform_integers() -> RandBelow:
     """Return the uniform integers that a mechanism's own sampler gets for a row."""
-    given: list[Below] = []
+    given: list[RandBelow] = []
 
     class Keeping(Die):
-        def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-            given.append(below)
+        def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+            given.append(randbelow)
             return list(values)
 
     randomize(SecureNoise(), Keeping(), [1])
@@ -243,8 +243,8 @@ class Die(Shuffle, ExactMechanism):
         """Up to six more."""
         return 1, 15
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        return [value + 1 + below(6) for value in values]
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        return [value + 1 + randbelow(6) for value in values]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -350,8 +350,8 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
     expected = np.exp(mechanism.log_likelihoods(labels, labels))  # by report and value
 
     def law_of(value: int) -> dict[tuple[int, ...], Fraction]:
-        def draw(below: Below) -> list[int]:
-            use_integers(monkeypatch, below)
+        def draw(randbelow: RandBelow) -> list[int]:
+            use_integers(monkeypatch, randbelow)
             return randomize(SecureNoise(), mechanism, [value])
 
         return dict(law_of_rows(draw))
@@ -365,8 +365,8 @@ def test_perturbation_has_its_exact_law_in_every_answer_set(
 class OfTwo(Discrete, frozen=True):
     """Either of two flip probabilities, by a draw that is played."""
 
-    def flips_exactly(self, below: Below) -> Iterator[bool]:
-        return flips_of(1, 4 if below(2) < 1 else 2, below)
+    def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
+        return flips_of(1, 4 if randbelow(2) < 1 else 2, randbelow)
 
 
 class Irrational(OfTwo, frozen=True):
@@ -384,8 +384,8 @@ def test_what_is_drawn_anew_is_so_for_each_answer(hyper: Discrete, monkeypatch: 
     shared = {flips: Fraction(3 ** (2 - sum(flips)) + 4, 32) for flips in OF_TWO}
     for mechanism, expected in ((FreshTwoLayer((2,), hyper), anew), (TwoLayer((2,), hyper), shared)):
 
-        def draw(below: Below, mechanism: RowMechanism = mechanism) -> list[int]:
-            use_integers(monkeypatch, below)
+        def draw(randbelow: RandBelow, mechanism: RowMechanism = mechanism) -> list[int]:
+            use_integers(monkeypatch, randbelow)
             return randomize(SecureNoise(), mechanism, [0, 0])
 
         assert dict(law_of_rows(draw)) == expected
@@ -398,8 +398,8 @@ def test_randomized_response_has_its_exact_law(num_choices: int, monkeypatch: py
     keep = Fraction(mechanism.keep_probability)
     for value in range(num_choices):
 
-        def draw(below: Below, value: int = value) -> list[int]:
-            use_integers(monkeypatch, below)
+        def draw(randbelow: RandBelow, value: int = value) -> list[int]:
+            use_integers(monkeypatch, randbelow)
             return randomize(SecureNoise(), mechanism, [value])
 
         lies = {(lie,): (1 - keep) / (num_choices - 1) for lie in range(num_choices) if lie != value}

@@ -83,7 +83,7 @@ async def test_what_watches_and_fails_ends_no_session() -> None:
     transport = MemoryTransport()
     mode = simulation()
     with structlog.testing.capture_logs() as log:
-        server = make_server(told=Observers(log=structlog.get_logger()))
+        server = make_server(observers=Observers(log=structlog.get_logger()))
         async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
             for name in NAMES:
                 nursery.start_soon(make_client(name, mode).take_part, await transport.connect(listening.address))

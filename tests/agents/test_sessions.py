@@ -203,7 +203,7 @@ async def test_every_charge_is_one_event_with_these_keys_and_numbers(budget: flo
     with structlog.testing.capture_logs() as events:
         clients = make_clients(mode, log=log)
         clients["bob"] = make_clients(mode, log=log, ledger=Ledger("bob", budget=Budget(epsilon=budget)))["bob"]
-        await run(make_server(mode, told=Observers(log=log)), clients, MemoryTransport())
+        await run(make_server(mode, observers=Observers(log=log)), clients, MemoryTransport())
     charges = [event for event in events if event["event"] == "privacy_loss"]
     assert {frozenset(event) for event in charges} == {frozenset(PRIVACY_LOSS_KEYS)}
     for name in NAMES:
@@ -289,7 +289,7 @@ async def test_the_listener_of_a_server_is_told_of_effects() -> None:
     def listen(effect: Effect) -> None:
         told.append(type(effect).__name__)
 
-    server = make_server(mode, told=Observers(listener=listen))
+    server = make_server(mode, observers=Observers(listener=listen))
     await run(server, make_clients(mode), MemoryTransport())
     assert [name for name in told if name != "Send"] == [
         "SetDeadline",

@@ -413,8 +413,8 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
     ],
     "epsilon_of": [call(epsilon_of, flip_probability=0.25, num_labels=3)],
     "flip_probability_of": [call(flip_probability_of, epsilon=1.0, num_labels=127)],
-    "bernoulli": [call(functools.partial(bernoulli, below=below), probability=Real(0.5, is_exact=True))],
-    "bernoulli_exp": [call(functools.partial(bernoulli_exp, below=below), x=Real(0.5, is_exact=True))],
+    "bernoulli": [call(functools.partial(bernoulli, randbelow=below), probability=Real(0.5, is_exact=True))],
+    "bernoulli_exp": [call(functools.partial(bernoulli_exp, randbelow=below), x=Real(0.5, is_exact=True))],
     "has_optimal": [call(has_optimal, values=VALUES)],
     "hypers_of_mean": [call(hypers_of_mean, mean=0.25)],
     "laplace_grid": [call(laplace_grid, scale=100.0)],
@@ -709,7 +709,7 @@ NO_CALLS: Final[Mapping[str, str]] = {
     "Estimates": "what is returned: its numbers are those of each `Estimate`",
     **dict.fromkeys(
         (
-            "Below",
+            "RandBelow",
             "ClassPrior",
             "HyperDistribution",
             "LossScale",

@@ -74,7 +74,7 @@ class Liar(MaskingParty):
         return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
     def _deal(self) -> Deal:
-        rules, own, keys = self._rules, self._place, {**self._known, self._place: self._own}
+        rules, own, keys = self._rules, self._place, {**self._neighbor_keys, self._place: self._keys}
         terms = [self._scalars(f"{name} of a lie", rules.needed + self.lies.get("more", 0)) for name in "fgr"]
         terms[0][-1] = self._key_terms[-1] + self.lies.get("other key", 0)
         terms[1][-1] = self._seed_terms[-1]
@@ -84,8 +84,8 @@ class Liar(MaskingParty):
         blinding, seed = self._lie("points", points)
         told = {holder: self._content("leaves", holder, each) for holder, each in values.items()}
         leaves = {holder: leaves_of(rules, own, holder, content) for holder, content in told.items()}
-        alpha = alpha_of(rules, own, self._own, blinding=blinding, seed=seed, leaves=leaves.values())
-        self._held[own] = told[own]
+        alpha = alpha_of(rules, own, self._keys, blinding=blinding, seed=seed, leaves=leaves.values())
+        self._dealt_values[own] = told[own]
         boxes = {own: b""}
         for holder, secret in self._box_secrets.items():
             key = key_of_box(rules, (own, holder), secret, alpha=alpha, primitives=PRIMITIVES)
@@ -103,24 +103,24 @@ class Liar(MaskingParty):
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
         if told.place == self.victim and "doubts" in self.lies:
-            del self._held[told.place], self._entries[told.place]
+            del self._dealt_values[told.place], self._entries[told.place]
         if told.place == self.victim and "takes" in self.lies:  # what does not fit, from who is in league
             secret, pair = self._box_secrets[told.place], (told.place, self._place)
             key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
-            self._held[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
+            self._dealt_values[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
             self._entries[told.place] = self.lies["takes"](self._place), told.alpha
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
-        told, entry = self._lie("claim", super()._claim(dispute, nonce)), entry_digest(self._own, dispute.entry)
-        about = self._rules.claim_statement(self._place, self._own, told, deal=dispute.check.deal, entry=entry)
+        told, entry = self._lie("claim", super()._claim(dispute, nonce)), entry_digest(self._keys, dispute.entry)
+        about = self._rules.claim_statement(self._place, self._keys, told, deal=dispute.check.deal, entry=entry)
         return msgspec.structs.replace(told, signature=self._sign(about))
 
-    def unmask(self, heard: Confirmations) -> Shares:
-        shares = super().unmask(heard).shares
+    def unmask(self, request: Confirmations) -> Shares:
+        shares = super().unmask(request).shares
         told = Shares(
             tuple((j, of, self._lie("share", own) if j == self.victim else own) for j, of, own in shares), b""
         )
-        about = self._rules.shares_statement(self._place, self._own, told, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._keys, told, held=self._held_digest)
         return msgspec.structs.replace(told, signature=self._sign(about))
 
 
@@ -283,7 +283,7 @@ def of_the_honest(session: Session) -> list[Evidence]:
     shares = [(holder, own) for holder, said in shares_of(session) for dealer, _, own in said.shares if dealer == 0]
     acknowledged = server._acknowledged(0, near)  # pyright: ignore[reportPrivateUsage]  likewise
     entry = server._entry(0, near)  # pyright: ignore[reportPrivateUsage]  likewise
-    held = session.parties[0]._held[near]  # pyright: ignore[reportPrivateUsage]  what a party never tells
+    held = session.parties[0]._dealt_values[near]  # pyright: ignore[reportPrivateUsage]  what a party never tells
     path, holder_keys = deal.path_to(near), keys_of(session, near)
     claim = Claim(0, PRIMITIVES.base(encode_scalar(3)), bytes(32), bytes(32), bytes(64))
     return [

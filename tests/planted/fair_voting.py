@@ -16,7 +16,7 @@ from planted.sampler_faults import at_half_the_scale, sampler_fault
 from psephos.protocol.fair_voting import FairVoting, Parameters
 from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoice
 from psephos.protocol.fair_voting.subsample import Subsample
-from psephos.protocol.mechanisms import Below, RowMechanism
+from psephos.protocol.mechanisms import RandBelow, RowMechanism
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs, masked_stage
 
@@ -195,5 +195,5 @@ class _HalvedCoin(SampledChoice):
 class _NarrowSubsample(Subsample):
     """A sub-sample whose exact draws leave out the last of the places that are left."""
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
-        return super().randomize_exactly(values, lambda number: below(max(number - 1, 1)))
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
+        return super().randomize_exactly(values, lambda number: randbelow(max(number - 1, 1)))

@@ -42,7 +42,7 @@ _IDLE_SHARE: Final = 0.25
 
 @dataclasses.dataclass
 class _State:
-    """Where the lanes stand, or by how much they go.
+    """The variables of all lanes, or a step in them.
 
     Halves are p and q, duals their multipliers, shape (2, d, lanes); the slack is t and the price ν, shape (lanes,).
     """
@@ -65,14 +65,14 @@ class _State:
         self.price = self.price[lanes]
 
     def reach(self, step: "_State") -> FloatArray:
-        """Return by how much of a step the lanes may go until something falls to 0; inf where nothing ever does."""
+        """Return the longest part of a step that keeps all variables above 0; inf if no variable falls."""
         rates = np.maximum((-step.halves / self.halves).max(axis=(0, 1)), (-step.duals / self.duals).max(axis=(0, 1)))
         np.maximum(rates, -step.slack / self.slack, out=rates)
         np.maximum(rates, -step.price / self.price, out=rates)
         return 1 / np.abs(np.maximum(rates, 0.0))  # no zero below 0, whose inverse would be -inf
 
     def advance(self, step: "_State", lengths: FloatArray) -> "_State":
-        """Return where so much of a step leads."""
+        """Return the state after a part of a step."""
         return _State(
             self.halves + lengths * step.halves,
             self.duals + lengths * step.duals,
@@ -154,26 +154,26 @@ class _Best:
         self._gaps = np.full(num_lanes, np.inf)
         self._num_iterations = np.zeros(num_lanes, dtype=np.int64)
         self._tolerance = tolerance
-        self._active = np.arange(num_lanes)
+        self._active_lanes = np.arange(num_lanes)
         self._is_going = np.ones(num_lanes, dtype=np.bool_)
 
     def update(self, points: FloatArray, gaps: FloatArray, iteration: int) -> MaskArray:
         """Take the points at which the active lanes are; return which of these lanes are to go on."""
-        is_better = self._is_going & (gaps < self._gaps[self._active])
-        better = self._active[is_better]
+        is_better = self._is_going & (gaps < self._gaps[self._active_lanes])
+        better = self._active_lanes[is_better]
         self._points[:, better] = points[:, is_better]
         self._gaps[better] = gaps[is_better]
-        self._num_iterations[self._active[self._is_going]] = iteration
+        self._num_iterations[self._active_lanes[self._is_going]] = iteration
         self._is_going &= (gaps > self._tolerance) & (gaps < np.inf)
         return self._is_going
 
     def keep(self, lanes: MaskArray) -> None:
         """Forget all active lanes but these."""
-        self._active = self._active[lanes]
+        self._active_lanes = self._active_lanes[lanes]
         self._is_going = self._is_going[lanes]
 
     def maximum(self) -> BallMaximum:
-        """Return what was found."""
+        """Return the best points."""
         return BallMaximum(
             np.ascontiguousarray(self._points.T), self._gaps, self._num_iterations, self._gaps <= self._tolerance
         )
@@ -219,17 +219,17 @@ def _walk(
     points = step.points
     slopes = sum_over_features(gradients * points)
     lengths = np.minimum(1.0, _SHARE * state.reach(step))
-    after = state.advance(step, lengths)
-    gradients = objective.descend(after.points)
+    next_state = state.advance(step, lengths)
+    gradients = objective.descend(next_state.points)
     for _ in range(_MOST_SHORTENINGS):
         rises = lengths * (sum_over_features(gradients * points) - slopes)
         is_too_long = is_going & (rises > _MOST_BENDING * lengths * lengths * bends + slips)
         if not is_too_long.any():
             break
         lengths[is_too_long] *= _SHORTENING
-        after = state.advance(step, lengths)
-        gradients = objective.descend(after.points)
-    return after, gradients
+        next_state = state.advance(step, lengths)
+        gradients = objective.descend(next_state.points)
+    return next_state, gradients
 
 
 def _find_step(

@@ -24,7 +24,7 @@ _AXES_OF_ROWS: Final = 2
 
 @dataclasses.dataclass(frozen=True)
 class BallMaximum:
-    """Where some concave functions are greatest over one ℓ₁ ball, with a certificate each.
+    """The maxima of some concave functions over one ℓ₁ ball, each with a certificate.
 
     A gap bounds from above how far the function at the point lies below its maximum over the ball: by concavity
     f(x) − f(β) ≤ g·(x − β) ≤ radius·‖g‖_∞ − g·β for every x of the ball, where g is the gradient at β.

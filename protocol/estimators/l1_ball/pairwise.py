@@ -102,5 +102,5 @@ def _move(
 
 
 def _least_curvature(curvatures: FloatArray) -> FloatArray:
-    """Return what a curvature is taken as at least, where a line is flat: shape (m, 1)."""
+    """Return the least curvature to divide by, for a flat line: shape (m, 1)."""
     return np.maximum(curvatures, 1.0)[:, None] * 1e-12

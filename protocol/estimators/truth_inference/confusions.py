@@ -42,7 +42,7 @@ class Confusions(Inference):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ConfusionFit:
-    """What an M-step finds.
+    """The result of an M-step.
 
     Args:
         confusions: of answers, shape (crowds, workers, truths, answers).

@@ -105,7 +105,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
 def _reversal_probabilities(
     counts: FloatArray, truly: FloatArray, totals: FloatArray, *, lie: FloatArray, kept: FloatArray
 ) -> FloatArray:
-    """Return for each task the probability that the runner-up truly has more, the difference taken as normal.
+    """Return each task's probability that the runner-up truly has more votes, in the normal approximation.
 
     A report adds 1 to one of the two, −1 to the other, or nothing. Its variance is λ + 2μ − λ² if the answer was one of
     the two, and 2μ otherwise.

@@ -56,7 +56,7 @@ FitT = TypeVar("FitT")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fitted(Generic[FitT]):
-    """What EM has come to: a row for each crowd.
+    """The result of EM: a row for each crowd.
 
     Args:
         probabilities: shape (crowds, labels, tasks).
@@ -78,14 +78,14 @@ class FittingRounds(Rounds[Fitted[FitT]]):
         super().__init__(num_crowds)
         self._fitting, self._num_crowds = fitting, num_crowds
         self._by_round: list[tuple[IntArray, FloatArray]] = []
-        self._last: FloatArray = np.full(num_crowds, -np.inf)
+        self._last_likelihoods: FloatArray = np.full(num_crowds, -np.inf)
 
     def add(self, log_likelihoods: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Take up a round; return which crowds it raised by less than the tolerance, and which are done."""
         fitting = self._fitting
-        have_converged = log_likelihoods - self._last < fitting.tolerance
+        have_converged = log_likelihoods - self._last_likelihoods < fitting.tolerance
         self.number += 1
-        self._last = log_likelihoods
+        self._last_likelihoods = log_likelihoods
         self._by_round.append((self.crowds, log_likelihoods))
         if fitting.rounds is not None:
             return have_converged, np.full(len(self.crowds), self.number == fitting.rounds)
@@ -93,7 +93,7 @@ class FittingRounds(Rounds[Fitted[FitT]]):
 
     def leave_behind(self) -> IntArray | None:
         if (places := super().leave_behind()) is not None:
-            self._last = self._last[places]
+            self._last_likelihoods = self._last_likelihoods[places]
         return places
 
     @property
@@ -107,7 +107,7 @@ class FittingRounds(Rounds[Fitted[FitT]]):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class WorkerFit:
-    """What an M-step finds.
+    """The result of an M-step.
 
     Args:
         weights: log(r(s − 1)/(1 − r)), or its expectation, shape (crowds, workers, kinds).
@@ -175,11 +175,11 @@ class Model(Protocol[FitT]):
         ...
 
     def vote(self, fit: FitT) -> FloatArray:
-        """Return what answers add to the log-likelihood of each truth, shape (labels, crowds, tasks)."""
+        """Return the answers' contribution to the log-likelihood of each truth, shape (labels, crowds, tasks)."""
         ...
 
     def add_evidence(self, fit: FitT) -> FloatArray:
-        """Return what belongs to the log-likelihood besides, shape (crowds,)."""
+        """Return the log-likelihood's other terms, shape (crowds,)."""
         ...
 
     def select(self, places: IntArray) -> Self:
@@ -188,7 +188,7 @@ class Model(Protocol[FitT]):
 
 
 def iterate(model: Model[FitT], fitting: Fitting) -> tuple[Fitted[FitT], FloatArray]:
-    """Return what rounds of M-step and E-step come to from the shares of votes on, and their log-likelihoods."""
+    """Run rounds of M-step and E-step from the shares of votes; return the last model and all log-likelihoods."""
     votes, class_prior = model.votes, fitting.class_prior
     rounds = FittingRounds[FitT](votes.num_crowds, fitting)
     probabilities = votes.vote_shares

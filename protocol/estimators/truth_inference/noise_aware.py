@@ -96,7 +96,7 @@ def fit_coins(
     competence_prior: tuple[float, float] = (2.0, 1.0),
     least_competence: float = 0.0,
 ) -> InferenceBlock[Inference]:
-    """Return what `noise_aware_one_coin` does; the class prior may also be fixed."""
+    """Run `noise_aware_one_coin`; the class prior may also be fixed."""
     return maximize(table, _fit_by_level(table, noise, prior=competence_prior, least=least_competence), fitting)
 
 
@@ -124,7 +124,7 @@ def noise_aware_votes(
 def _fit_by_level(
     table: VoteTable, noise: KnownNoise | OwnNoise, *, are_counts: bool = False, **prior: Any
 ) -> Callable[[FloatArray], WorkerFit]:
-    """Return what fits workers, each by a `_CompetenceGrid` of its own perturbation, from their right reports.
+    """Return a function that fits workers from their right reports, each by the `_CompetenceGrid` of its own law.
 
     Of right reports that are counted there is no divergence.
     """
@@ -152,7 +152,7 @@ def _fit_by_level(
 
 
 class _CompetenceGrid:
-    """What a worker may be: the nodes are all pairs of a competence and a flip probability.
+    """The grid of a worker's possible states: all pairs of a competence and a flip probability.
 
     Args:
         sizes: of the answer sets, one for each kind of task.
@@ -331,7 +331,7 @@ def fit_confusions(
     prior_answers: float = 10.0,
     prior_quality: float = 0.7,
 ) -> InferenceBlock[Confusions]:
-    """Return what `noise_aware_dawid_skene` does; the class prior may also be fixed."""
+    """Run `noise_aware_dawid_skene`; the class prior may also be fixed."""
     sizes = np.unique(table.answers.first.sizes)
     # Of all workers, or of each its own: shape (1 or workers, sizes).
     flips = dict(zip(sizes.tolist(), np.atleast_2d(noise.means_of(sizes)).T[:, :, None, None], strict=True))

@@ -29,36 +29,38 @@ class Rounds(Generic[StateT]):
     def __init__(self, num_crowds: int) -> None:
         self.crowds: IntArray = np.arange(num_crowds)
         self.number: int = 0
-        self._go_on: NDArray[np.bool_] = np.ones(num_crowds, dtype=np.bool_)
-        self._stopped: list[tuple[IntArray, StateT]] = []
+        self._is_going_on: NDArray[np.bool_] = np.ones(num_crowds, dtype=np.bool_)
+        self._stopped_states: list[tuple[IntArray, StateT]] = []
 
     @property
     def go_on(self) -> bool:
         """Whether some crowd does."""
-        return bool(self._go_on.any())
+        return bool(self._is_going_on.any())
 
     def stop(self, are_done: NDArray[np.bool_], state: Callable[[], StateT]) -> None:
         """Let crowds stop with their rows of the state, which is asked for where one does."""
-        stop = self._go_on & are_done
+        stop = self._is_going_on & are_done
         if not stop.any():
             return
-        self._stopped.append((self.crowds, state()) if stop.all() else (self.crowds[stop], rows_of(state(), stop)))
-        self._go_on &= ~are_done
+        self._stopped_states.append(
+            (self.crowds, state()) if stop.all() else (self.crowds[stop], rows_of(state(), stop))
+        )
+        self._is_going_on &= ~are_done
 
     def leave_behind(self) -> IntArray | None:
         """Return the places of the crowds that go on, which then are all; None while nearly all that there are do."""
-        places = np.flatnonzero(self._go_on)
-        if not len(places) or len(places) > _FEW * len(self._go_on):
+        places = np.flatnonzero(self._is_going_on)
+        if not len(places) or len(places) > _FEW * len(self._is_going_on):
             return None
-        self.crowds, self._go_on = self.crowds[places], self._go_on[places]
+        self.crowds, self._is_going_on = self.crowds[places], self._is_going_on[places]
         return places
 
     def final_states(self) -> StateT:
-        """Return what each crowd had when it stopped, all of them in order."""
-        if len(self._stopped) == 1:
-            return self._stopped[0][1]
-        order = np.argsort(np.concatenate([crowds for crowds, _ in self._stopped]))
-        return _combine(lambda *parts: np.concatenate(parts)[order], *(state for _, state in self._stopped))
+        """Return each crowd's state when it stopped, in order."""
+        if len(self._stopped_states) == 1:
+            return self._stopped_states[0][1]
+        order = np.argsort(np.concatenate([crowds for crowds, _ in self._stopped_states]))
+        return _combine(lambda *parts: np.concatenate(parts)[order], *(state for _, state in self._stopped_states))
 
 
 def rows_of(state: StateT, places: Any) -> StateT:

@@ -43,7 +43,7 @@ class SupportLimits(NamedTuple):
 
 
 class LevelCounts(NamedTuple):
-    """What was reported of a label through one of several channels.
+    """The counts of a label's reports through one of several channels.
 
     Examples:
         >>> LevelCounts(reports=6, num_answers=10, flip_probability=0.25).reports

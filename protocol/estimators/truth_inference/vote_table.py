@@ -36,11 +36,11 @@ class VoteTable:
         self.num_crowds, self.num_answers = labels.shape
         self.sizes: IntArray = np.array([self.num_labels], dtype=np.int64)
         self.kinds_of_tasks: IntArray = np.zeros(self.num_tasks, dtype=np.int64)
-        self._absent: NDArray[np.bool_] | None = None
+        self._is_absent_label: NDArray[np.bool_] | None = None
         columns = first.workers
         if first.num_tasks and int(first.sizes.min()) != self.num_labels:
             self.sizes, self.kinds_of_tasks = np.unique(first.sizes, return_inverse=True)
-            self._absent = np.arange(self.num_labels)[:, None] >= first.sizes
+            self._is_absent_label = np.arange(self.num_labels)[:, None] >= first.sizes
             columns = first.workers * len(self.sizes) + self.kinds_of_tasks[first.tasks]
         self.num_kinds = len(self.sizes)
         self._num_columns = self.num_workers * self.num_kinds
@@ -83,7 +83,7 @@ class VoteTable:
         return self.fill_absent(_product(self._by_task, weights.reshape(-1)).reshape(self._shape), -np.inf)
 
     def agree(self, probabilities: FloatArray) -> FloatArray:
-        """Return for each worker the sum of the probabilities of the labels that it chose: (crowds, workers, kinds)."""
+        """Sum the probabilities of the labels that each worker chose: shape (crowds, workers, kinds)."""
         sums = _product(self._by_worker, probabilities.reshape(-1))
         return sums.reshape(self.num_crowds, self.num_workers, self.num_kinds)
 
@@ -93,8 +93,8 @@ class VoteTable:
 
     def fill_absent(self, scores: FloatArray, value: float) -> FloatArray:
         """Return `scores`, changed in place: `value` for labels that a task does not have."""
-        if self._absent is not None:
-            np.copyto(scores, value, where=self._absent[:, None])
+        if self._is_absent_label is not None:
+            np.copyto(scores, value, where=self._is_absent_label[:, None])
         return scores
 
     def shares_of(self, scores: FloatArray) -> FloatArray:
@@ -127,7 +127,7 @@ class VoteTable:
 
         Scores may be anything for labels that a task does not have.
         """
-        if self._absent is not None:
+        if self._is_absent_label is not None:
             scores = self.fill_absent(scores.copy(), -np.inf)
         truths = choose_labels(scores, ties=ties)
         truths[:, ~self.is_answered] = MISSING
@@ -136,8 +136,8 @@ class VoteTable:
     def task_probabilities(self, probabilities: FloatArray) -> FloatArray:
         """Return probabilities as users read them: (crowds, tasks, labels), rows of nan for a task without answers."""
         rows = np.ascontiguousarray(probabilities.transpose(1, 2, 0))
-        if self._absent is not None:
-            rows[:, self._absent.T] = 0.0
+        if self._is_absent_label is not None:
+            rows[:, self._is_absent_label.T] = 0.0
         rows[:, ~self.is_answered] = np.nan
         return rows
 

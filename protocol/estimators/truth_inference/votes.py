@@ -178,7 +178,7 @@ def discover(
     weight_function: WeightFunction = "log_odds",
     ties: Ties,
 ) -> InferenceBlock[Inference]:
-    """Return what `truth_discovery` does."""
+    """Run `truth_discovery`."""
     check_rounds(max_iterations, ties)
     check_clamp(clamp)
     check_choice("normalization", normalization, Normalization)
@@ -199,7 +199,7 @@ def discover(
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class _Turn:
-    """What rounds of votes have come to: a row for each crowd."""
+    """The state of a vote in rounds: a row for each crowd."""
 
     truths: IntArray
     scores: FloatArray  # (crowds, labels, tasks)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
-from ....protocol.errors import ConfigurationError, describe_choices, did_you_mean, refuse, require
+from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches, is_table
 from ...reading.cells import may_be_thousands, number_of
@@ -60,7 +60,7 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
     def __post_init__(self) -> None:
         known = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
-            require(name in known, f"{_FIELD}.columns", name, describe_choices(known, name))
+            require(name in known, f"{_FIELD}.columns", name, list_choices(known, name))
         refuse(self.numbered and self.repeats, f"{_FIELD}.repeats", self.repeats, "left out: partners are numbered")
         meanings = {"yes": 1, "no": 0}
         for key, opinion in (("yes", 1), ("no", 0), ("abstain", -1)):
@@ -141,7 +141,7 @@ def _drop_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
     labels = read.table[own] if own else next(iter(read.table.values()), ()) if options.numbered else read.names
     entries = [str(label).strip() for label in labels]
     for word in options.without:
-        require(word in entries, f"{_FIELD}.without", word, describe_choices(sorted({*entries})[-12:], word))
+        require(word in entries, f"{_FIELD}.without", word, list_choices(sorted({*entries})[-12:], word))
     left = read.of_rows([row for row, entry in enumerate(entries) if entry not in options.without])
     return left.noting(f"Left out: {', '.join(options.without)}.")
 
@@ -177,7 +177,7 @@ def _merge_answer_columns(read: PartiesTable, options: VoteFile) -> PartiesTable
     if not options.one_of:
         return read
     for name in options.one_of:
-        require(name in read.table, f"{_FIELD}.one_of", name, describe_choices(list(read.table), name))
+        require(name in read.table, f"{_FIELD}.one_of", name, list_choices(list(read.table), name))
     answers = list[str]()
     for row, entries in enumerate(zip(*(read.table[name] for name in options.one_of), strict=True)):
         try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ....protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ....protocol.errors import ConfigurationError, list_choices, refuse, require
 from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from ...reading.text_forms import read_rows
@@ -51,7 +51,7 @@ class CouncilVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown_
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse(self.treaty not in TREATIES, "treaty", self.treaty, describe_choices(TREATIES, self.treaty))
+        refuse(self.treaty not in TREATIES, "treaty", self.treaty, list_choices(TREATIES, self.treaty))
 
 
 def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, Any]) -> PartiesTable:

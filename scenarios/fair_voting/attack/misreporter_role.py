@@ -25,7 +25,7 @@ import numpy as np
 
 from ....agents.adversaries import SERVER
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ....protocol.errors import ConfigurationError, list_choices, refuse, require
 from ....protocol.fair_voting import (
     DisclosedRankings,
     FairVoting,
@@ -278,7 +278,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
         refuse(levels, "epsilons", list(levels), allowed)
         own = vote.parameters.objective
-        allowed = f"{describe_choices(OBJECTIVES, own)}: what a lie is worth is worked out for these"
+        allowed = f"{list_choices(OBJECTIVES, own)}: what a lie is worth is worked out for these"
         require(own in OBJECTIVES, "objective", own, allowed)
         allowed = "another one: what a lie is worth is worked out from utilities alone"
         refuse(vote.parameters.kind.counts_pairs, "mechanism", vote.parameters.mechanism, allowed)

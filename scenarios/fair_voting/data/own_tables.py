@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from ....protocol.errors import ConfigurationError, describe_choices, did_you_mean, refuse, require
+from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import tiers_of
 from ....protocol.fair_voting.parameters import SEPARATOR, TIE
@@ -58,7 +58,7 @@ class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forb
 
     def __post_init__(self) -> None:
         for name in self.columns:
-            refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, describe_choices(_COLUMNS, name))
+            refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, list_choices(_COLUMNS, name))
         given = [kind for kind in _KINDS if getattr(self, kind)]
         if len(given) > 1:
             allowed = f"left out beside {_FIELD}.{given[0]}"

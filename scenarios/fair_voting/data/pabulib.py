@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, describe_choices, did_you_mean, refuse, require
+from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.fair_voting.rankings import positions_of_classes
 from ...reading.cells import number_in
 from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
@@ -115,7 +115,7 @@ class _Meta:
         """Return how the votes are cast."""
         line, value = self.entries.get("vote_type", (1, ""))
         if value not in VOTE_TYPES:
-            raise line_fault(self.path, line, value or "nothing", describe_choices(VOTE_TYPES, value), what="vote_type")
+            raise line_fault(self.path, line, value or "nothing", list_choices(VOTE_TYPES, value), what="vote_type")
         return value
 
     def number(self, key: str, otherwise: float) -> float:

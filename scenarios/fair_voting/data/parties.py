@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, describe_choices
+from ....protocol.errors import ConfigurationError, list_choices
 from ....protocol.fair_voting import FairVoting
 from ....protocol.fair_voting.entries import RANKINGS_LOOKED_AT, alternatives_of, groups_of
 from ....protocol.fair_voting.kinds import JOINT
@@ -216,7 +216,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         places = members.recode({name: groups.get(name.strip(), -1) for name in members.names})
         if (places < 0).any():  # counted before, and changed since
             row = int(np.argmax(places < 0))
-            allowed = describe_choices(groups, members[row])
+            allowed = list_choices(groups, members[row])
             raise ConfigurationError(field=f"group in row {row + 1}", value=members[row], allowed=allowed)
         return {**table, "group": places}
 

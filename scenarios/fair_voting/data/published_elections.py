@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ....protocol.errors import describe_choices, did_you_mean, refuse, require
+from ....protocol.errors import did_you_mean, list_choices, refuse, require
 from ...datasets import DataSet
 from .ballots import FileBallots, tabulate
 from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, profile_of
@@ -102,7 +102,7 @@ class ZurichVotes(RankingOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     ballot: str = "S5R"
 
     def __post_init__(self) -> None:
-        require(self.ballot in _BALLOTS, f"{_FIELD}.ballot", self.ballot, describe_choices(_BALLOTS, self.ballot))
+        require(self.ballot in _BALLOTS, f"{_FIELD}.ballot", self.ballot, list_choices(_BALLOTS, self.ballot))
 
 
 class BudgetVotes(ColumnOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):

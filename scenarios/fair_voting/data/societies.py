@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, describe_choices, did_you_mean, refuse, require
+from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
@@ -194,7 +194,7 @@ def read_society(options: Mapping[str, Any], generator: str) -> Society:
         >>> read_society(options, "mallows").groups["all"].voters
         2
     """
-    refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, describe_choices(GENERATORS, generator))
+    refuse(generator not in GENERATORS, f"{_FIELD}.generator", generator, list_choices(GENERATORS, generator))
     table: _SocietyTable = convert(dict(options), _SocietyTable, _FIELD)
     names = table.alternatives if isinstance(table.alternatives, tuple) else _synthetic_names(table.alternatives)
     groups: dict[str, GroupOfVoters] = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ....protocol.errors import describe_choices, refuse, require
+from ....protocol.errors import list_choices, refuse, require
 from ....protocol.phases import Entries
 from ...reading.conversion import convert
 from ...reading.frames import path_of
@@ -130,7 +130,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         survey = read_moral_machine(path, min_records=least, max_records=most, field=f"{_FIELD}.responses")
         return as_voters(of_machine.divided(survey, path, voter=USER), own)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
-    require(name in GENERATORS, f"{_FIELD}.generator", name, describe_choices(GENERATORS, name))
+    require(name in GENERATORS, f"{_FIELD}.generator", name, list_choices(GENERATORS, name))
     generator = GENERATORS[name]
     return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)
 

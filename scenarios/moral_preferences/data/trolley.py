@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ....protocol.errors import ConfigurationError, list_choices, refuse, require
 from ....protocol.moral_preferences.records import Records
 from .csv_numbers import codes_of, line_fault, read_numbers
 from .survey import Reading, Survey
@@ -61,7 +61,7 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
         if name not in DILEMMAS:
             row = int(np.argmax(scenario_of_row == code))
             field = f"{_SCENARIO} ({table.where(row)})"
-            raise ConfigurationError(field=field, value=name, allowed=describe_choices(DILEMMAS, name))
+            raise ConfigurationError(field=field, value=name, allowed=list_choices(DILEMMAS, name))
     voter_of_row, respondents = codes_of(table.names[RESPONDENT])
     if "" in respondents:
         row = int(np.argmax(voter_of_row == respondents.index("")))

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, describe_choices, refuse, require
+from ....protocol.errors import ConfigurationError, list_choices, refuse, require
 from ....protocol.mechanisms import NO_ANSWER
 from ....protocol.phases import Entries
 from ....protocol.truth_discovery import NO_TASK
@@ -46,9 +46,9 @@ class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_
 
     def __post_init__(self) -> None:
         for name in self.columns:
-            require(name in ANSWER_COLUMNS, f"{FIELD}.columns", name, describe_choices(ANSWER_COLUMNS, name))
+            require(name in ANSWER_COLUMNS, f"{FIELD}.columns", name, list_choices(ANSWER_COLUMNS, name))
         for name in self.truth_columns:
-            require(name in TRUTH_COLUMNS, f"{FIELD}.truth_columns", name, describe_choices(TRUTH_COLUMNS, name))
+            require(name in TRUTH_COLUMNS, f"{FIELD}.truth_columns", name, list_choices(TRUTH_COLUMNS, name))
 
     @property
     def truth_options(self) -> TableOptions:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, describe_choices, require
+from ....protocol.errors import ConfigurationError, list_choices, require
 from ...reading.conversion import convert
 from ...reading.files import readable_in_data_folder
 from .assembly import Repeats, Rows, assemble
@@ -75,7 +75,7 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
             ...
         psephos.protocol.errors.ConfigurationError: crowd ...did you mean 'duchenne'...
     """
-    require(name in CROWDS, "crowd", name, describe_choices(CROWDS, name))
+    require(name in CROWDS, "crowd", name, list_choices(CROWDS, name))
     crowd = CROWDS[name]
     return crowd.load(convert(options, crowd.options, "crowd"), folder / name)
 

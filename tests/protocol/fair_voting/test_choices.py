@@ -16,7 +16,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.fair_voting import DisclosedRankings, FairVoting, Objective, Scoring, make_scores
 from psephos.protocol.fair_voting.choices import Choice, ExponentialChoice, SampledChoice, SampleScale
 from psephos.protocol.fair_voting.sampling_bounds import SampleReading
-from psephos.protocol.mechanisms import Below, ExactMechanism, RowMechanism
+from psephos.protocol.mechanisms import ExactMechanism, RandBelow, RowMechanism
 from psephos.protocol.privacy import NeighboringRelation, NonPrivate, PureMechanism
 from thoroughness import draws
 
@@ -57,36 +57,41 @@ def profiles_of(rankings: Sequence[Ranking | None]) -> Iterator[Profile]:
 
 
 def printed_algorithm_2(
-    vote: FairVoting, profile: Sequence[Sequence[Ranking]], below: Below, *, scale: SampleScale, reading: SampleReading
+    vote: FairVoting,
+    profile: Sequence[Sequence[Ranking]],
+    randbelow: RandBelow,
+    *,
+    scale: SampleScale,
+    reading: SampleReading,
 ) -> int:
     """Play Algorithm 2 line by line, as printed but for the two readings and for ties, which fall at random."""
     parameters = vote.parameters
     size, samples = len(parameters.alternatives), parameters.samples
-    if below(20) < 20 * Fraction(parameters.gamma):  # line 2; γ is 0 or a twentieth's multiple to rounding
-        return int(below(size))
+    if randbelow(20) < 20 * Fraction(parameters.gamma):  # line 2; γ is 0 or a twentieth's multiple to rounding
+        return int(randbelow(size))
     voters = [list(own) for own in profile]
     if reading == "subsample":  # line 4
         sampled: list[list[Ranking]] = []
         for own in voters:
             left = list(own)
-            sampled.append([left.pop(below(len(left))) for _ in range(samples)])
+            sampled.append([left.pop(randbelow(len(left))) for _ in range(samples)])
         voters = sampled
     told: list[list[Fraction]] = []
     for own, group_size in zip(voters, parameters.group_sizes, strict=True):
         row: list[Fraction] = []
         for alternative in range(size):  # line 5
-            asked = sum(below(size) < 2 for _ in range(samples))  # line 7
+            asked = sum(randbelow(size) < 2 for _ in range(samples))  # line 7
             hits = 0
             for _ in range(asked):  # lines 8 to 12
-                ranking = own[below(len(own))]
+                ranking = own[randbelow(len(own))]
                 others = [other for other in range(size) if other != alternative]
-                hits += ranking[alternative] < ranking[others[below(len(others))]]
+                hits += ranking[alternative] < ranking[others[randbelow(len(others))]]
             row.append(
                 Fraction(hits, group_size) if scale == "printed" else Fraction(hits * size * (size - 1), 2 * samples)
             )
         told.append(row)
     tied = parameters.make_objective().best_alternatives(told, parameters.group_sizes)
-    return tied[below(len(tied))]
+    return tied[randbelow(len(tied))]
 
 
 def elected_exactly(vote: FairVoting, profile: Profile) -> dict[int, Fraction]:
@@ -95,10 +100,10 @@ def elected_exactly(vote: FairVoting, profile: Profile) -> dict[int, Fraction]:
     rankings, public = present(profile)
     tally = phase.tally(rankings, earlier=[], public=public)
 
-    def elect(below: Below) -> int:
+    def elect(randbelow: RandBelow) -> int:
         def draw(mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
             assert isinstance(mechanism, ExactMechanism)
-            return [int(number) for number in mechanism.randomize_exactly(values, below)]
+            return [int(number) for number in mechanism.randomize_exactly(values, randbelow)]
 
         (winner,) = phase.randomize_tally(tally, draw).totals.tolist()
         return winner

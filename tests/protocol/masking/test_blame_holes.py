@@ -81,9 +81,9 @@ def test_no_key_seals_boxes_of_two_deals() -> None:
 class TellsWrongShares(MaskingParty):
     """One whose shares of all are wrong."""
 
-    def unmask(self, heard: Confirmations) -> Shares:
-        shares = tuple((dealer, of, bytes(32)) for dealer, of, _ in super().unmask(heard).shares)
-        about = self._rules.shares_statement(self._place, self._own, Shares(shares, b""), held=self._held_digest)
+    def unmask(self, request: Confirmations) -> Shares:
+        shares = tuple((dealer, of, bytes(32)) for dealer, of, _ in super().unmask(request).shares)
+        about = self._rules.shares_statement(self._place, self._keys, Shares(shares, b""), held=self._held_digest)
         return Shares(shares, self._sign(about))
 
 
@@ -107,7 +107,7 @@ class HasAnothersKey(MaskingParty):
         return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
     def _take_box(self, told: HeldBox) -> None:
-        self._held[told.place] = bytes(96)
+        self._dealt_values[told.place] = bytes(96)
         self._entries[told.place] = self.deals[told.place].entries[self._place], told.alpha
 
 

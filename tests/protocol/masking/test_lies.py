@@ -352,7 +352,7 @@ def test_of_nobody_both_shares_are_said() -> None:
     """Of who has left the one, of who survived the other, and no second time."""
     dealer = Dealer(5, 4)
     dealer.run(ROWS, leaves={4: MaskingMove.MASKED})
-    held = dealer.parties[0]._held  # pyright: ignore[reportPrivateUsage]  what a party never tells
+    held = dealer.parties[0]._dealt_values  # pyright: ignore[reportPrivateUsage]  what a party never tells
     said = dealer.said[0, MaskingMove.UNMASK]
     assert isinstance(said, Shares)
     of_key, of_seed = slice(32), slice(32, 64)
@@ -378,7 +378,7 @@ def test_all_is_told_of_dealers_alone_each_once(places: tuple[int, ...]) -> None
 class Trusting(MaskingParty):
     """A party that asks nobody who survived."""
 
-    def _check_confirmed(self, heard: Confirmations) -> None: ...
+    def _check_confirmed(self, request: Confirmations) -> None: ...
 
 
 def attacked(kind: type[MaskingParty]) -> tuple[Dealer, tuple[int, ...]]:

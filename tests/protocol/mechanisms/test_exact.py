@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from exact_laws import exact_law
-from psephos.protocol.mechanisms import Below, bernoulli, bernoulli_exp
+from psephos.protocol.mechanisms import RandBelow, bernoulli, bernoulli_exp
 
 
 @pytest.mark.parametrize("probability", [Fraction(0), Fraction(1, 3), Fraction(5, 7), Fraction(1), Fraction(0.1)])
@@ -63,6 +63,6 @@ def test_no_number_beyond_the_denominator_is_ever_asked_for() -> None:
         asked.append(bound)
         return 0
 
-    use: Below = below
+    use: RandBelow = below
     assert bernoulli(Fraction(2, 6), use)
     assert asked == [3]

@@ -8,7 +8,7 @@ import pytest
 from exact_laws import exact_law
 from hypothesis import given
 from hypothesis import strategies as st
-from psephos.protocol.mechanisms import Below
+from psephos.protocol.mechanisms import RandBelow
 from psephos.protocol.mechanisms.exponential import (
     choice_probabilities,
     choose,
@@ -57,13 +57,13 @@ def test_exact_draws_keep_a_choice_exactly_as_often_as_the_law_says(sevenths: tu
     """
     qualities = [Fraction(number) for number in sevenths]
 
-    def one_round(below: Below) -> int:
+    def one_round(randbelow: RandBelow) -> int:
         rounds = 0
 
         def counted(bound: int) -> int:
             nonlocal rounds
             rounds += bound == len(qualities)
-            return below(bound)
+            return randbelow(bound)
 
         def first_only(bound: int) -> int:
             drawn = counted(bound)

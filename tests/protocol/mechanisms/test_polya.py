@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from exact_laws import exact_law, least_tail
 from psephos.protocol import ConfigurationError
-from psephos.protocol.mechanisms import Below, DiscreteLaplace, NoiseShare, polya, share_log_law
+from psephos.protocol.mechanisms import DiscreteLaplace, NoiseShare, RandBelow, polya, share_log_law
 from psephos.protocol.mechanisms.polya import wrap
 from psephos.protocol.privacy import (
     NeighboringRelation,
@@ -159,7 +159,7 @@ def test_poisson_numbers_follow_their_law(parts: int, doubled: tuple[int, int]) 
     assert least_tail(drawn, law) > 1e-6
 
 
-def entropy(seed: int) -> Below:
+def entropy(seed: int) -> RandBelow:
     return random.Random(seed).randrange
 
 

@@ -14,7 +14,7 @@ from psephos.protocol.mechanisms import (
     SubsetSelection,
     discrete_laplace,
 )
-from psephos.protocol.mechanisms.exact import Below, happens_exp
+from psephos.protocol.mechanisms.exact import RandBelow, happens_exp
 from psephos.scenarios.audit import AuditVerdict, Case
 from psephos.scenarios.audit.mechanisms.noise import noise_cases
 from psephos.scenarios.audit.mechanisms.responses import response_cases
@@ -104,9 +104,9 @@ def test_noise_that_is_uniform_in_blocks_of_a_large_scale_is_found(monkeypatch: 
     case = next(case for case in noise_cases() if "fine grid" in case.name)
     assert found_by(case, 1_000, 1 - 1e-9, source="secure").verdict is not AuditVerdict.PROOF_REFUTED
 
-    def of_whole_blocks(numerator: int, denominator: int, below: Below) -> bool:
+    def of_whole_blocks(numerator: int, denominator: int, randbelow: RandBelow) -> bool:
         block = 1 << max(0, math.ceil(denominator) - 1).bit_length()
-        return numerator < block or happens_exp(numerator, denominator, below)
+        return numerator < block or happens_exp(numerator, denominator, randbelow)
 
     monkeypatch.setattr(discrete_laplace, "happens_exp", of_whole_blocks)
     assert found_by(case, 1_000, 1 - 1e-9, source="secure").verdict is AuditVerdict.PROOF_REFUTED

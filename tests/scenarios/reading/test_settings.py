@@ -5,7 +5,7 @@ import tomllib
 import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
-from psephos.protocol.errors import describe_choices, did_you_mean
+from psephos.protocol.errors import did_you_mean, list_choices
 from psephos.scenarios.reading.settings import Tables, read_setting, read_toml, set_value
 
 
@@ -74,7 +74,7 @@ def test_a_hint_is_given_only_where_a_word_is_close() -> None:
     assert did_you_mean("consortum", ["consortium", "eu-council"]) == " (did you mean 'consortium'?)"
     assert did_you_mean("zzz", ["consortium"]) == ""
     assert did_you_mean(["consortium"], ["consortium"]) == ""
-    assert describe_choices(["laplace", "optimal"], "optmal") == "one of laplace, optimal (did you mean 'optimal'?)"
+    assert list_choices(["laplace", "optimal"], "optmal") == "one of laplace, optimal (did you mean 'optimal'?)"
 
 
 @pytest.mark.parametrize(
