@@ -16,15 +16,7 @@ from .arrays import IntArray
 from .mechanisms import RowMechanism
 from .phases import DrawBlock, InputBlock, Phase, PhasedProtocol
 from .plugin_checks import check_reports
-from .population import (
-    BATCH_ROWS,
-    KEPT_BYTES,
-    discloses,
-    draw_for_release,
-    randomize_inputs,
-    release_streams,
-    released_tally,
-)
+from .population import BATCH_ROWS, KEPT_BYTES, discloses, draw_for_release, randomize, release_streams, released_tally
 from .randomness import SimulatedRounds
 from .tally import Decisions, TallyBlock
 
@@ -98,42 +90,29 @@ def decide_sessions(
                 protocol=protocol.name, phase=phase.name, start=0, stop=inputs.num_parties, slots=slots
             )
             rows, uniforms = all_rows(), draws.reshape(-1, slots)
-        draws = randomize_inputs(phase, rows, uniforms)
+        draws = randomize(phase, rows, uniforms)
         check_reports(protocol, phase, draws, rows.public)
-        tallies.append(
-            _release_tallies(
-                phase, _tally_sessions(protocol, phase, draws, reports, inputs.public), noise, protocol.name
-            )
-        )
+        tallies.append(_release(phase, _tally(protocol, phase, draws, reports, inputs.public), noise, protocol.name))
         reports.append(draws)
     return protocol.decisions(tallies), tallies
 
 
-def _tally_sessions(
-    protocol: PhasedProtocol[Any, Any],
-    phase: Phase,
-    drawn_reports: IntArray,
-    reports: Sequence[IntArray],
-    public: IntArray,
+def _tally(
+    protocol: PhasedProtocol[Any, Any], phase: Phase, draws: IntArray, reports: Sequence[IntArray], public: IntArray
 ) -> TallyBlock:
     """Return the tallies of all sessions, or of one that stands for all, of reports one session after another."""
 
-    def split_sessions(rows: IntArray) -> IntArray:
+    def split(rows: IntArray) -> IntArray:
         return rows.reshape(len(rows) // len(public), len(public), rows.shape[1])
 
-    session_reports, earlier = (
-        split_sessions(drawn_reports),
-        [split_sessions(rows) for rows in protocol.retained_reports(reports)],
-    )
-    number = max(map(len, (session_reports, *earlier)))
-    session_reports, *earlier = (
-        np.broadcast_to(each, (number, *each.shape[1:])) for each in (session_reports, *earlier)
-    )
+    current, earlier = split(draws), [split(rows) for rows in protocol.retained_reports(reports)]
+    number = max(map(len, (current, *earlier)))
+    current, *earlier = (np.broadcast_to(rows, (number, *rows.shape[1:])) for rows in (current, *earlier))
     is_of_phase = goes_with(type(phase), "tally_block", "tally")
-    return (type(phase) if is_of_phase else Phase).tally_block(phase, session_reports, earlier=earlier, public=public)
+    return (type(phase) if is_of_phase else Phase).tally_block(phase, current, earlier=earlier, public=public)
 
 
-def _release_tallies(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
+def _release(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol: str) -> TallyBlock:
     """Return the tallies that a phase leaves, of each of the sessions."""
     tallies = tallies.broadcast(len(noise))
     if goes_with(type(phase), "randomize_tallies", "randomize_tally"):

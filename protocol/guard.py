@@ -61,7 +61,7 @@ _FIXED_DRAWS: Final = (0, 1)
 
 
 class Guarded(abc.ABC):
-    """What states losses and draws: a phase, of which this is the part that holds the two together.
+    """The part of a phase that holds its stated losses and its draws together.
 
     Attributes:
         mechanism: the local randomizer of whoever has none of its own.
@@ -88,11 +88,11 @@ class Guarded(abc.ABC):
 
     @abc.abstractmethod
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what the phase costs one person."""
+        """Return the phase's losses for one person."""
 
     @abc.abstractmethod
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Return what the phase costs many."""
+        """Return the phase's losses for many persons, by group."""
 
     @abc.abstractmethod
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
@@ -115,7 +115,7 @@ class Guarded(abc.ABC):
         return tally
 
     def fixed_release(self, tally: Tally, number: int) -> "FixedRelease":
-        """Return what a server draws of a tally, and what it releases if each number drawn is this one, or nearest."""
+        """Return the server's draws for a tally, and its release if each number drawn is this one, or the nearest."""
         draws: list[tuple[RowMechanism, tuple[int, ...]]] = []
 
         def draw(mechanism: RowMechanism, values: Sequence[int]) -> Sequence[int]:
@@ -131,7 +131,7 @@ class Guarded(abc.ABC):
 
     @property
     def event(self) -> PrivacyEvent:
-        """What answering does at most to one person's data: to any row that the mechanism takes.
+        """The greatest effect of a report on one person's data, over all rows that the mechanism takes.
 
         A phase whose persons pay less than for any row, or that has mechanisms which cost more, overrides this by an
         event of its mechanisms'. It is held against `losses` when the phase is made, and replaces no later check.
@@ -139,7 +139,7 @@ class Guarded(abc.ABC):
         return self.compose_parts(self.mechanism.event_of(self.num_values))
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return for each value of the phase all that the person may hold: what its mechanism takes, unless overridden.
+        """Return the values that the person may hold in each place: the mechanism's range, unless overridden.
 
         A phase overrides this where a public row says more: which places are empty, or from which set an answer is. A
         client whose own row holds another value refuses the public row.
@@ -148,7 +148,7 @@ class Guarded(abc.ABC):
         return (range(low, high + 1),) * self.num_values
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
-        """Return for each value all between which the loss is bounded: `values_of`, unless overridden.
+        """Return the values in each place between which the loss is bounded: `values_of`, unless overridden.
 
         A phase whose reports show a part of a row as it is, such as that a question was skipped, leaves that out here,
         and its manual says that this is public.
@@ -156,7 +156,7 @@ class Guarded(abc.ABC):
         return self.values_of(public)
 
     def rows_of(self, public: Sequence[int]) -> IntArray | None:
-        """Return private rows of one person, whose laws are compared; None for those of `protected_values_of`.
+        """Return private rows of one person for a comparison of their laws; None for rows of `protected_values_of`.
 
         A phase overrides this where not each row of these values is one that a person may hold. In the local model any
         two are neighbors, since a person may hold one or the other; where `num_parts` is 1, its mechanism says so too.
@@ -164,14 +164,14 @@ class Guarded(abc.ABC):
         del public
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray | slice]:
-        """Return the places of those whose public rows mean the same for the phase, but for the order of columns.
+        """Return the places of public rows in groups that mean the same to the phase, but for the order of columns.
 
         By mechanism, unless overridden. A phase that overrides `values_of` overrides this.
         """
         return [places for _, places in self.mechanism_groups(public)]
 
     def _stated_losses(self, public: IntArray) -> Iterator[tuple[list[int], IntArray, list[tuple[PrivacyLoss, ...]]]]:
-        """Yield of each kind that there is the first public row, all rows, and the losses that are stated to it."""
+        """Yield for each kind of public row the first of its rows, all of them, and their stated losses."""
         for places in self.kinds_of(public):
             if len(rows_alike := public[places]):
                 row: list[int] = rows_alike[0].tolist()
@@ -269,7 +269,7 @@ class Guarded(abc.ABC):
                 raise ConfigurationError(field="losses", value=total, allowed=allowed)
 
     def compose_parts(self, event: PrivacyEvent) -> PrivacyEvent:
-        """Return what is done to a person of whose parts each suffers this event."""
+        """Return the event of a person each of whose parts suffers this event."""
         return event if self.num_parts == 1 else SelfComposed(event, self.num_parts)
 
     def _refuse_less(
@@ -306,7 +306,7 @@ class Guarded(abc.ABC):
 
     @functools.cached_property
     def _passed_checks(self) -> dict[object, object]:
-        """What was found to be high enough, for all rows that mean the same, and what keeps the identities in it."""
+        """The checks that have passed, by what they depend on; values keep the identities in the keys alive."""
         return {}
 
     def with_parts(
@@ -328,7 +328,7 @@ class Guarded(abc.ABC):
         )
 
     def _largest_part(self, loss: PrivacyLoss, mechanism: RowMechanism | None) -> float:
-        """Return what one part costs of any row that the mechanism takes."""
+        """Return the greatest loss of one part, over all rows that the mechanism takes."""
         mechanism = mechanism or self.mechanism
         low, high = mechanism.value_range
         is_whole = type(self).rows_of is not Guarded.rows_of
@@ -337,7 +337,7 @@ class Guarded(abc.ABC):
     def _loss_of_part(
         self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation, *, is_whole: bool = False
     ) -> float:
-        """Return what a part costs, all else being known: what the event covers, or else one of the values.
+        """Return the loss of a part, all else being known: by the event, or else of one value.
 
         That is the whole row where a value does not change by itself, and nothing else says what a part is.
         """
@@ -363,7 +363,7 @@ class Guarded(abc.ABC):
                 raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
 
     def _relations_of(self, losses: Sequence[PrivacyLoss]) -> set[NeighboringRelation]:
-        """Return for which relations losses are stated; where there are none, for which the phase's are."""
+        """Return the relations of stated losses; of the phase's losses if there are none."""
         stated = {loss.relation for loss in losses} or {loss.relation for loss in self.losses}
         return stated or {NeighboringRelation.REPLACE_ONE}
 
@@ -376,7 +376,7 @@ class Guarded(abc.ABC):
         are_all_neighbors: bool = True,
         is_shown: bool = True,
     ) -> "_Realized":
-        """Return what the mechanism's law realizes, and what is wrong with its neighbors, worked out once."""
+        """Return the loss that the mechanism's law realizes, and any fault of its neighbors; computed once."""
         key = *key_of(mechanism, values, rows), are_all_neighbors
         if (realized := self._known_laws.get(key)) is None:
             if len(self._known_laws) >= _MOST_KEPT:
@@ -402,31 +402,29 @@ def _is_less(stated: float, realized: float) -> bool:
 
 
 class GuardedRelease(Guarded):
-    """What states the losses of a release: a central phase, whose server draws as it closes."""
+    """A central phase: its server draws as it closes, and its losses are those of the release."""
 
     @property
     @abc.abstractmethod
     def tally_mechanism(self) -> RowMechanism:
-        """What randomizes the tally's totals, as one row."""
+        """The mechanism that randomizes the tally's totals, as one row."""
 
     @property
     def event(self) -> PrivacyEvent:
-        """What whoever sees the release sees of one person's data."""
+        """The effect of the release on one person's data."""
         return self.compose_parts(self.tally_mechanism.event_of(self.num_values))
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what whoever sees the release sees of one person's data, or of a part: as much as of anybody's.
+        """Return the release's effect on one person's data or on a part: as on anybody's, unless overridden.
 
-        A phase overrides this whose tally mechanism says what some persons, who move the tally by less, pay. It then
-        overrides `kinds_of`.
+        Override this, and `kinds_of`, if the tally mechanism has a smaller event for persons who move the tally less.
         """
         return self.tally_mechanism.event_of(self.num_values)
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what whoever sees the release sees of one part of a person's data, all others being known.
+        """Return the release's effect on one part of a person's data, all other parts being known.
 
-        As much as `release_event_of`, unless overridden. Where `num_parts` is 1, releases of rows that differ in one
-        value are held against it.
+        It is `release_event_of`, unless overridden. If `num_parts` is 1, rows that differ in one value check it.
         """
         return self.release_event_of(public)
 
@@ -496,7 +494,7 @@ class GuardedRelease(Guarded):
             self._refuse_part(stated, relation, functools.partial(max, of_part, releases.of_part.get(relation, 0.0)))
 
     def _realized_in_release(self, public: Sequence[int], earlier: Sequence[Guarded]) -> "_Releases":
-        """Return what releases realize of a single person, worked out once for each public row."""
+        """Return the losses that releases realize for one person, computed once for each public row."""
         key = tuple(public)
         if (releases := self._known_releases.get(key)) is None:
             if len(self._known_releases) >= _MOST_KEPT:
@@ -509,7 +507,7 @@ class GuardedRelease(Guarded):
     def _compare_releases(
         self, public: Sequence[int], earlier: Sequence[Guarded], rows: IntArray, *, is_shown: bool = True
     ) -> "_Releases":
-        """Return what releases of these rows realize; ConfigurationError where one shows anything that is not drawn."""
+        """Return the losses between these rows' releases; ConfigurationError if one shows what is not drawn."""
         rows = rows[[self._is_possible(row, public) for row in rows.tolist()]]
         if not len(rows):
             return _Releases({}, None)
@@ -576,26 +574,26 @@ class GuardedRelease(Guarded):
 
 
 class _Realized(NamedTuple):
-    """What a mechanism's law realizes between rows of one person, and which of them are not its neighbors."""
+    """The greatest loss between one person's rows, and the error if some rows are no neighbors of the mechanism's."""
 
     loss: float
     strangers: ConfigurationError | None
 
 
 class FixedRelease(NamedTuple):
-    """What a server draws of a tally, by which mechanisms, and what it releases where all that is drawn is fixed."""
+    """A server's draws for a tally, and its release with all of them fixed."""
 
     drawn: Sequence[tuple[RowMechanism, tuple[int, ...]]]
     released: Tally
 
     def observable(self, *, is_hidden: bool) -> object:
-        """Return all that does not have to be drawn: the release, and how it is drawn."""
+        """Return all that is not drawn: the release, and the mechanisms of its draws."""
         kinds = [(mechanism, len(values)) for mechanism, values in self.drawn]
         return kinds, self.released.hide_count() if is_hidden else self.released
 
 
 class _Releases(NamedTuple):
-    """What releases realize of a single person, by relation, and what is wrong with whom the mechanism protects."""
+    """The losses that one person's releases realize, by relation, and any fault of the mechanism's neighbors."""
 
     realized: Mapping[NeighboringRelation, float]
     strangers: ConfigurationError | None

@@ -234,7 +234,7 @@ class PartyMasking:
         """The root of its secrets, as records hold it; empty for who keeps none, or has said nothing yet."""
 
     def answer(self, step: Step, request: Request, draw: Callable[[], Sequence[int]]) -> PartyMessage:
-        """Return what the party says in a step.
+        """Return the party's answer in a step.
 
         Args:
             draw: charges the phase's losses and draws its row with noise, where nothing that was heard is wrong.
@@ -269,7 +269,7 @@ class PartyMasking:
         self.sealed = sealed
 
     def _say(self, content: Any, draw: Callable[[], Sequence[int]] | None) -> Any:
-        """Return what the party says; None for its masked row without what draws one: that was said before."""
+        """Return the party's answer; None for a masked row that was sent before, if nothing draws one."""
         part = self._part
         assert part is not None  # noqa: S101  the first step has begun it
         match content:
@@ -331,7 +331,7 @@ def _is_own(phase: Phase, move: MaskingMove) -> bool:
 
 
 def _read_request(step: Step, request: Request) -> Any:
-    """Return what a request of a masked phase's step says; MalformedMessageError if it is anything else."""
+    """Decode the request of a masked phase's step; MalformedMessageError if it is no such request."""
     assert step.move is not None  # noqa: S101  of a masked phase
     problem = f"{SERVER}'s request of phase {request.step} carries what nobody announces"
     payload, empty = request.payload, request.own
@@ -343,7 +343,7 @@ def _read_request(step: Step, request: Request) -> Any:
 
 
 def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Return for each step how many bytes all parties say in it, and all hear, where nobody leaves or lies.
+    """Return each step's bytes, sent and received by all parties, if nobody leaves or lies.
 
     None for a step of a dispute, which is left out then.
     """

@@ -19,7 +19,7 @@ _SEAL_BYTES: Final = 16
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the reports of a phase are kept from session to session.
+    """The scope of memoized reports: the sessions in which the same report is repeated.
 
     Args:
         kind: what users call it, such as "game".
@@ -40,11 +40,11 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     law: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        """Return what users call it."""
+        """Return the scope's name for users."""
         return f"{self.kind} {self.name!r}"
 
     def with_law(self, name: str, value: str) -> "Scope":
-        """Return the same scope, with something else that the law depends on, or another value of it."""
+        """Return the scope with one more entry of the law, or with another value of it."""
         other_entries = (entry for entry in self.law if entry[0] != name)
         return msgspec.structs.replace(self, law=(*other_entries, (name, value)))
 
@@ -115,7 +115,7 @@ ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
 
 
 def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> str:
-    """Return what a person keeps beside a report, to tell later whether its values have changed.
+    """Return a seal of the values behind a report, by which the person notices later if they have changed.
 
     Few values are possible, so that a digest of them alone, salted or not, would tell them to whoever reads it. This is
     a keyed one: without the secret, which is not kept beside it, it tells nothing. Before the dot it says which secret
@@ -161,7 +161,7 @@ def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
     refuse(is_changed, f"what {party} holds", "changed", allowed)
 
 
-def check_kept_names(kept: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
+def check_kept_names(reports: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
     """Raise ConfigurationError for reports that are kept of phases which keep none.
 
     Examples:
@@ -170,6 +170,6 @@ def check_kept_names(kept: Mapping[str, object], scopes: Mapping[str, Scope | No
             ...
         psephos.protocol.errors.ConfigurationError: kept must be a phase that keeps its reports, ...
     """
-    for name in kept:
+    for name in reports:
         is_kept = scopes.get(name) is not None
         require(is_kept, "kept", f"a report of phase {name!r}", "a phase that keeps its reports")

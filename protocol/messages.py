@@ -48,7 +48,7 @@ NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 
 
 def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
-    """Return what a message carries for the protocol: its parameters, or an outcome.
+    """Encode what a message carries for the protocol: its parameters, or an outcome.
 
     By way of a plain map, whose header says no more than what is in it: of a struct with more than 15 fields msgspec's
     makes room for those that are unset, and another implementation's bytes would differ.
@@ -88,11 +88,11 @@ DecodedT = TypeVar("DecodedT")
 
 
 class WireStruct(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What travels as an array of its fields, in order, and refuses any more of them."""
+    """A struct on the wire: an array of its fields, in order, and no further elements."""
 
 
 class SessionDescriptor(WireStruct, frozen=True, gc=False):
-    """What makes a session this one and no other, so that nothing of one session counts in another.
+    """The identity of a session, so that nothing of one session counts in another.
 
     What is empty was not agreed to beforehand.
 
@@ -131,7 +131,7 @@ class Described(Protocol):
 
 
 class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
-    """What you said is in my journal. Who has none acknowledges nothing.
+    """A server's word that a party's report is in its journal; servers without a journal send none.
 
     Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
     client: your release; `step` is then the number of steps.
@@ -181,7 +181,7 @@ class Hello(WireStruct, frozen=True, tag=1, gc=False):
         descriptor: SessionDescriptor = NO_DESCRIPTOR,
         chosen: tuple[int, ...] = (),
     ) -> "Hello":
-        """Return what a party says that means to join a session of a protocol."""
+        """Make the Hello of a party that means to join a session of a protocol."""
         return cls(PROTOCOL_VERSION, session, protocol.name, kind._value_, party, descriptor.id, chosen)
 
 
@@ -200,7 +200,7 @@ class Welcome(WireStruct, frozen=True, tag=2, gc=False):
     def make(
         cls, protocol: Described, *, public: Iterable[int] = (), descriptor: SessionDescriptor = NO_DESCRIPTOR
     ) -> "Welcome":
-        """Return what a party with this public row is told."""
+        """Make the Welcome for a party with this public row."""
         return cls(PROTOCOL_VERSION, protocol.encoded_parameters, tuple(public), descriptor)
 
 
@@ -437,7 +437,7 @@ class PayloadDecoder(Generic[DecodedT]):
         self._last_payload: tuple[msgspec.Raw, DecodedT] | None = None
 
     def decode(self, payload: msgspec.Raw | bytes) -> DecodedT:
-        """Return what a payload holds.
+        """Decode a payload.
 
         Raises:
             msgspec.DecodeError, UnicodeDecodeError, RecursionError: it holds something else.
@@ -471,7 +471,7 @@ def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
 def decode_payload(
     payload: msgspec.Raw, decode: Callable[[msgspec.Raw], DecodedT], *, sender: str, problem: str
 ) -> DecodedT:
-    """Return what a message carries, of the type that is declared.
+    """Decode the payload of a message, of the declared type.
 
     Raises:
         MalformedMessageError: it is something else: `problem` says so, of this sender.

@@ -59,7 +59,7 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
 
 
 def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
-    """Return what reports tell of the values, unbiased, with standard errors.
+    """Estimate the values behind reports, unbiased, with standard errors.
 
     Args:
         mechanism: the law by which all of them were drawn.

@@ -30,7 +30,7 @@ from .transcript import Transcript
 
 
 def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
-    """Return what the server draws its own noise by, for each phase that leaves the noise to it.
+    """Return the server's noise for each phase in which the server draws.
 
     ConfigurationError where the noise cannot sample such a phase's mechanism.
     """
@@ -44,7 +44,7 @@ def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -
 
 
 class Attendance(msgspec.Struct, frozen=True):
-    """Who takes part in a session so far.
+    """The numbers of parties that take part in a session so far.
 
     Args:
         num_received: how many have joined (`JOIN`), and how many have reported in each step, by its name.
@@ -133,7 +133,7 @@ class PhaseReports:
 
     @property
     def num_wanted(self) -> int:
-        """From how many parties the open step waits for a report: from all; in a dispute from those who are asked."""
+        """The number of parties whose report the open step waits for: all; in a dispute those who are asked."""
         if self._masking is not None and self._open.is_in_dispute:
             return len(self._masking.asked_places)
         return len(self.names)
@@ -150,7 +150,7 @@ class PhaseReports:
 
     @property
     def attendance(self) -> Attendance | None:
-        """Who takes part so far; None in a session with a phase where that is private."""
+        """The attendance so far; None in a session with a phase that hides participation."""
         if self._protocol.hides_participation:
             return None
         names = names_of(self._protocol)
@@ -184,7 +184,7 @@ class PhaseReports:
 
     @property
     def next_clients(self) -> list[ClientState]:
-        """Of whom the next step asks something, in roster order."""
+        """The clients that the next step asks, in roster order."""
         able = self.clients.able_to(Move.REQUEST)
         return (
             able if self._masking is None else [client for client in able if client.place in self._masking.asked_places]
@@ -203,7 +203,7 @@ class PhaseReports:
             self.transcript.add(self.request)
 
     def take_named(self) -> list[LiarNamed]:
-        """Return which parties were found to have lied since this was asked last."""
+        """Return the parties that were found to have lied since the last call."""
         return [] if self._masking is None else self._masking.take_named()
 
     def note_named(self) -> None:
@@ -212,7 +212,7 @@ class PhaseReports:
             self._masking.note_named()
 
     def requests_to(self, clients: Collection[ClientState]) -> list[tuple[Request, Collection[ClientState]]]:
-        """Return what these are asked in the open step: all the same, but where something is for one alone."""
+        """Return the open step's requests to these clients: one for all, unless something is for one alone."""
         if not self._own_payloads:
             return [(self.request, clients)]
         payload = self.request.payload
@@ -221,7 +221,7 @@ class PhaseReports:
         ]
 
     def read(self, client: ClientState, payload: msgspec.Raw) -> Any:
-        """Return what a message of this seat's party answers in the open step.
+        """Decode this client's answer in the open step.
 
         Raises:
             MalformedMessageError: nothing.

@@ -76,7 +76,7 @@ def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None
 
 
 def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_parties: int) -> Inputs:
-    """Return what `encode` returned, or raise UnusablePluginError unless that is a row for each party."""
+    """Check and return the result of `encode`: a row for each party, or else UnusablePluginError."""
     if isinstance(encoded, Inputs) and len(encoded) == num_parties:
         return encoded
     reason = f"it returned {_a(encoded)}, and not Inputs"
@@ -86,22 +86,18 @@ def checked_inputs(protocol: PhasedProtocol[Any, Any], encoded: object, *, num_p
 
 
 def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth | None:
-    """Return what an outcome estimates, as plain numbers and texts by name; None where the protocol does not say."""
+    """Check and return the true values by name, as plain numbers and texts; None if the protocol offers none."""
     with blaming(protocol, "truth"):
         truths = cast("object", protocol.truth(inputs))
     if truths is None:
         return None
     if not isinstance(truths, Mapping):
-        raise _plugin_error(
-            protocol, "truth", f"it returned {_a(truths)}, and not a mapping of names to numbers or texts"
-        )
+        raise _fault(protocol, "truth", f"it returned {_a(truths)}, and not a mapping of names to numbers or texts")
     plain: dict[str, float | str] = {}
     for name, truth_value in cast("Mapping[object, object]", truths).items():
         value: object = cast("Any", truth_value).item() if isinstance(truth_value, np.generic) else truth_value
         if not isinstance(name, str) or not isinstance(value, (numbers.Real, str)):
-            raise _plugin_error(
-                protocol, "truth", f"of {quote(name)} it told {_a(value)}, and not a number or a text by name"
-            )
+            raise _fault(protocol, "truth", f"of {quote(name)} it told {_a(value)}, and not a number or a text by name")
         plain[name] = cast("float | str", value)
     return plain
 
@@ -113,11 +109,9 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
-        array_text = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
-        reason = (
-            f"{type(phase.mechanism).__name__} reported {array_text}, and its reports are integers of shape {shape}"
-        )
-        raise _plugin_error(protocol, f"phase {phase.name!r}", reason)
+        array = f"{np.asarray(reports).dtype} of shape {np.shape(reports)}"
+        reason = f"{type(phase.mechanism).__name__} reported {array}, and its reports are integers of shape {shape}"
+        raise _fault(protocol, f"phase {phase.name!r}", reason)
     if not reports.size:
         return
     low, high = phase.mechanism.report_range
@@ -125,7 +119,7 @@ def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: Int
     if not low <= least <= greatest <= high:
         wrong = least if least < low else greatest
         reason = f"{type(phase.mechanism).__name__} reported {wrong}, and its reports are in [{low}, {high}]"
-        raise _plugin_error(protocol, f"phase {phase.name!r}", reason)
+        raise _fault(protocol, f"phase {phase.name!r}", reason)
     if type(phase).check_report is Phase.check_report:
         return
     step = f"check_report of phase {phase.name!r}"
@@ -149,33 +143,28 @@ def checked_tally(
 
     def tally_of(rows: slice) -> Tally:
         with blaming(protocol, step, inputs_text=earlier_text):
-            tally = phase.tally(
-                reports[rows], earlier=[earlier_rows[rows] for earlier_rows in earlier], public=public[rows]
-            )
+            tally = phase.tally(reports[rows], earlier=[past[rows] for past in earlier], public=public[rows])
         if not isinstance(tally, Tally):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
-            raise _plugin_error(protocol, step, f"it returned {_a(tally)}, and not a Tally")
+            raise _fault(protocol, step, f"it returned {_a(tally)}, and not a Tally")
         if tally.num_reports != len(reports[rows]):
-            raise _plugin_error(protocol, step, "it is of another number of reports than it was given")
+            raise _fault(protocol, step, "it is of another number of reports than it was given")
         return tally
 
     num_first = min(len(reports), _MOST_SPLIT)
     if is_first and num_first > 1:
-        whole_tally, first, second = (
-            tally_of(slice(num_first)),
-            tally_of(slice(num_first // 2)),
-            tally_of(slice(num_first // 2, num_first)),
-        )
+        half = num_first // 2
+        whole_tally, first, second = map(tally_of, (slice(num_first), slice(half), slice(half, num_first)))
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole_tally:
             # No numbers, since it may be private how many clients there are.
             reason = "the tallies of two halves of some clients do not add up to that of all of them"
-            raise _plugin_error(protocol, step, reason)
+            raise _fault(protocol, step, reason)
     return tally_of(slice(None))
 
 
 def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[Tally]) -> OutcomeT:
-    """Return what a session releases: of the declared type, finite, the same as it arrives, and when asked twice."""
+    """Check and return the outcome: of the declared type, finite, unchanged by encoding, the same when asked twice."""
     step = "outcome"
     outcome = _call(protocol, step, lambda: protocol.outcome(tallies))
     return cast("OutcomeT", _check(protocol, step, outcome, protocol.outcome_type))
@@ -184,7 +173,7 @@ def checked_outcome(protocol: PhasedProtocol[Any, OutcomeT], tallies: Sequence[T
 def checked_phase_outcome(
     protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]
 ) -> msgspec.Struct | None:
-    """Return what closing a phase publishes, likewise."""
+    """Check and return the public outcome of a phase, likewise."""
     if type(phase).outcome is Phase.outcome:
         return None
     step = f"outcome of phase {phase.name!r}"
@@ -196,7 +185,7 @@ def checked_phase_outcome(
 
 
 def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> Mapping[int, msgspec.Struct]:
-    """Return what single clients are told, by their places: of `own_outcome_type`, and finite."""
+    """Check and return the outcomes for single clients, by place: of `own_outcome_type`, and finite."""
     step = "own_outcomes"
     with blaming(protocol, step):
         own_outcomes = protocol.own_outcomes(tallies)
@@ -204,10 +193,10 @@ def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[T
     if not outcomes:
         return own_outcomes
     if protocol.own_outcome_type is None:
-        raise _plugin_error(protocol, step, f"it returned {_a(outcomes[0])}, and own_outcome_type is None")
+        raise _fault(protocol, step, f"it returned {_a(outcomes[0])}, and own_outcome_type is None")
     for outcome in outcomes:
         if type(outcome) is not protocol.own_outcome_type:
-            raise _plugin_error(
+            raise _fault(
                 protocol, step, f"it returned {_a(outcome)}, and not a {_kind_name(protocol.own_outcome_type)}"
             )
     _check_travels(protocol, step, outcomes, tuple[protocol.own_outcome_type, ...])
@@ -215,12 +204,12 @@ def checked_own_outcomes(protocol: PhasedProtocol[Any, Any], tallies: Sequence[T
 
 
 def _call(protocol: PhasedProtocol[Any, Any], step: str, call: Callable[[], object]) -> object:
-    """Return what the protocol's code returns; where it may be asked twice, the same both times."""
+    """Call the protocol's code; where it may be asked twice, check that both results agree."""
     with blaming(protocol, step):
         outcome = call()
         again = call() if protocol.computes_twice else outcome
     if again is not outcome and _encode_value(protocol, step, again) != _encode_value(protocol, step, outcome):
-        raise _plugin_error(protocol, step, "asked twice for the same tallies, it returned two different outcomes")
+        raise _fault(protocol, step, "asked twice for the same tallies, it returned two different outcomes")
     return outcome
 
 
@@ -228,7 +217,7 @@ def _check(
     protocol: PhasedProtocol[Any, Any], step: str, outcome: object, kind: type[msgspec.Struct]
 ) -> msgspec.Struct:
     if not isinstance(outcome, kind):
-        raise _plugin_error(protocol, step, f"it returned {_a(outcome)}, and not a {_kind_name(kind)}")
+        raise _fault(protocol, step, f"it returned {_a(outcome)}, and not a {_kind_name(kind)}")
     _check_travels(protocol, step, outcome, kind)
     return outcome
 
@@ -239,21 +228,21 @@ def _check_travels(protocol: PhasedProtocol[Any, Any], step: str, value: object,
     try:
         decoded: object = msgspec.msgpack.decode(encoded, type=kind)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        raise _plugin_error(protocol, step, f"what it returned is no {_kind_name(kind)}: {error}") from error
+        raise _fault(protocol, step, f"what it returned is no {_kind_name(kind)}: {error}") from error
     if not _survives_json(value, kind) and (place := _find_infinite(msgspec.to_builtins(value))):
-        raise _plugin_error(protocol, step, f"numbers must be finite, or None where there is none, got {place}")
+        raise _fault(protocol, step, f"numbers must be finite, or None where there is none, got {place}")
     if decoded != value:
         fields = getattr(type(value), "__struct_fields__", ())
         wrong = [f"$.{name}" for name in fields if getattr(decoded, name) != getattr(value, name)]
         place = f" at {wrong[0]}" if wrong else ""
-        raise _plugin_error(protocol, step, f"what it returned is not equal to what arrives of it{place}")
+        raise _fault(protocol, step, f"what it returned is not equal to what arrives of it{place}")
 
 
 def _encode_value(protocol: PhasedProtocol[Any, Any], step: str, value: object) -> bytes:
     try:
         return msgspec.msgpack.encode(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _plugin_error(protocol, step, f"what it returned does not fit into a message: {error}") from error
+        raise _fault(protocol, step, f"what it returned does not fit into a message: {error}") from error
 
 
 def _survives_json(value: object, kind: Any) -> bool:
@@ -276,12 +265,12 @@ def _find_infinite(value: object, path: str = "") -> str:
     return next((problem for name, item in named if (problem := _find_infinite(item, name))), "")
 
 
-def _plugin_error(protocol: PhasedProtocol[Any, Any], step: str, reason: str) -> PluginError:
+def _fault(protocol: PhasedProtocol[Any, Any], step: str, reason: str) -> PluginError:
     return PluginError(plugin=plugin_of(protocol), step=step, reason=reason)
 
 
 def _a(value: object) -> str:
-    """Return what type a value is of."""
+    """Return a value's type with an article."""
     return "None" if value is None else f"a {type(value).__name__}"
 
 

@@ -19,7 +19,7 @@ _WITHHELD = "what it says is left out, since it may tell what is private"
 
 
 class StackFrame(NamedTuple):
-    """Where an exception passed: a module's name, its code, and the line."""
+    """A frame of an exception's traceback: the module's name, its code, and the line."""
 
     module: str
     code: CodeType
@@ -27,7 +27,7 @@ class StackFrame(NamedTuple):
 
 
 def plugin_of(protocol: "PhasedProtocol[Any, Any] | type[PhasedProtocol[Any, Any]]") -> str:
-    """Return what an error calls a protocol."""
+    """Return the name of a protocol for an error."""
     return f"protocol {protocol.name!r}"
 
 
@@ -43,7 +43,7 @@ def packages_of(kinds: Iterable[type]) -> frozenset[str]:
 
 
 def frames_of(error: BaseException) -> list[StackFrame]:
-    """Return where an exception passed, where it was raised last."""
+    """Return the frames of an exception's traceback; the one that raised it is last."""
     frames: list[StackFrame] = []
     trace = error.__traceback__
     while trace is not None:
@@ -62,7 +62,7 @@ def place_of(error: BaseException, packages: frozenset[str]) -> str:
 
 
 def reason_of(error: BaseException, *, is_private: bool = False) -> str:
-    """Return what an exception says, as one line; where that is private, without its own text.
+    """Return an exception's text as one line; if it is private, without its own words.
 
     Examples:
         >>> reason_of(ZeroDivisionError("3 / 0"))

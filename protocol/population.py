@@ -33,7 +33,7 @@ KEPT_BYTES = 1 << 24
 
 
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
-    """What a session over arrays leaves: the outcome, the tallies, and what single parties are told, by place.
+    """The result of a session over arrays: the outcome, the tallies, and single parties' outcomes, by place.
 
     `memoized_reports` has the reports of phases that keep theirs, in roster order, by the phase's name.
 
@@ -58,7 +58,7 @@ def draw_reports(phase: Phase, inputs: Inputs, *, noise: SimulatedNoise, protoco
         uniforms: FloatArray = np.broadcast_to(np.float64(0.0), (len(inputs), slots))
     else:
         uniforms = noise.uniforms(protocol=protocol, phase=phase.name, start=start, stop=stop, slots=slots)
-    return randomize_inputs(phase, inputs, uniforms)
+    return randomize(phase, inputs, uniforms)
 
 
 def discloses(phase: Phase, public: IntArray) -> bool:
@@ -66,7 +66,7 @@ def discloses(phase: Phase, public: IntArray) -> bool:
     return all(type(mechanism) is Disclosure for mechanism, _ in phase.mechanism_groups(public))
 
 
-def randomize_inputs(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
+def randomize(phase: Phase, inputs: Inputs, uniforms: FloatArray) -> IntArray:
     """Return the reports of some persons by these uniforms, a row for each: int64, shape (n, num_reported)."""
     groups, values = phase.mechanism_groups(inputs.public), inputs.private[:, phase.columns]
     if len(groups) == 1:
@@ -88,7 +88,7 @@ def _randomize_groups(groups: MechanismGroups, values: IntArray, uniforms: Float
 
 
 def draw_for_release(noise: NoiseSource, *, protocol: str, phase: Phase) -> Draw:
-    """Return what a server that is trusted with values draws its noise by; simulated, each draw has its own stream."""
+    """Return the noise of a trusted server; in a simulation each draw has its own stream."""
     streams = release_streams(phase)
 
     def draw(mechanism: Any, values: Sequence[int]) -> Sequence[int]:
@@ -301,7 +301,7 @@ def release_tallies(
     noise: SimulatedNoise,
     on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
 ) -> PopulationResult[OutcomeT]:
-    """Return what a session leaves, of each phase's tally of all parties' reports (`tally_places`, merged).
+    """Return the released tally of each phase, from the merged tallies of all reports (`tally_places`).
 
     Raises:
         ValueError: there is not one tally for each phase.

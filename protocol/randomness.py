@@ -232,7 +232,7 @@ class SimulatedNoise:
         return mechanism.draw_row(values, block.uniforms[row].tolist())
 
     def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
-        """Return what follows from the seed. See `NoiseSource.entropy`."""
+        """Return bytes that follow from the seed. See `NoiseSource.entropy`."""
         key = self._stream_key(protocol=protocol, phase=phase, purpose="secrets")
         return hashlib.blake2b(place.to_bytes(8, "big"), key=key.to_bytes(16, "big"), digest_size=32).digest()
 

@@ -44,7 +44,7 @@ class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a client keeps beside a report that outlives its session (`memoized_reports`).
+    """A client's memo beside a report that outlives its session (`memoized_reports`).
 
     Args:
         seal: tells the person whether its values have changed; empty without a secret (`memoized_reports.seal_of`).
@@ -145,7 +145,7 @@ class KeptTally(WireStruct, frozen=True):
 
     @classmethod
     def from_tally(cls, tally: Tally) -> "KeptTally":
-        """Return what keeps a tally."""
+        """Make the record of a tally."""
         rows: list[list[int]] = tally.rows.tolist()
         totals: list[int] = tally.totals.reshape(-1).tolist()
         rows_kept = tuple(tuple(row) for row in rows)
@@ -185,7 +185,7 @@ class SessionFailed(_Record, frozen=True, tag="broken", kw_only=True):
 
 
 def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> bytes:
-    """Return what a server knows its own acknowledgement by: a keyed digest (BLAKE2b), which nobody else can make.
+    """Return the server's receipt for its acknowledgement: a keyed digest (BLAKE2b) that nobody else can make.
 
     Args:
         secret: the server's; without one there is none.

@@ -32,7 +32,7 @@ from .states import Move, State
 
 
 class ClientPast(msgspec.Struct, frozen=True):
-    """What a party's earlier conversations of a session have left.
+    """The results of a party's earlier conversations in a session.
 
     Args:
         answered: the requests, step by step, each with its report; None for a step of a dispute that was left out.

@@ -30,7 +30,7 @@ class Side(enum.Enum):
 
 
 class SessionKind(enum.Enum):
-    """Where a session's randomness comes from; the two kinds never meet in one session.
+    """The source of a session's randomness; the two kinds never meet in one session.
 
     Examples:
         >>> SessionKind.SIMULATION.value

@@ -15,7 +15,7 @@ from .roles import check_party_name
 
 
 class SigningRoster(WireStruct, frozen=True):
-    """Who may take part in a masked session, and by which keys they sign: what every party of it knows.
+    """The roster of a masked session with keys of signatures, which every party knows.
 
     Args:
         others: the digest of what else is on the roster: fingerprints and public rows.
@@ -33,13 +33,13 @@ class SigningRoster(WireStruct, frozen=True):
 
 
 class SeededRoster(SigningRoster, frozen=True):
-    """The same as a masked session begins: where not each masks with each, the seed of the circle is told with it."""
+    """The roster as a masked session on a circle begins: with the circle's seed."""
 
     seed: bytes = b""
 
 
 class Roster:
-    """Who may take part: names in order, and what the server knows of each.
+    """The parties that may take part: their names in order, and what the server knows of each.
 
     Args:
         names: distinct names; a party's place in this order addresses its simulated noise.
@@ -98,7 +98,7 @@ class Roster:
 
     @functools.cached_property
     def signing_roster(self) -> SigningRoster | None:
-        """What every party of a masked session is told; None without keys."""
+        """The signing roster, which every party of a masked session gets; None without keys."""
         return None if self.keys is None else SigningRoster(self._digest_without_keys, self.names, self.keys)
 
     @functools.cached_property

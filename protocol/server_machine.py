@@ -149,7 +149,7 @@ class ServerMachine:
 
     @property
     def state(self) -> SessionState:
-        """Where the session stands."""
+        """The session's state."""
         return self._phase_reports.position.state
 
     @property
@@ -162,7 +162,7 @@ class ServerMachine:
 
     @property
     def attendance(self) -> Attendance | None:
-        """Who takes part so far; None in a session with a phase where that is private."""
+        """The attendance so far; None in a session with a phase that hides participation."""
         return self._phase_reports.attendance
 
     @property
@@ -175,7 +175,7 @@ class ServerMachine:
 
     @property
     def memoized_reports(self) -> ReceivedReports:
-        """What the session leaves to later ones: its reports in phases that keep theirs, by phase and party."""
+        """The reports of memoized phases, by phase and party, which later sessions may repeat."""
         return self._phase_reports.memoized_reports
 
     @property
@@ -201,7 +201,7 @@ class ServerMachine:
         )
 
     def state_of(self, party: str) -> State:
-        """Return where the conversation with `party` stands."""
+        """Return the state of the conversation with `party`."""
         return self._clients.by_party[party].state
 
     def start(self) -> list[Effect]:

@@ -25,7 +25,7 @@ from .views import View
 
 
 class SessionResult(msgspec.Struct, frozen=True):
-    """What a session leaves with its server.
+    """The server's result of a session.
 
     Args:
         num_received: each phase's number of reports; None where that is private.
@@ -44,7 +44,7 @@ class SessionResult(msgspec.Struct, frozen=True):
 
 
 class Releases(msgspec.Struct, frozen=True):
-    """What the parties that are still there are told.
+    """The releases to the parties that are still there.
 
     Args:
         to_all: the outcome, as everybody is told it who is told no more.
@@ -58,7 +58,7 @@ class Releases(msgspec.Struct, frozen=True):
     def make(
         cls, outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct], hearing: Iterable[ClientState]
     ) -> "Releases":
-        """Return what is said.
+        """Make the releases.
 
         Args:
             own_outcomes: what single parties are told, by place.
@@ -88,7 +88,7 @@ class Releases(msgspec.Struct, frozen=True):
         return cls(to_all, to_some)
 
     def release_to(self, party: str) -> Release:
-        """Return what one party is told."""
+        """Return one party's release."""
         return self.to_some.get(party, self.to_all)
 
 

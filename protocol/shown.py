@@ -47,7 +47,7 @@ class Shown(Tabled):
 
 @functools.cache
 def _find_presenter(name: str) -> Callable[[object], Any]:
-    """Return what shows an object in a way; reading entry points takes as long as a small session, and is done once."""
+    """Find the function that shows an object in a way; entry points are read once, which takes a while."""
     import importlib.metadata  # noqa: PLC0415  only who looks needs it
 
     (registered,) = importlib.metadata.entry_points(group="psephos.showing", name=name)

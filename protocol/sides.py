@@ -45,7 +45,7 @@ class SessionMode:
 
     @property
     def primitives(self) -> Primitives | None:
-        """Of cryptography, for masked phases; None unless agents bring them."""
+        """The cryptography for masked phases; None unless agents bring one."""
         return None
 
 

@@ -22,7 +22,7 @@ MoveT = TypeVar("MoveT", bound=enum.Enum)
 
 
 class State(enum.Enum):
-    """Where one end of a conversation stands."""
+    """The state of one end of a conversation."""
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -45,7 +45,7 @@ class State(enum.Enum):
 
 
 class Move(enum.Enum):
-    """What both ends of a conversation can see happening."""
+    """A move of a conversation, which both ends see."""
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -124,7 +124,7 @@ A server keeps what a party has chosen only where the protocol leaves a party so
 
 
 class SessionState(enum.Enum):
-    """Where the server's session stands, over all its conversations."""
+    """The state of the server's session, over all its conversations."""
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -136,7 +136,7 @@ class SessionState(enum.Enum):
 
 
 class SessionMove(enum.Enum):
-    """What moves the session as a whole."""
+    """A move of the session as a whole."""
 
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
@@ -160,7 +160,7 @@ SESSION: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = {
 
 
 class Position(Generic[StateT, MoveT]):
-    """Where something stands in its table: one end of a conversation, or a session.
+    """A place in a table of moves, of one end of a conversation or of a session.
 
     Args:
         table: state × move → state.

@@ -139,7 +139,7 @@ class TallyBlock:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Decisions:
-    """What many sessions decide, as arrays, without statements. A protocol adds arrays of its own.
+    """The decisions of many sessions, as arrays, without statements. A protocol adds arrays of its own.
 
     Args:
         kinds: int64, shape (sessions, any number): outcomes of sessions with equal rows take as many bytes.
@@ -199,7 +199,7 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
 
 
 def describe_earlier(names: Sequence[str], earlier: Sequence[IntArray]) -> str:
-    """Return what a tally gets of the phases before it, which have these names.
+    """Describe the reports of these earlier phases that a tally gets.
 
     Examples:
         >>> import numpy as np

@@ -46,7 +46,7 @@ _LONGER_ARRAYS: Final = ((1 << 4, 2), (1 << 16, 2))
 
 
 class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
-    """What was said in one step, by all parties together.
+    """The traffic of one step, of all parties together.
 
     Args:
         phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
@@ -99,12 +99,12 @@ class TrafficMeter:
 
     @property
     def phases(self) -> tuple[PhaseTraffic, ...]:
-        """What was counted so far."""
+        """The traffic so far."""
         return tuple(_make_traffic(name, counts) for name, counts in zip(self._names, self._counts, strict=True))
 
 
 class ExpectedTraffic:
-    """What a session of agents says in which all parties take part, and nobody keeps a journal.
+    """The traffic of a session of agents in which all parties take part and nobody keeps a journal.
 
     Args:
         public: their public rows, shape (n, public columns).
@@ -147,7 +147,7 @@ class ExpectedTraffic:
     def phase_traffic(
         self, tallies: Sequence[Tally], outcome: msgspec.Struct, own_outcomes: Mapping[int, msgspec.Struct]
     ) -> tuple[PhaseTraffic, ...]:
-        """Return what is said where a session leaves this; ValueError for a release larger than a message may be."""
+        """Return the traffic of a session with these results; ValueError if a release exceeds a message's limit."""
         number, protocol = self._number, self._protocol
         counts = [self._join]
         payload = NIL

@@ -73,7 +73,7 @@ def _words_of(*words: str) -> tuple[str, ...]:
 
 
 def _public_part(message: Welcome | Request | Release) -> Welcome | Request | Release:
-    """Return what of a message everybody is told."""
+    """Return the part of a message that is for everybody."""
     match message:
         case Welcome(parameters=parameters, descriptor=descriptor):
             return Welcome(PROTOCOL_VERSION, parameters, descriptor=descriptor)

@@ -15,7 +15,7 @@ from .roles import SessionKind, Side
 
 
 class Happening(enum.Enum):
-    """What an observation is."""
+    """The kind of an observation."""
 
     SENT = "sent"
     RECEIVED = "received"

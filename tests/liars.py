@@ -96,14 +96,14 @@ class LyingDealer(MaskingParty):
 
     @property
     def victims(self) -> list[int]:
-        return [place for place in self._neighbor_keys if place not in self.friends][: self.num_victims]
+        return [place for place in self._peer_keys if place not in self.friends][: self.num_victims]
 
     def change(self, draft: Draft) -> None:
         """Change a deal."""
 
     def _deal(self) -> Deal:
         rules, own = self._rules, self._place
-        holders = sorted({*self._neighbor_keys, own})
+        holders = sorted({*self._peer_keys, own})
         blinding = self._scalars("a liar's blinding", rules.needed)
         numbers = {holder: rules.graph.number_of(own, holder) for holder in holders}
         draft = Draft([self._key_terms, self._seed_terms, blinding], numbers)
@@ -283,7 +283,7 @@ class FalseAccuser(MaskingParty):
 
     def _take_box(self, told: HeldBox) -> None:
         super()._take_box(told)
-        if told.place == min(self._held_boxes):
+        if told.place == min(self._boxes):
             self._dealt_values.pop(told.place, None)
             self._entries.pop(told.place, None)
 
@@ -346,7 +346,7 @@ class _WrongShares(MaskingParty):
         said = super().unmask(request)
         shares = tuple((dealer, is_of, self._other(dealer, share, is_of=is_of)) for dealer, is_of, share in said.shares)
         said = msgspec.structs.replace(said, shares=shares)
-        about = self._rules.shares_statement(self._place, self._keys, said, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._keys, said, held_digest=self._held_digest)
         return msgspec.structs.replace(said, signature=self._sign(about))
 
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
@@ -362,7 +362,7 @@ class TellerOfOneOtherShare(_WrongShares):
     """Of a dealer whose secret its share is needed for."""
 
     def _other(self, dealer: int, share: bytes, *, is_of: bool) -> bytes:
-        first = min(self._neighbor_keys, key=lambda each: self._rules.graph.number_of(each, self._place))
+        first = min(self._peer_keys, key=lambda each: self._rules.graph.number_of(each, self._place))
         return encode_scalar(3) if dealer == first else share
 
 

@@ -104,7 +104,7 @@ class Channel(_Closable):
         """
 
     def receive_nowait(self) -> list[bytes]:
-        """Return what has arrived, of a channel that is watched.
+        """Return what has arrived on a watched channel.
 
         Raises:
             trio.WouldBlock: nothing has.
@@ -113,7 +113,7 @@ class Channel(_Closable):
         raise NotImplementedError
 
     def watch(self, note: Callable[["Channel"], None]) -> bool:
-        """From now on call `note` with this channel as something arrives, or the channel ends; return whether it will.
+        """Call `note` with this channel whenever something arrives or the channel ends; return whether it will.
 
         That is for one task that reads many channels. It is called when there is something that was not there when
         `receive_nowait` was called last; it must not wait or raise. A channel may always say that it will not, which
@@ -123,7 +123,7 @@ class Channel(_Closable):
 
     @abc.abstractmethod
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """From now on, receive no payload above this: for a peer of whom nothing is known yet.
+        """Refuse payloads above this size from now on: for a peer that is still unknown.
 
         Without a word it is the transport's own limit. What is above it is not kept until it is complete.
 
@@ -156,7 +156,7 @@ class Listener(_Closable):
     @property
     @abc.abstractmethod
     def address(self) -> str:
-        """What `Transport.connect` takes to reach this listener from where it was opened."""
+        """The address for `Transport.connect`, as seen from where the listener was opened."""
 
     @abc.abstractmethod
     async def accept(self) -> Channel:

@@ -83,7 +83,7 @@ class CarriedChannel(Channel):
 
     @property
     def connection(self) -> Channel:
-        """What carries it, and others."""
+        """The connection that carries this channel, and others."""
         return self._carrier.connection
 
     def limit_payloads(self, max_payload_bytes: int) -> None:
@@ -263,7 +263,7 @@ class Carrier(Listener):
 
     @property
     def address(self) -> str:
-        """Where its other end is; nobody connects there."""
+        """The address of the other end; nobody connects there."""
         return self.connection.peer
 
     @property

@@ -23,7 +23,7 @@ _UNIFORM_BYTES: Final = 8
 
 
 class Fate(NamedTuple):
-    """What becomes of one payload, or of the end of a channel.
+    """The fate of one payload, or of the end of a channel.
 
     Args:
         delay_seconds: between its arrival and its receipt; infinite for a connection that is half open from here on.
@@ -84,7 +84,7 @@ class Faults:
 
 
 def seeded_weather(faults: Faults, seed: int) -> Weather:
-    """Return what draws each payload's fate, the same for the same seed.
+    """Return a function that draws each payload's fate, the same for the same seed.
 
     Examples:
         >>> weather = seeded_weather(Faults(loss=0.5), seed=1)
@@ -144,7 +144,7 @@ class _FaultyListener(Listener):
 
 
 class _Arriving(NamedTuple):
-    """What is on its way: a payload, or the exception that a receiver gets."""
+    """A payload on its way, or the exception that a receiver gets."""
 
     due: float
     what: bytes | Exception
@@ -204,7 +204,7 @@ class FaultyChannel(Channel):
         self._inner.send_nowait(payload)
 
     async def receive(self) -> list[bytes]:
-        """Return what has arrived and is due; wait for the first if there is none."""
+        """Return the payloads that have arrived and are due; wait for the first if there is none."""
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True

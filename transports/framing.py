@@ -24,7 +24,7 @@ def check_size(payload: bytes) -> None:
 
 
 def refused_size(size: int, *, limit: int) -> MalformedMessageError:
-    """Return what is said of a peer's payload above the limit."""
+    """Describe a peer's payload above the limit."""
     return MalformedMessageError(f"a payload may have {limit} bytes, the peer announced {size}")
 
 

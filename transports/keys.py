@@ -138,7 +138,7 @@ def make_signature_key() -> tuple[bytes, bytes]:
 
 
 def read_signature_key(pem: bytes) -> Callable[[bytes], bytes]:
-    """Return what signs by a private key that `make_signature_key` made; ValueError for anything else."""
+    """Return a signer for a private key that `make_signature_key` made; ValueError for anything else."""
     try:
         key = serialization.load_pem_private_key(pem, password=None)
     except (TypeError, UnsupportedAlgorithm) as error:

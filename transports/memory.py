@@ -141,7 +141,7 @@ class _MemoryChannel(Channel):
                 self.other.other = self.other = _NOBODY
 
     def _take(self) -> list[bytes] | None:
-        """Return what has arrived; None where that is nothing."""
+        """Return the payloads that have arrived; None if there are none."""
         if self.is_closed:
             raise trio.ClosedResourceError("this end of the channel is closed")
         if payloads := self.arrivals:
@@ -156,7 +156,7 @@ class _MemoryChannel(Channel):
         return None
 
     def _take_below_limit(self, queued: list[bytes]) -> list[bytes]:
-        """Return what has arrived before a payload above the limit, if there is one; nothing that follows is received.
+        """Return the payloads before the first one above the limit; nothing after it is received.
 
         Raises:
             MalformedMessageError: it comes first.

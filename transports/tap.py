@@ -29,7 +29,7 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 class Traffic(NamedTuple):
-    """What is seen of one piece of data.
+    """An eavesdropper's record of one piece of data.
 
     Args:
         seconds: when it came, since the listener was opened, on trio's clock.
@@ -121,7 +121,7 @@ class _SocketEnd:
 
 
 class _ChannelEnd:
-    """The same, of payloads, each of the size that it would have on a socket."""
+    """The end of a tapped channel in memory: payloads, each of the size that it would have on a socket."""
 
     __slots__ = ("_channel",)
 
@@ -152,7 +152,7 @@ _End: TypeAlias = _SocketEnd | _ChannelEnd
 
 
 class _SocketFront:
-    """Where clients come in, and how to go on from there to the server."""
+    """A front for clients on a socket, and the address of the server behind it."""
 
     def __init__(self, listener: trio.SocketListener, server: str) -> None:
         self._listener = listener

@@ -138,7 +138,7 @@ class SocketChannel(Channel):
         return self._decoder.feed(data)
 
     def _end(self) -> Exception:
-        """Return what the end of the bytes means to whoever receives."""
+        """Return the exception for a receiver at the end of the bytes."""
         if self._decoder.is_empty:
             return trio.EndOfChannel()
         return trio.BrokenResourceError("the connection ended inside a payload")

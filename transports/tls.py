@@ -331,10 +331,10 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
             context.load_cert_chain(identity, password=_NO_PASSWORD)
         else:
             with (
-                _temporary_file(identity.certificate_pem.encode()) as certificate_path,
-                _temporary_file(identity.private_key) as key_path,
+                _temporary_file(identity.certificate_pem.encode()) as cert,
+                _temporary_file(identity.private_key) as key,
             ):
-                context.load_cert_chain(certificate_path, key_path, password=_NO_PASSWORD)
+                context.load_cert_chain(cert, key, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
     except (OSError, ValueError) as error:
         if isinstance(identity, Path) and not isinstance(error, (ssl.SSLError, ValueError)):
@@ -375,7 +375,7 @@ def _first_record(beginning: bytes) -> int:
 
 
 def _failure_of(error: Exception, *, is_server: bool) -> Exception:
-    """Return what a failed handshake means to whoever receives."""
+    """Return the exception for a receiver after a failed handshake."""
     # A server refuses a certificate behind the handshake, as the client has it. Within, what says so is in the clear.
     is_said = is_server or isinstance(error, ssl.SSLCertVerificationError)
     if is_said and (reason := _reason_of(error)) is not None:
@@ -390,7 +390,7 @@ def _failure_of(error: Exception, *, is_server: bool) -> Exception:
 
 
 def _reason_of(error: Exception) -> str | None:
-    """Return what one of the two ends has against the other's certificate, as a sentence; None if that is not it."""
+    """Return one end's objection to the other's certificate, as a sentence; None if there is none."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the other end's certificate {_OURS.get(error.verify_code, f'cannot be used ({error.verify_message})')}"
     if isinstance(error, ssl.SSLError):

@@ -58,11 +58,9 @@ def _turn(columns: FloatArray) -> None:
         for _ in ring:  # a tournament: each meets each other once
             table = [0, *ring]
             pairs = zip(table[: even_size // 2], table[: even_size // 2 - 1 : -1], strict=True)
-            left_places, right_places = (
-                np.array([pair for pair in pairs if size not in pair], dtype=np.intp).reshape(-1, 2).T
-            )
+            lefts, rights = np.array([pair for pair in pairs if size not in pair], dtype=np.intp).reshape(-1, 2).T
             ring = [ring[-1], *ring[:-1]]
-            first, second = columns[left_places], columns[right_places]
+            first, second = columns[lefts], columns[rights]
             inner = sum_over_features(first * second)
             turns = np.abs(inner) > _ORTHOGONAL
             if not turns.any():
@@ -72,9 +70,6 @@ def _turn(columns: FloatArray) -> None:
             tangents = np.copysign(1.0, slopes) / (np.abs(slopes) + np.sqrt(slopes * slopes + 1.0))
             cosines = np.where(turns, 1.0 / np.sqrt(tangents * tangents + 1.0), 1.0)[:, None]
             sines = np.where(turns, tangents, 0.0)[:, None] * cosines
-            columns[left_places], columns[right_places] = (
-                cosines * first - sines * second,
-                sines * first + cosines * second,
-            )
+            columns[lefts], columns[rights] = cosines * first - sines * second, sines * first + cosines * second
         if is_done:
             return

@@ -211,8 +211,8 @@ class _Sums:
             raised = slope * rows
             shift = raised.max(axis=1, keepdims=True)
             weights = np.exp(raised - shift)
-            log_values = np.log(weights @ channel) + shift - slope * (rows @ channel)
-            exponent += log_values.max(axis=1)[places] @ times
+            logs = np.log(weights @ channel) + shift - slope * (rows @ channel)
+            exponent += logs.max(axis=1)[places] @ times
             if is_coarse:
                 continue
             variances, thirds = _moments(weights, rows, channel)
@@ -223,9 +223,7 @@ class _Sums:
                 continue
             part = (variances.max(axis=1)[places] * times).argmax(axis=1)
             row, number = places[np.arange(self.number), part], times[part, None]
-            tilted.append(
-                (number * (log_values[row] - log_values[row].max(axis=1, keepdims=True)), number * variances[row])
-            )
+            tilted.append((number * (logs[row] - logs[row].max(axis=1, keepdims=True)), number * variances[row]))
         bound = exponent
         for behind, spreads in tilted:
             remaining_variance = np.maximum(

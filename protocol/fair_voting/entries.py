@@ -106,7 +106,7 @@ def _tied_names(text: str, names: Container[str]) -> tuple[str, ...]:
 def text_of(positions: Sequence[int], names: Sequence[str]) -> str:
     """Return a ranking as text."""
     tiers = [
-        [name for name, position in zip(names, positions, strict=True) if position == tier_position]
+        [name for name, place in zip(names, positions, strict=True) if place == tier_position]
         for tier_position in sorted({*positions})
     ]
     return f" {SEPARATOR} ".join(TIE.join(tier) for tier in tiers)
@@ -129,9 +129,9 @@ def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
         block = entries[start : start + _READ_AT_ONCE]
         plain = _orders_of_plain(block, places)
         if plain is None:
-            place_lists = [[places.get(name, -1) for name in names_of(entry)] for entry in block]
+            places_of = [[places.get(name, -1) for name in names_of(entry)] for entry in block]
             plain = np.array(
-                [order if len(order) == len(names) else [-1] * len(names) for order in place_lists], dtype=np.int64
+                [order if len(order) == len(names) else [-1] * len(names) for order in places_of], dtype=np.int64
             )
         orders[start : start + len(block)] = plain
     return orders

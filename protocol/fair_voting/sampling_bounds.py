@@ -323,10 +323,10 @@ class _Followed:
         floor = self.floor
         roots = [2 * math.sqrt(steepest_step(variance)) for variance in variances]
         root = roots[0]
-        kept = math.prod(max(0.0, 1 - other) for other in roots[1:])
-        if root >= 1 or kept == 0:
+        product = math.prod(max(0.0, 1 - other) for other in roots[1:])
+        if root >= 1 or product == 0:
             return 1 / floor
-        middle = floor * (1 - kept)
-        at = (middle + math.sqrt(square(middle) + square(kept * root) * floor)) / (kept * root)
+        middle = floor * (1 - product)
+        at = (middle + math.sqrt(square(middle) + square(product * root) * floor)) / (product * root)
         at = min(max(at, root), 1.0)
-        return (floor + square(at)) / (floor + kept * at * (at - root)) - 1
+        return (floor + square(at)) / (floor + product * at * (at - root)) - 1

@@ -60,7 +60,7 @@ def combined_of(values: Sequence[int], alpha: bytes) -> bytes:
 def alpha_of(
     rules: MaskingRules, dealer: int, keys: Keys, *, blinding: bytes, seed: bytes, leaves: Iterable[bytes]
 ) -> bytes:
-    """Return what a dealer's polynomials are combined by: a digest of the leaves of all holders, in their order."""
+    """Return the coefficient α that combines a dealer's polynomials: a digest of all holders' leaves, in order."""
     return hash_parts(
         rules.domain("alpha", dealer), keys.of_masks, keys.of_boxes, blinding, seed, *leaves, size=MARK_BYTES
     )
@@ -94,7 +94,7 @@ def entry_of(
 
 
 def held_entry(dealer: int, entry: bytes, alpha: bytes) -> bytes:
-    """Return what `held_digest` covers of a dealer: its place, the digest of its entry, its α."""
+    """Return the bytes for one dealer in `held_digest`: its place, the digest of its entry, its α."""
     return dealer.to_bytes(4, "big") + entry + alpha
 
 
@@ -150,7 +150,7 @@ class KnownDeal:
         self.digest = deal_digest(rules, dealer, self._keys, **points, alpha=self.alpha, chunks=self.chunks)
 
     def path_to(self, holder: int) -> Path:
-        """Return what leads from the entry of a holder to the digest."""
+        """Return the Merkle path from a holder's entry to the digest."""
         (chunk,) = (chunk for chunk in self._chunks if any(place == holder for place, _ in chunk))
         return Path(self.deal.blinding, self.deal.seed, self.alpha, chunk, self.chunks)
 

@@ -46,7 +46,7 @@ from .steps import (
 
 
 class _Evidence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """What is in all evidence: a party's place, and its keys of this run."""
+    """The fields of all evidence: a party's place, and its keys of this run."""
 
     place: int
     keys: Keys
@@ -135,7 +135,7 @@ Evidence: TypeAlias = WrongKeys | WrongDeal | NoSecret | WrongBox | WrongShare |
 
 
 class Liars(WireStruct, frozen=True):
-    """What proves of some dealers that they have lied, where all that is held of them is to be told."""
+    """Proofs that some dealers have lied; holders then reveal all that they hold of these."""
 
     evidence: tuple[NoSecret, ...]
 
@@ -242,7 +242,7 @@ def opens_to(
 
 
 class _Judge:
-    """What is held against rules, by a verdict."""
+    """The checks of a verdict, under given rules."""
 
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
         self._rules, self._primitives = rules, primitives
@@ -327,14 +327,14 @@ class _Judge:
             return False
         if isinstance(evidence, WrongShare):
             shares = evidence.shares
-            about = rules.shares_statement(holder, evidence.keys, shares, held=check.held)
+            about = rules.shares_statement(holder, evidence.keys, shares, held_digest=check.held)
             return self._is_signed(holder, shares.signature, about) and any(
                 not has_leaf(rules, dealer, holder, leaves=entry.leaves, is_of_seed=is_of_seed, value=share)
                 for place, is_of_seed, share in shares.shares
                 if place == dealer
             )
         opening = evidence.opening
-        about = rules.opening_statement(holder, evidence.keys, opening, held=check.held)
+        about = rules.opening_statement(holder, evidence.keys, opening, held_digest=check.held)
         return self._is_signed(holder, opening.signature, about) and any(
             entry_of(rules, dealer, holder, content=content, alpha=alphas[0], box=entry.box) != entry
             for place, content in opening.values

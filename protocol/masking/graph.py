@@ -44,7 +44,7 @@ class Complete:
 
     @property
     def adversary(self) -> str:
-        """Whom it holds against, as a phrase."""
+        """The adversary that the graph withstands, as a phrase."""
         return "a server that lies"
 
     def neighbors_of(self, place: int) -> tuple[int, ...]:
@@ -85,7 +85,7 @@ class Circle:
 
     @property
     def adversary(self) -> str:
-        """Whom it holds against, as a phrase."""
+        """The adversary that the graph withstands, as a phrase."""
         return "a semi-honest server only"
 
     def neighbors_of(self, place: int) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ _NUMBER_BYTES: Final = 8
 
 
 def agreements(scalar: int, points: Sequence[bytes], primitives: Primitives) -> list[bytes]:
-    """Return what the owner of a private key has in common with the owner of each public one.
+    """Return the shared secret of a private key with each of these public keys.
 
     Raises:
         ValueError: a public key is of low order.
@@ -83,7 +83,7 @@ def mask_of_seed(seed: int, rules: MaskingRules, primitives: Primitives) -> IntA
 
 
 def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primitives: Primitives) -> IntArray:
-    """Return what a party adds for a neighbor, who takes it away: int64, shape (width,), modulo 2⁶⁴.
+    """Return the mask that a party adds and its neighbor subtracts: int64, shape (width,), modulo 2⁶⁴.
 
     Args:
         secret: what their keys of masks have in common.
@@ -121,15 +121,15 @@ class MaskingParty:
         self._seed_terms = self._scalars("coefficients for the seed", rules.needed)
         (self._of_boxes,) = self._scalars("key of boxes", 1)
         self._position = Position(MASKING, MaskingState.NEW)
-        self._neighbor_keys: dict[int, Keys] = {}
+        self._peer_keys: dict[int, Keys] = {}
         self._agreed_secrets: dict[int, bytes] = {}
         self._box_secrets: dict[int, bytes] = {}
         self._held_digest = b""
         self._own_deal = b""
-        self._held_boxes: dict[int, HeldBox] = {}
+        self._boxes: dict[int, HeldBox] = {}
         self._dealt_values: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
         self._entries: dict[int, tuple[bytes, bytes]] = {}  # of each dealer: the digest of its entry, and its α
-        self._doubted_places: tuple[int, ...] = ()
+        self._doubts: tuple[int, ...] = ()
         self._excluded_places: tuple[int, ...] = ()
         self._survivors: tuple[int, ...] = ()
         self._keys = self._own_keys()
@@ -148,16 +148,16 @@ class MaskingParty:
         """Step 2: deal shares of both secrets to all neighbors."""
         self._begin(MaskingMove.SHARES)
         self._check_neighbors("keys", [place for place, _ in request.keys], self._neighbors)
-        self._neighbor_keys = dict(request.keys)
+        self._peer_keys = dict(request.keys)
         self._check_keys()
         deal, place = self._deal(), self._place
-        known_deal = KnownDeal(self._rules, place, {**self._neighbor_keys, place: self._keys}, deal)
+        known_deal = KnownDeal(self._rules, place, {**self._peer_keys, place: self._keys}, deal)
         self._entries[place], self._own_deal = (known_deal.entries[place], known_deal.alpha), known_deal.digest
         return self._done(MaskingMove.SHARES, deal)
 
     def _deal(self) -> Deal:
         rules, primitives, own_place = self._rules, self._primitives, self._place
-        keys = {**self._neighbor_keys, own_place: self._keys}
+        keys = {**self._peer_keys, own_place: self._keys}
         holders = sorted(keys)
         # For other keys it is another one: of two α, one blinding would tell what it covers.
         holder_keys = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
@@ -188,23 +188,21 @@ class MaskingParty:
         """Step 3: sign the own deal, and what it holds of others'; say whose boxes do not hold what they should."""
         self._begin(MaskingMove.CHECK)
         rules, place = self._rules, self._place
-        self._check_neighbors("boxes", [held_box.place for held_box in request.boxes], self._neighbor_keys)
-        self._held_boxes = {held_box.place: held_box for held_box in request.boxes}
+        self._check_neighbors("boxes", [held_box.place for held_box in request.boxes], self._peer_keys)
+        self._boxes = {held_box.place: held_box for held_box in request.boxes}
         for held_box in request.boxes:
             self._take_box(held_box)
-        self._doubted_places = tuple(sorted(self._held_boxes.keys() - self._dealt_values.keys()))
-        if len(self._doubted_places) > rules.most_gone:
+        self._doubts = tuple(sorted(self._boxes.keys() - self._dealt_values.keys()))
+        if len(self._doubts) > rules.most_gone:
             most = rules.most_gone
-            raise self._fault(
-                f"the boxes of {len(self._doubted_places)} parties do not open, and {most} at most may lie"
-            )
+            raise self._fault(f"the boxes of {len(self._doubts)} parties do not open, and {most} at most may lie")
         entries = (held_entry(dealer, *self._entries[dealer]) for dealer in sorted(self._dealt_values))
         self._held_digest = held_digest(rules, place, entries)
         about, (nonce,) = rules.domain("possession", place), self._scalars("nonce for the key of boxes", 1)
         possession = possession_of(
             self._of_boxes, nonce, public=self._keys.of_boxes, about=about, primitives=self._primitives
         )
-        check = Check(self._own_deal, self._held_digest, self._doubted_places, b"", possession)
+        check = Check(self._own_deal, self._held_digest, self._doubts, b"", possession)
         signature = self._sign(rules.check_statement(place, self._keys, check))
         return self._done(MaskingMove.CHECK, msgspec.structs.replace(check, signature=signature))
 
@@ -225,21 +223,16 @@ class MaskingParty:
         """Step 4, asked of who doubts alone: show what opens the boxes, which their dealers have signed."""
         self._begin(MaskingMove.ACCUSE)
         places = [dispute.place for dispute in request.disputes]
-        if not places or len({*places}) < len(places) or not {*places} <= {*self._doubted_places}:
+        if not places or len({*places}) < len(places) or not {*places} <= {*self._doubts}:
             raise self._fault("the disputes are not of boxes that this party doubts, each once")
         nonces = self._scalars(f"nonces for {hash_parts(msgspec.msgpack.encode(request)).hex()}", len(places))
         claims = (self._claim(dispute, nonce) for dispute, nonce in zip(request.disputes, nonces, strict=True))
         return self._done(MaskingMove.ACCUSE, Claims(tuple(claims)))
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
-        """Return what proves that a box does not hold what its dealer has signed."""
+        """Return the proof that a box holds something else than its dealer has signed."""
         rules, primitives, dealer, own_place = self._rules, self._primitives, dispute.place, self._place
-        keys, held_box, name, check = (
-            self._neighbor_keys[dealer],
-            self._held_boxes[dealer],
-            rules.names[dealer],
-            dispute.check,
-        )
+        keys, held_box, name, check = (self._peer_keys[dealer], self._boxes[dealer], rules.names[dealer], dispute.check)
         if not primitives.verify(rules.keys[dealer], check.signature, rules.check_statement(dealer, keys, check)):
             raise self._fault(f"{name!r} has not signed what it is said to have dealt")
         digest = entry_digest(self._keys, dispute.entry)
@@ -302,7 +295,7 @@ class MaskingParty:
             raise self._fault("this party is left out, and is asked for its values")
         if len(excluded) > rules.most_gone:
             raise self._fault(f"{len(rules.names) - len(excluded)} parties are left, and {rules.threshold} have to be")
-        if doubted := {*self._doubted_places} - excluded:
+        if doubted := {*self._doubts} - excluded:
             raise self._fault(f"{rules.names[min(doubted)]!r} is not left out, whose box does not hold what it should")
         near = [place for place in self._neighbors if place not in excluded]
         if strangers := {*near} - self._dealt_values.keys():
@@ -337,7 +330,9 @@ class MaskingParty:
             for dealer in sorted(self._dealt_values.keys() - excluded)
         )
         message = Shares(shares, b"")
-        signature = self._sign(self._rules.shares_statement(self._place, self._keys, message, held=self._held_digest))
+        signature = self._sign(
+            self._rules.shares_statement(self._place, self._keys, message, held_digest=self._held_digest)
+        )
         return self._done(MaskingMove.UNMASK, msgspec.structs.replace(message, signature=signature))
 
     def open(self, request: Liars) -> Opening:
@@ -355,11 +350,11 @@ class MaskingParty:
                 name = rules.names[evidence.place]
                 raise self._fault(f"it is not proven that {name!r} has lied, of whom all is to be told")
         message = Opening(tuple((liar, self._dealt_values[liar]) for liar in liars), b"")
-        signature = self._sign(rules.opening_statement(self._place, self._keys, message, held=self._held_digest))
+        signature = self._sign(rules.opening_statement(self._place, self._keys, message, held_digest=self._held_digest))
         return self._done(MaskingMove.OPEN, msgspec.structs.replace(message, signature=signature))
 
     def _survivors_statement(self) -> bytes:
-        all_keys = {**self._neighbor_keys, self._place: self._keys}
+        all_keys = {**self._peer_keys, self._place: self._keys}
         return self._rules.survivors_statement(self._survivors, self._excluded_places, all_keys)
 
     def _own_keys(self) -> Keys:
@@ -370,7 +365,7 @@ class MaskingParty:
     def _check_keys(self) -> None:
         rules, primitives = self._rules, self._primitives
         keys_seen = {self._keys.of_masks, self._keys.of_boxes}
-        for place, keys in self._neighbor_keys.items():
+        for place, keys in self._peer_keys.items():
             name = rules.names[place]
             if not primitives.verify(rules.keys[place], keys.signature, rules.keys_statement(place, keys)):
                 raise self._fault(f"the keys of {name!r} are not signed by it for this phase", place)
@@ -379,13 +374,13 @@ class MaskingParty:
             keys_seen |= {keys.of_masks, keys.of_boxes}
         try:
             agreed_secrets = agreements(
-                self._key_terms[-1], [keys.of_masks for keys in self._neighbor_keys.values()], primitives
+                self._key_terms[-1], [keys.of_masks for keys in self._peer_keys.values()], primitives
             )
-            secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._neighbor_keys.values()], primitives)
+            secrets = agreements(self._of_boxes, [keys.of_boxes for keys in self._peer_keys.values()], primitives)
         except ValueError:
             raise self._fault("a key of a neighbor is of low order") from None
-        self._agreed_secrets = dict(zip(self._neighbor_keys, agreed_secrets, strict=True))
-        self._box_secrets = dict(zip(self._neighbor_keys, secrets, strict=True))
+        self._agreed_secrets = dict(zip(self._peer_keys, agreed_secrets, strict=True))
+        self._box_secrets = dict(zip(self._peer_keys, secrets, strict=True))
 
     def _check_neighbors(self, what: str, places: Sequence[int], allowed: Sequence[int] | Mapping[int, Keys]) -> None:
         if len({*places}) < len(places):
@@ -410,7 +405,7 @@ class MaskingParty:
             raise self._fault(f"{len(signers)} parties have signed who survived, and {rules.needed} have to")
 
     def _scalars(self, what: str, number: int) -> list[int]:
-        """Return so many secret scalars."""
+        """Return this many secret scalars."""
         key = self._primitives.derive(self._root, self._rules.domain(what, self._place), KEY_BYTES)
         return scalars_of(self._primitives.expand(key, ENTROPY_BYTES * number))
 

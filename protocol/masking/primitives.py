@@ -74,18 +74,18 @@ class Primitives(Protocol):
         ...
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return what finds the 32 bytes that 32 private ones and public ones have in common (X25519).
+        """Return a function from a public key to the secret that it shares with a private key, 32 bytes each (X25519).
 
         It raises a ValueError if the public ones are of low order, so that they would be known to everybody.
         """
         ...
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
-        """Return so many bytes that nobody tells from uniform ones who does not know the secret."""
+        """Return bytes that look uniform to everybody without the secret."""
         ...
 
     def expand(self, key: bytes, length: int) -> bytes:
-        """Return so many bytes of the generator whose seed is this key of 32 bytes."""
+        """Return bytes of the generator that is seeded by this key of 32 bytes."""
         ...
 
     def seal(self, key: bytes, content: bytes, about: bytes) -> bytes:
@@ -93,7 +93,7 @@ class Primitives(Protocol):
         ...
 
     def open(self, key: bytes, box: bytes, about: bytes) -> bytes:
-        """Return what is in a box.
+        """Return the content of a box.
 
         Raises:
             ValueError: the key does not open it, or it is about something else.

@@ -169,7 +169,7 @@ def _inverses(values: Sequence[int], modulus: int) -> list[int]:
 
 
 def montgomery_of(points: Sequence[bytes]) -> list[bytes]:
-    """Return what X25519 takes for points of Ed25519, 32 bytes each: u = (1 + y)/(1 − y); 0 where y is 1."""
+    """Return points of Ed25519 as X25519 takes them, 32 bytes each: u = (1 + y)/(1 − y); 0 if y is 1."""
     heights = [int.from_bytes(point, "little") % 2**255 for point in points]
     # The inverse of 0 is none: it is taken of 1, and multiplied by 0.
     inverses = _inverses([(1 - y) % _FIELD or 1 for y in heights], _FIELD)

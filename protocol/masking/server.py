@@ -187,7 +187,7 @@ class MaskingServer:
         return moves[moves.index(move) + 1]
 
     def _answers(self) -> Mapping[int, ServerMessage]:
-        """Return what each party hears that is asked in the open step."""
+        """Return the message for each party that is asked in the open step."""
         near = self._neighbors
         answer: ServerMessage
         match self.step:
@@ -227,7 +227,7 @@ class MaskingServer:
         return {place: tell(place) for place in sorted(self.parties)}
 
     def _messages_to_holders(self) -> Mapping[int, ServerMessage]:
-        """Return what each party hears that holds shares of dealers who have lied."""
+        """Return the message for each party that holds shares of dealers who have lied."""
         answers: dict[int, ServerMessage] = {}
         for place in sorted(self.parties):
             liars = Liars(tuple(secrets for liar, secrets in self._liars.items() if liar in self._near_places(place)))
@@ -257,11 +257,11 @@ class MaskingServer:
 
     def _held_places(self, holder: int, doubted: Collection[int]) -> list[int]:
         """Return the places of those of whose deals a holder says that it holds its part, in order."""
-        kept = (self._right_deals | {holder}).difference(doubted)
-        return [near for near in self._near_places(holder) if near in kept]
+        dealers = (self._right_deals | {holder}).difference(doubted)
+        return [near for near in self._near_places(holder) if near in dealers]
 
     def _find_fault(self, place: int, message: PartyMessage) -> str:
-        """Return what is wrong with what a party says; nothing where it is right."""
+        """Return the fault in a party's message; empty if it is right."""
         rules, primitives = self._rules, self._primitives
         verify, key = primitives.verify, rules.keys[place]
         match message:
@@ -310,13 +310,13 @@ class MaskingServer:
                 survivors, dealers = {*self.survivors}, {*self._near_places(place)}.difference(self._excluded_places)
                 if [share[:2] for share in shares] != [(dealer, dealer in survivors) for dealer in sorted(dealers)]:
                     return f"sends shares of other secrets than of the {len(dealers)} parties whose it holds"
-                about = rules.shares_statement(place, self._keys(place), message, held=self._check(place).held)
+                about = rules.shares_statement(place, self._keys(place), message, held_digest=self._check(place).held)
                 return "" if verify(key, message.signature, about) else "has not signed its shares"
             case Opening(values):
                 liars = [liar for liar in self._liars if liar in self._near_places(place)]
                 if [liar for liar, _ in values] != liars:
                     return "tells values of other parties than those who have lied"
-                about = rules.opening_statement(place, self._keys(place), message, held=self._check(place).held)
+                about = rules.opening_statement(place, self._keys(place), message, held_digest=self._check(place).held)
                 return "" if verify(key, message.signature, about) else "has not signed the values that it tells"
 
     def _wrong_of_keys(self, place: int, message: Keys) -> str:
@@ -378,7 +378,7 @@ class MaskingServer:
         return are_wrong
 
     def _find_disputes(self) -> Mapping[int, Disputes]:
-        """Return for each who doubts the dealers whom it doubts, as far as they have signed their deals."""
+        """Return the dealers that each party doubts, as far as they have signed their deals."""
         disputes: dict[int, Disputes] = {}
         for holder in sorted(self.parties):
             doubted = [dealer for dealer in self._check(holder).doubted if dealer in self.parties]
@@ -472,7 +472,7 @@ class MaskingServer:
         return secret
 
     def _combine_values(self, dealer: int, values: Mapping[int, bytes]) -> int:
-        """Return what the first of these values tell, by their holders; of one that is no scalar as of 0.
+        """Return the secret of the first of these values, by their holders; a value that is no scalar counts as 0.
 
         Raises:
             QuorumError: they are too few.
@@ -511,7 +511,7 @@ class MaskingServer:
 
     @functools.cached_property
     def _survivors_statement(self) -> bytes:
-        """What parties sign; asked for once they are fixed."""
+        """The bytes that parties sign about the survivors; known once these are fixed."""
         return self._rules.survivors_statement(self.survivors, self._excluded_places, self._signed_keys)
 
     def _keys(self, place: int) -> Keys:
@@ -525,7 +525,7 @@ class MaskingServer:
         return Entry(piece.leaves, piece.combined, piece.box)
 
     def _acknowledged(self, holder: int, dealer: int) -> dict[str, Any]:
-        """Return what evidence holds that a holder has told something else than it has acknowledged."""
+        """Return evidence that a holder has revealed another value than it has acknowledged."""
         check = self._check(holder)
         return {
             "place": holder,

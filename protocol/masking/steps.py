@@ -57,7 +57,7 @@ _IS_OF_SEED: Final = b"\0", b"\1"
 
 
 class MaskingMove(enum.Enum):
-    """What moves a side of a masked phase: the steps in order, or a break."""
+    """The moves of a side of a masked phase: the steps in order, or a break."""
 
     KEYS = "keys"
     SHARES = "shares"
@@ -76,7 +76,7 @@ IN_DISPUTE: Final = frozenset({MaskingMove.ACCUSE, MaskingMove.OPEN})
 
 
 class MaskingState(enum.Enum):
-    """Where a side of a masked phase stands: the last step that it has done, or its end."""
+    """The state of a side of a masked phase: the last step that it has done, or its end."""
 
     NEW = "new"
     KEYED = "keyed"
@@ -124,7 +124,7 @@ class NeighborKeys(WireStruct, frozen=True):
 
 
 class Piece(WireStruct, frozen=True):
-    """What a dealer says for one holder.
+    """A dealer's message for one holder.
 
     Args:
         place: the holder's.
@@ -140,7 +140,7 @@ class Piece(WireStruct, frozen=True):
 
 
 class Deal(WireStruct, frozen=True):
-    """What a dealer says: the points of its blinding and of the seed of its own mask, and a piece for each holder."""
+    """A dealer's message: the points of its blinding and of the seed of its own mask, and a piece for each holder."""
 
     blinding: Point
     seed: Point
@@ -187,7 +187,7 @@ class Check(WireStruct, frozen=True):
 
 
 class Path(WireStruct, frozen=True):
-    """What leads from one entry of a deal to the deal's digest.
+    """The Merkle path from one entry of a deal to the deal's digest.
 
     Args:
         chunk: the entries' digests around it, by their holders' places.
@@ -202,7 +202,7 @@ class Path(WireStruct, frozen=True):
 
 
 class Entry(WireStruct, frozen=True):
-    """What a dealer says for one holder. See `Piece`."""
+    """A dealer's entry for one holder. See `Piece`."""
 
     leaves: Leaves
     combined: Scalar
@@ -210,7 +210,7 @@ class Entry(WireStruct, frozen=True):
 
 
 class Dispute(WireStruct, frozen=True):
-    """What a holder hears of a dealer whose box it doubts: the entry for it, and that the dealer has signed it."""
+    """A holder's dispute of a dealer's box: the entry for the holder, and the dealer's signature."""
 
     place: Place
     check: Check
@@ -225,7 +225,7 @@ class Disputes(WireStruct, frozen=True):
 
 
 class Claim(WireStruct, frozen=True):
-    """What a holder says against a dealer: what their keys of boxes have in common, and a proof of it.
+    """A holder's claim against a dealer: the shared secret of their keys of boxes, and a proof of it.
 
     Args:
         place: the dealer's.
@@ -299,7 +299,7 @@ class Opening(WireStruct, frozen=True):
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRules:
-    """What is public of a masked phase, and the same for all.
+    """The public rules of a masked phase, the same for all.
 
     Args:
         names: of all parties, in the order of the roster.
@@ -349,7 +349,7 @@ class MaskingRules:
 
     @functools.cached_property
     def graph(self) -> Complete | Circle:
-        """Who masks with whom."""
+        """The graph of who masks with whom."""
         return self.circle or Complete(len(self.names), self.threshold)
 
     @property
@@ -364,7 +364,7 @@ class MaskingRules:
 
     @functools.cached_property
     def digest(self) -> bytes:
-        """Of all of it, 32 bytes: of texts in UTF-8, each after its length in 8 bytes, the last byte last."""
+        """The digest of all rules, 32 bytes: of texts in UTF-8, each after its length (8 bytes, big-endian)."""
         circle = self.circle
         sparse = [] if circle is None else [str(circle.degree), circle.seed.hex()]
         numbers = map(str, (self.threshold, self.colluders, self.width, self.needed))
@@ -380,45 +380,45 @@ class MaskingRules:
         return {**fields, "circle": circle, "needed": self.needed}
 
     def domain(self, what: str, *places: int) -> bytes:
-        """Return what something that is signed, sealed or derived is about: rules, what it is, and whose."""
+        """Return the domain of a signature, box or key: the rules, its purpose, and its owner."""
         return b"%b%b%b" % (self.digest, what.encode(), struct.pack(f">x{len(places)}I", *places))
 
     def keys_statement(self, place: int, keys: Keys) -> bytes:
-        """Return what a party signs of its keys."""
+        """Return the bytes that a party signs for its keys."""
         return self.domain("keys", place) + keys.of_masks + keys.of_boxes
 
     def check_statement(self, place: int, keys: Keys, check: Check) -> bytes:
-        """Return what a party signs of its word on the deals."""
+        """Return the bytes that a party signs for its check of the deals."""
         return self._statement("check", place, keys, check.deal, check.held, *map(_place_bytes, check.doubted))
 
     def claim_statement(self, place: int, keys: Keys, claim: Claim, *, deal: bytes, entry: bytes) -> bytes:
-        """Return what a holder signs of a claim: all that a verdict reads, so the digests of deal and entry, too."""
+        """Return the bytes that a holder signs for a claim: all that a verdict reads, digests of deal and entry too."""
         parts = deal, entry, claim.shared, claim.challenge, claim.response
         return self._statement("accuse", place, keys, _place_bytes(claim.place), *parts)
 
-    def shares_statement(self, place: int, keys: Keys, shares: Shares, *, held: bytes) -> bytes:
-        """Return what a party signs of its shares, and of what it has acknowledged to hold.
+    def shares_statement(self, place: int, keys: Keys, shares: Shares, *, held_digest: bytes) -> bytes:
+        """Return the bytes that a party signs for its shares, and for the entries that it has acknowledged to hold.
 
         Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
         against none but those.
         """
         parts = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in shares.shares)
-        return self._statement("unmask", place, keys, held, *parts)
+        return self._statement("unmask", place, keys, held_digest, *parts)
 
-    def opening_statement(self, place: int, keys: Keys, opening: Opening, *, held: bytes) -> bytes:
-        """Return what a party signs of all that it tells of dealers who have lied: as `shares_statement`."""
+    def opening_statement(self, place: int, keys: Keys, opening: Opening, *, held_digest: bytes) -> bytes:
+        """Return the bytes that a party signs for what it reveals of lying dealers: as `shares_statement`."""
         parts = (_place_bytes(dealer) + content for dealer, content in opening.values)
-        return self._statement("open", place, keys, held, *parts)
+        return self._statement("open", place, keys, held_digest, *parts)
 
     def _statement(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
-        """Return what a party signs. Its own keys, which are new in each run, are part of it."""
+        """Return the bytes that a party signs. Its own keys, which are new in each run, are part of them."""
         digest = hashlib.blake2b(b"".join(content), digest_size=DIGEST_BYTES).digest()
         return self.domain(what, place) + keys.of_masks + keys.of_boxes + digest
 
     def survivors_statement(
         self, places: tuple[int, ...], excluded: tuple[int, ...], keys: Mapping[int, Keys]
     ) -> bytes:
-        """Return what a party signs of who survived, and who was left before.
+        """Return the bytes that a party signs for the survivors, and for those who were left out before.
 
         Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
         the same session, which a server broke off, passes in none.

@@ -151,7 +151,7 @@ class _InBlocks(RowMechanism):
 
     @abc.abstractmethod
     def event_of_answers(self, counts: Sequence[int]) -> PrivacyEvent:
-        """Return what a row costs that has so many answers from each block."""
+        """Return the event of a row with this many answers from each block."""
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         """`event_of_answers`, where no column may hold answers from two blocks. See `RowMechanism.event_among`."""
@@ -190,7 +190,7 @@ class _EachByItself(_InBlocks, FiniteMechanism):
 
     @abc.abstractmethod
     def _losses(self) -> Sequence[float]:
-        """Return what an answer costs, for each block."""
+        """Return the loss of an answer, for each block."""
 
     @property
     def epsilon(self) -> float:

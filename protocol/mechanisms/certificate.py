@@ -62,7 +62,7 @@ class Certificate:
         return sum((slope * v - mass - share * v * v for v, slope, mass, share in numbers), start=Fraction(0))
 
     def proven_bound(self) -> Fraction:
-        """Return what Σ_v π_v·Var[t | v], and with it the greatest variance where Σπ = 1, cannot fall below.
+        """Return a proven lower bound on Σ_v π_v·Var[t | v], and so on the greatest variance if Σπ = 1.
 
         Every one of the 2^k constraints is looked at, in integers, with a ratio just below e^(−ε); what the worst one
         lacks is taken off the claimed bound. A second for twenty values.

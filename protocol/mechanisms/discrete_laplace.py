@@ -283,7 +283,7 @@ def _rate(scale: float) -> tuple[int, int, int]:
 
 
 def are_within(most: int, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-    """Return which of c, d rows have an l1 distance of at most so much, shape (c, d)."""
+    """Return which of c and d rows have an ℓ₁ distance of at most `most`, shape (c, d)."""
     distances = np.zeros((len(values), len(other_values)), dtype=np.int64)
     for column, of_others in zip(values.T, other_values.T, strict=True):
         # Beyond the most it does not matter by how much, and sums stay within 64 bits.

@@ -111,9 +111,9 @@ def greatest_flip_deficit(num_choices: int, level: float) -> float:
     """
     low, high = 0.0, greatest_choice_deficit(num_choices, level)
     while low < (middle := (low + high) / 2) < high:
-        kept = exp(-middle)
-        passed = num_choices * log1p(-kept) if middle else -math.inf
-        chance = 1.0 + expm1(passed) / (num_choices * kept) if middle else 1.0 - 1.0 / num_choices
+        decay = exp(-middle)
+        passed = num_choices * log1p(-decay) if middle else -math.inf
+        chance = 1.0 + expm1(passed) / (num_choices * decay) if middle else 1.0 - 1.0 / num_choices
         low, high = (middle, high) if chance > level else (low, middle)
     return high
 

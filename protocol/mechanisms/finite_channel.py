@@ -142,12 +142,12 @@ class FiniteChannel(FiniteMechanism):
 
     @functools.cached_property
     def _bounds(self) -> tuple[tuple[int, ...], ...]:
-        """For each value, where the part of each report ends."""
+        """The end of each report's part, for each value."""
         return tuple(tuple(itertools.accumulate(row)) for row in self.masses)
 
     @functools.cached_property
     def _ends(self) -> FloatArray:
-        """The same as parts of 1, exactly: a row for each report."""
+        """The ends of the reports' parts as exact parts of 1: a row for each report."""
         return np.ascontiguousarray(np.array(self._bounds).T) / TOTAL_MASS
 
     @functools.cached_property

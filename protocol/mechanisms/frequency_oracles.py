@@ -117,13 +117,13 @@ class FrequencyOracle(ExactMechanism):
 
     @functools.cached_property
     def contributions(self) -> tuple[Fraction, Fraction]:
-        """What reports for and against a value add to its estimate: 1 on average if they are a holder's, else 0."""
+        """The contribution of a report for a value, and of one against it: 1 on average from its holders, else 0."""
         gap = self.law.keep - self.law.luck * self.reach(0, 0)
         return (1 - self.law.luck) / gap, -self.law.luck / gap
 
     @exact_arguments
     def variance_of(self, value: int, holder: int) -> Fraction:
-        """Return what who holds `holder` adds to the variance of the estimated number of those who hold `value`."""
+        """Return a holder of `holder`'s contribution to the variance of the estimated number of holders of `value`."""
         supporting, against = (number * number for number in self.contributions)
         reach, luck = self.reach(value, holder), self.law.luck
         if value != holder:
@@ -132,7 +132,7 @@ class FrequencyOracle(ExactMechanism):
 
     @property
     def variance_of_others(self) -> Fraction:
-        """What a person adds to the variance of a number that it is not among, on average over the other values."""
+        """The variance that a person adds to the number of another value's holders, averaged over those values."""
         return self.variance_of(0, 1)
 
     @exact_arguments
@@ -189,18 +189,18 @@ class FrequencyOracle(ExactMechanism):
             raise ValueError(f"expected uniforms of shape {(number, self.slots_of(width))}, got {uniforms.shape}")
         check_numbers("values", values, self.value_range)
         uniforms = uniforms.reshape(number * width, 1 + len(self.law.bounds))
-        kept = uniforms[:, 0] * TOTAL_MASS < int(self.law.keep * TOTAL_MASS)
+        is_kept = uniforms[:, 0] * TOTAL_MASS < int(self.law.keep * TOTAL_MASS)
         integers = (uniforms[:, 1:] * np.array(self.law.bounds)).astype(np.int64)
-        return self.make_reports(values.reshape(-1), kept, integers).reshape(number, self.num_reports_of(width))
+        return self.make_reports(values.reshape(-1), is_kept, integers).reshape(number, self.num_reports_of(width))
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
         row, keep, bounds = np.array(values, dtype=np.int64), int(self.law.keep * TOTAL_MASS), self.law.bounds
         check_numbers("values", row, self.value_range)
         draws = [(randbelow(TOTAL_MASS) < keep, [int(randbelow(bound)) for bound in bounds]) for _ in values]
-        kept = np.array([is_kept for is_kept, _ in draws], dtype=np.bool_)
+        are_kept = np.array([is_kept for is_kept, _ in draws], dtype=np.bool_)
         drawn_integers = np.array([integers for _, integers in draws], dtype=np.int64).reshape(len(row), len(bounds))
-        return self.make_reports(row, kept, drawn_integers).reshape(-1).tolist()
+        return self.make_reports(row, are_kept, drawn_integers).reshape(-1).tolist()
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Add up the two numbers of the law, value by value; reports whose numbers fall are impossible."""
@@ -236,17 +236,12 @@ class SubsetSelection(FrequencyOracle):
     @functools.cached_property
     def law(self) -> OracleLaw:
         """Draws shuffle the other values, by Fisher and Yates; q = (ω − p)/(k − 1)."""
-        num_others, near, laws = (
-            self.num_choices - 1,
-            int(self.num_choices / (exp(self.epsilon) + 1)),
-            list[OracleLaw](),
-        )
+        num_others, laws = self.num_choices - 1, list[OracleLaw]()
+        near = int(self.num_choices / (exp(self.epsilon) + 1))
         for size in sorted({min(max(size, 1), num_others) for size in (near, near + 1)}):
             keep = OracleLaw.keep_at(self.epsilon, size, self.num_choices - size)
-            counts, bounds = (
-                (math.comb(num_others, size - 1), math.comb(num_others, size)),
-                range(num_others, num_others - size, -1),
-            )
+            counts = math.comb(num_others, size - 1), math.comb(num_others, size)
+            bounds = range(num_others, num_others - size, -1)
             greatest = self.num_choices - size
             laws.append(OracleLaw(keep, (size - keep) / num_others, *counts, tuple(bounds), greatest, size))
         return min(laws, key=_variance)
@@ -257,15 +252,12 @@ class SubsetSelection(FrequencyOracle):
         step = max(1, _BLOCK // self.num_choices)
         for start in range(0, len(values), step):
             rows = slice(start, start + step)
-            row_values, row_numbers = values[rows], np.arange(len(values[rows]))
-            other_choices = np.tile(np.arange(self.num_choices - 1, dtype=np.int64), (len(row_values), 1))
+            row_values, numbers = values[rows], np.arange(len(values[rows]))
+            choices = np.tile(np.arange(self.num_choices - 1, dtype=np.int64), (len(row_values), 1))
             for place in range(size):
-                choice_places = place + integers[rows, place]
-                other_choices[row_numbers, place], other_choices[row_numbers, choice_places] = (
-                    other_choices[row_numbers, choice_places],
-                    other_choices[row_numbers, place],
-                )
-            subsets = other_choices[:, :size] + (other_choices[:, :size] >= row_values[:, None])
+                picks = place + integers[rows, place]
+                choices[numbers, place], choices[numbers, picks] = choices[numbers, picks], choices[numbers, place]
+            subsets = choices[:, :size] + (choices[:, :size] >= row_values[:, None])
             subsets[is_kept[rows], -1] = row_values[is_kept[rows]]  # in place of the last one
             reports[rows] = np.sort(subsets, axis=1) - np.arange(size)
         return reports
@@ -322,7 +314,7 @@ class HadamardResponse(_OneNumber):
 
     @functools.cached_property
     def block_size(self) -> int:
-        """Of a block: b."""
+        """The size of a block: b."""
         return 1 << (-(-self.num_choices // self.num_blocks)).bit_length()
 
     @functools.cached_property

@@ -47,7 +47,7 @@ class Mixture(NamedTuple):
 
 
 class HyperLaw(msgspec.Struct, frozen=True, tag=True):
-    """What all hyper-distributions have; each refuses parameters that are out of range by a ConfigurationError."""
+    """The base of all hyper-distributions; each raises ConfigurationError for parameters out of range."""
 
     @property
     def slots(self) -> int:

@@ -215,7 +215,7 @@ def _check_shares(shares: tuple[float, ...], or_else: str) -> None:
 
 @functools.lru_cache(maxsize=256)
 def _bounds(shares: tuple[float, ...]) -> tuple[Fraction, ...]:
-    """Return where the share of each but the last ends."""
+    """Return the end of each share but the last."""
     ends = list(itertools.accumulate(Fraction(share) for share in shares))
     return tuple(end / ends[-1] for end in ends[:-1])
 

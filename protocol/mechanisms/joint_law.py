@@ -53,7 +53,7 @@ _Counts: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class HyperLosses(NamedTuple):
-    """What a hyper-distribution, by the caller's name and with its mean E[P], costs: J of all answers and R of one.
+    """The losses of a hyper-distribution, with its name and its mean E[P]: J of all answers, R of one.
 
     Examples:
         >>> from psephos.protocol.mechanisms import Uniform

@@ -47,7 +47,7 @@ _DRAWING: Final = frozenset({"randomize", "randomize_one", "randomize_row", "slo
 
 
 class OnArrays(NamedTuple):
-    """What tries mechanisms on arrays: it needs simulated noise and estimators, which come after mechanisms.
+    """The interface that tries mechanisms on arrays: it needs noise and estimators, which import mechanisms.
 
     Examples:
         >>> import numpy as np
@@ -126,17 +126,17 @@ class RowMechanism(abc.ABC):
 
     @abc.abstractmethod
     def event_of(self, num_values: int) -> PrivacyEvent:
-        """Return what one application to a row of so many values costs at most, for an accountant."""
+        """Return the event of one application to a row of this many values, at most, for an accountant."""
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """Return what one application costs at most to a row of which is public what each column may hold.
+        """Return the event of one application to a row whose columns' possible values are public.
 
         As much as any row of so many values, unless overridden.
         """
         return self.event_of(len(values))
 
     def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """Return what one value of such a row costs at most, all others being known.
+        """Return the event of one value of such a row, all others being known.
 
         As much as all of them, unless overridden: values may share randomness.
         """
@@ -188,7 +188,7 @@ class RowMechanism(abc.ABC):
         return self.on_arrays.perturb(self, values, seed=seed)
 
     def estimate(self, reports: ArrayLike) -> Estimates:
-        """Return what reports tell of the values, unbiased, with errors: see `psephos.protocol.on_arrays.estimate`."""
+        """Return unbiased estimates of the values, with errors: see `psephos.protocol.on_arrays.estimate`."""
         return self.on_arrays.estimate(self, reports)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
@@ -295,7 +295,7 @@ class Prepared(RowMechanism):
 
     @abc.abstractmethod
     def prepare_rows(self, values: IntArray) -> IntArray:
-        """Return what the other mechanism sees of each row: int64, shape (n, num_prepared_of(w))."""
+        """Return the rows that the other mechanism gets: int64, shape (n, num_prepared_of(w))."""
 
     def prepare_row(self, values: Sequence[int]) -> list[int]:
         """Return `prepare_rows` of one row."""
@@ -353,7 +353,7 @@ class Mechanism(RowMechanism):
     @property
     @abc.abstractmethod
     def event(self) -> PrivacyEvent:
-        """What one application to one value costs, for an accountant."""
+        """The event of one application to one value, for an accountant."""
 
     @abc.abstractmethod
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -386,7 +386,7 @@ class Mechanism(RowMechanism):
         return bool(drawing.get("is_drawn_ahead")) and type(self).draw_row is Mechanism.draw_row
 
     def slots_of(self, num_values: int) -> int:
-        """As many as the values take, one after another."""
+        """Return the slots of a row: those of its values, one after another."""
         return self.slots * num_values
 
     def event_of(self, num_values: int) -> PrivacyEvent:

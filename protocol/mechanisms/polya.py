@@ -194,15 +194,15 @@ class NoiseShare(Mechanism, ExactMechanism):
 
     @property
     def event(self) -> SharedDiscreteLaplace:
-        """What a single value's report costs, seen by itself."""
+        """The event of a single value's report, seen by itself."""
         return self.event_of(1)
 
     def event_of(self, num_values: int) -> SharedDiscreteLaplace:
-        """What a row's report costs, seen by itself: of its sum with others `event_of_sum` says it."""
+        """Return the event of a row's report, seen by itself; for a sum with others see `event_of_sum`."""
         return self.event_of_sum(num_values, honest=1)
 
     def event_of_sum(self, num_values: int, *, honest: int) -> SharedDiscreteLaplace:
-        """Return what a sum of rows of so many values costs each row, with so many honest shares in it."""
+        """Return each row's event in a sum of rows of this many values, with this many honest shares."""
         return SharedDiscreteLaplace(self.scale, self.sensitivity, self.planned, honest, max(num_values, 1))
 
     @exact_arguments

@@ -83,20 +83,17 @@ def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
     worst = Gap(0.0, 0, 0)
     with np.errstate(invalid="ignore"):  # −∞ less −∞ is no number: a report that neither row gives tells nothing
         error = np.where(np.isfinite(log_laws), np.abs(log_laws) * _ROUNDING, 0.0)
-        upper_laws, lower_laws = log_laws - error, log_laws + error
+        highs, lows = log_laws - error, log_laws + error
         # Rows with the same neighbors are looked at together: most often all have all.
         kinds, kind_of_row = np.unique(are_neighbors, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds):
-            rows, other_rows = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
-            if not len(other_rows):
+            rows, partners = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
+            if not len(partners):
                 continue
-            gaps = upper_laws[:, rows].max(axis=1) - lower_laws[:, other_rows].min(axis=1)
+            gaps = highs[:, rows].max(axis=1) - lows[:, partners].min(axis=1)
             report = int(np.argmax(np.where(np.isnan(gaps), -np.inf, gaps)))
             if gaps[report] > worst.loss:
-                row, other = (
-                    rows[np.argmax(upper_laws[report, rows])],
-                    other_rows[np.argmin(lower_laws[report, other_rows])],
-                )
+                row, other = (rows[np.argmax(highs[report, rows])], partners[np.argmin(lows[report, partners])])
                 worst = Gap(float(gaps[report]), int(row), int(other))
     return worst
 
@@ -109,7 +106,7 @@ def non_neighbors_error(
     among: NDArray[np.bool_] | bool = True,
     is_shown: bool = True,
 ) -> ConfigurationError | None:
-    """Return what is wrong where a mechanism's event does not bound the loss between two neighbors.
+    """Return an error if a mechanism's event does not bound the loss between two of these rows.
 
     Args:
         phase: its name.
@@ -134,14 +131,14 @@ def format_rows(rows: IntArray, *, is_shown: bool) -> str:
 
 
 def differ_in_one(rows: IntArray) -> NDArray[np.bool_]:
-    """Return which rows, shape (c, columns), differ in one value: shape (c, c)."""
+    """Return which pairs of rows, shape (c, columns), differ in one value: shape (c, c)."""
     return np.array([(rows != row).sum(axis=1) == 1 for row in rows], dtype=np.bool_).reshape(len(rows), len(rows))
 
 
 def key_of(
     mechanism: RowMechanism, values: Sequence[Sequence[int]], rows: IntArray | None
 ) -> tuple[int, tuple[range | tuple[int, ...], ...], bytes | None]:
-    """Return what tells a mechanism's laws of some rows from others: of columns whose order it ignores in one order."""
+    """Return a key for a mechanism's laws of some rows; columns are in one order if the mechanism ignores theirs."""
     columns = [column if isinstance(column, _AS_THEY_ARE) else tuple(column) for column in values]
     if rows is not None:
         return id(mechanism), tuple(columns), rows.tobytes()
@@ -184,7 +181,7 @@ def _neighbors_of(mechanism: RowMechanism, rows: IntArray, *, are_all_neighbors:
 
 
 def _loss_of_columns(mechanism: Mechanism, values: Sequence[Sequence[int]], *, are_all_neighbors: bool) -> float:
-    """Return what independent columns realize: together, if rows that differ in all of them are neighbors."""
+    """Return the loss of independent columns: their sum, if rows that differ in all of them are neighbors."""
     counts = Counter(column if isinstance(column, range) else tuple(column) for column in values if len(column) > 1)
     worst = {column: _worst_values(mechanism, column, are_all_neighbors=are_all_neighbors) for column in counts}
     pairs = [(gap.row, gap.other) for column, gap in worst.items() for _ in range(counts[column])]
@@ -225,7 +222,7 @@ def _nearest_to_zero(column: Sequence[int]) -> int:
 
 
 def _sample_rows(values: Sequence[Sequence[int]], number: int) -> list[tuple[int, ...]]:
-    """Return so many rows of these values, evenly among all; the two ends of wide ones."""
+    """Return `number` rows of these values, evenly among all; the two ends of wide ones."""
     if len(values) > _WIDEST:
         return [tuple(column[0] for column in values), tuple(column[-1] for column in values)]
     lengths = [len(column) for column in values]

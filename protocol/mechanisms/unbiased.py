@@ -73,7 +73,7 @@ class UnbiasedReport:
 
     @functools.cached_property
     def lower_bound(self) -> float:
-        """What no unbiased ε-LDP mechanism falls below, in the greatest variance or in the mean over `prior`.
+        """A lower bound for all unbiased ε-LDP mechanisms, on the greatest variance or on the mean over `prior`.
 
         As the certificate claims; nan where there is none.
         """

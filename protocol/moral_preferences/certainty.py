@@ -174,7 +174,7 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
 
 
 def _shares_of_levels(outcome: Outcome) -> list[tuple[float, float]]:
-    """Return for each level of ε its share of the noise's variance, and how many draws it is made of."""
+    """Return each level's share of the noise's variance, and its number of draws."""
     if isinstance(outcome.planned, int):  # a masked sum: so many shares make one draw
         return [(1.0, outcome.num_voters / outcome.planned)]
     if Paradigm(outcome.paradigm).model.bounds_release:

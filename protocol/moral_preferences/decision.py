@@ -23,7 +23,7 @@ from .records import GREATEST_FEATURE
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What is chosen.
+    """The choice between two alternatives.
 
     Args:
         choice: "first" or "second"; None where the preferences speak for neither.

@@ -143,7 +143,7 @@ def _difference(
 
 
 def _limits_of_sums(parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level: float) -> dict[_Pair, list[_Limits]]:
-    """Return where each feature's difference without noise lies, first minus second: all at once at the level."""
+    """Return limits of each feature's difference without noise, first minus second: all hold at the level."""
     limits: dict[_Pair, list[_Limits]] = {}
     for pair in pairs:
         first, second = (parts[name] for name in pair)
@@ -159,7 +159,7 @@ def _limits_of_sums(parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level:
 def _limits_of_directions(
     parts: Mapping[str, Outcome], pairs: Sequence[_Pair], level: float
 ) -> dict[_Pair, list[_Limits]]:
-    """Return the same of directions, from limits of each coordinate of each society."""
+    """Return such limits for directions, from limits of each coordinate of each society."""
     of_each = {name: _limits_of_direction(part, level / len(parts)) for name, part in parts.items()}
     return {
         (first, second): [
@@ -171,7 +171,7 @@ def _limits_of_directions(
 
 
 def _limits_of_direction(part: Outcome, level: float) -> list[_Limits]:
-    """Return where each coordinate of a direction without noise lies: all at once at the level."""
+    """Return limits of each coordinate of a direction without noise: all hold at the level."""
     size = len(part.features)
     reach = max(reach_of_noise(_noise_in(part, place), level / (2 * size)) for place in range(size))
     longer = reach * math.sqrt(size)

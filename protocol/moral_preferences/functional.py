@@ -25,7 +25,7 @@ _BLOCK_ROWS = 1 << 13
 def maximize_noisy(
     coefficients: FloatArray, *, num_features: int, radius: float, remedy: Remedy, noise_scale: float
 ) -> FloatArray:
-    """Return where noisy quadratics are greatest over the ℓ₁ ball, after a remedy.
+    """Maximize noisy quadratics over the ℓ₁ ball, after a remedy.
 
     Args:
         coefficients: shape (m, D): the linear ones, then one for each unordered pair of features (`coefficients`).
@@ -105,7 +105,7 @@ class NoisyObjective(PostProcessed):
         return self.places_of(noisy, noise_scale=self.noise.scale * self.step)
 
     def places_of(self, coefficients: IntArray, *, noise_scale: float) -> IntArray:
-        """Return where objectives are greatest, in steps of the reports' grid.
+        """Return the objectives' maxima, in steps of the reports' grid.
 
         Args:
             coefficients: int64, shape (n, D), in steps of their grid.

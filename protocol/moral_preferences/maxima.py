@@ -54,7 +54,7 @@ class NoiseOfLevel:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What is released, given where the objective without noise is greatest: slope · that + something beside + noise.
+    """A released number as a line in the maximum without noise: slope · maximum + intercept + noise.
 
     Args:
         slope: of the best linear answer.
@@ -123,7 +123,7 @@ def _tails() -> FloatArray:
 
 
 def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.random.Generator) -> FloatArray:
-    """Return where noisy objectives are greatest, shape (2, societies, repeats, d).
+    """Return the maxima of noisy objectives, shape (2, societies, repeats, d).
 
     The two are of noise that differs in the sign of its linear part alone: as likely, and where there is no signal the
     one is the other's negative, so that their mean has little of the noise.
@@ -151,7 +151,7 @@ def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.ra
 
 
 def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
-    """Return what answers best: the slope by least squares, and the variance beside it."""
+    """Fit the line by least squares; return it with the variance about it."""
     means = pairs.mean(axis=0)  # of a draw and its mirror image
     repeats, size = means.shape[1], points.size
     slope = float((means.mean(axis=1) * points).sum() / (points * points).sum())

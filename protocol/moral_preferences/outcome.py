@@ -13,7 +13,7 @@ from .parameters import MechanismName, Paradigm, Remedy
 
 
 class Ball(msgspec.Struct, frozen=True, kw_only=True):
-    """Where preferences without noise are, about 0.
+    """A ball about 0 that contains the preferences without noise.
 
     Args:
         radius: > 0, in units of the released preferences.
@@ -28,7 +28,7 @@ class Ball(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
-    """By which public law noisy objectives were maximized, so that anybody can simulate what noise did.
+    """The public law by which noisy objectives were maximized, so that anybody can simulate the noise.
 
     Args:
         num_records: the most records of one voter.
@@ -48,7 +48,7 @@ class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What the voters with one ε contribute.
+    """The outcome of the voters with one ε.
 
     Args:
         num_voters: how many reported.
@@ -65,7 +65,7 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is released of one of several societies: of its own voters alone, with noise of its own.
+    """The outcome of one of several societies: of its own voters alone, with its own noise.
 
     Args:
         num_voters: how many of its voters reported.
@@ -156,7 +156,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def society_outcomes(self) -> tuple[SocietyOutcome, ...]:
-        """What is released of each society; nothing where all voters are one."""
+        """The outcomes of the societies; none if all voters are one society."""
         return () if isinstance(self.societies, msgspec.UnsetType) else self.societies
 
     def society_outcome(self, name: str) -> "Outcome":
@@ -182,7 +182,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def differences(self, first: str, second: str) -> tuple[Estimate, ...] | None:
-        """Return for each feature how much more it counts to one society than to another, with standard errors.
+        """Return each feature's difference in weight between two societies, with standard errors.
 
         The noise of two societies is independent, so the squares of their errors add up. What differs between voters is
         no part of them: they say how far noise may have moved the difference, and not how far other voters would.

@@ -35,7 +35,7 @@ MAX_SOCIETIES: Final = 256
 
 
 class Level(enum.Enum):
-    """What one of two neighboring data sets has otherwise.
+    """The unit of privacy: the change between two neighboring data sets.
 
     Examples:
         >>> Level.VOTER.value
@@ -47,7 +47,7 @@ class Level(enum.Enum):
 
 
 class Paradigm(enum.Enum):
-    """Whom a voter trusts, and what one of two neighboring data sets may change: the paper's four, and two with masks.
+    """The trust model and the unit of privacy: the paper's four paradigms, and two with masks.
 
     *Central*: voters show the aggregator what their reports are made of, and it perturbs what it releases; it is
     trusted, and its view has every voter's own. *Local* (the paper says distributed): voters perturb, and nobody is
@@ -75,7 +75,7 @@ class Paradigm(enum.Enum):
 
     @property
     def model(self) -> TrustModel:
-        """Whom losses are bounded against."""
+        """The trust model in which losses are bounded."""
         return TrustModel(_MODELS[self.value[2:]])
 
 
@@ -91,7 +91,7 @@ _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What both sides of a session agree on.
+    """The parameters of a study, on which both sides of a session agree.
 
     Args:
         features: what alternatives are described by; distinct names.

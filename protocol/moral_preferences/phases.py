@@ -44,7 +44,7 @@ def _parts_of(parameters: Parameters) -> int:
 
 
 def _loss(parameters: Parameters, summary: ReportSummary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
-    """Return what a voter pays who reports by this mechanism."""
+    """Return the loss of a voter that reports by this mechanism."""
     bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
     proven: float = bounded.epsilon
     is_record = parameters.paradigm.level is Level.RECORD
@@ -146,7 +146,7 @@ class PerturbedPhase(PersonalizedPhase):
         totals[first_cells, _FIRST_SUM:] += np.add.reduceat(reports, firsts, axis=0)
 
     def cells_of(self, public: IntArray) -> IntArray:
-        """Return for each voter, of its public row, the row of the tally that its report is in: int64, shape (n,)."""
+        """Return the row of the tally for each voter's report, by its public row: int64, shape (n,)."""
         levels = self.levels_of(public)
         return levels + public[:, 0] * len(self.mechanisms) if self._num_societies > 1 else levels
 
@@ -250,7 +250,7 @@ class MaskedPreferences(MaskedSums):
 
 
 class SocietiesPhase(DisclosedPhase):
-    """The same where voters belong to several societies: each has a sum of its own, with noise of its own.
+    """The phase of voters in several societies: each society has its own sum, with its own noise.
 
     The tally has for each society the number of its reports, which is public, then its sums: shape (societies, 1 +
     numbers of a summary).

@@ -38,7 +38,7 @@ _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, we
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class PreferenceDecisions(Decisions):
-    """What many sessions release: the preferences of all voters, shape (sessions, features).
+    """The outcomes of many sessions: the preferences of all voters, shape (sessions, features).
 
     Examples:
         >>> preferences, kinds = np.array([[0.8, -0.1]]), np.zeros((1, 2), dtype=np.int64)
@@ -97,7 +97,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
 
     @functools.cached_property
     def summary(self) -> ReportSummary:
-        """What reports are made of."""
+        """The summary that voters report."""
         return make_summary(self.parameters)
 
     def make_phase(self) -> PerturbedPhase | DisclosedPhase | MaskedPreferences:
@@ -184,9 +184,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             numbers["an ε"] = len(self.parameters.levels)
         pairs = zip(public, numbers.values(), strict=False)
         are_places = len(public) == len(numbers) and all(0 <= place < number for place, number in pairs)
-        places = " and ".join(
-            f"the place of {kind_name}, in [0, {number - 1}]" for kind_name, number in numbers.items()
-        )
+        places = " and ".join(f"the place of {kind}, in [0, {number - 1}]" for kind, number in numbers.items())
         require(are_places, "the server's public row", list(public[:12]), places or "empty")
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
@@ -270,7 +268,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         )
 
     def _society(self, name: str, mean: Mean | None) -> SocietyOutcome:
-        """Return what is released of a society; None stands for one of which nobody reported."""
+        """Return a society's outcome; None if nobody of it has reported."""
         if mean is None:
             return SocietyOutcome(name=name, num_voters=0, preferences=None, errors=None, levels=())
         preferences, errors = self._released_means(mean)
@@ -346,7 +344,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
-        """Return what would be released without noise, to voters who all count alike.
+        """Return the outcome without noise, with all voters of equal weight.
 
         Where there are several societies, their own follow under the society's name and the feature's, "north, lives".
         """
@@ -366,7 +364,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return clean
 
     def _clean(self, summaries: NDArray[Any]) -> dict[str, float]:
-        """Return what would be released of some voters without noise."""
+        """Return the outcome of some voters without noise."""
         totals = [math.fsum(column) for column in summaries.T.tolist()]
         number = self.parameters.public_number or len(summaries)
         (preferences,) = self.summary.preferences_of(np.array([totals]) / number, 0.0)
@@ -381,7 +379,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return self.parameters.project and self.parameters.mechanism == "laplace"
 
     def _finish_means(self, means: FloatArray, error: float | None) -> FloatArray:
-        """Return what is released of means, shape (m, numbers of a report): (m, d)."""
+        """Return the released preferences from means, shape (m, numbers of a report): shape (m, d)."""
         preferences = self.summary.preferences_of(means, error)
         if self._is_projected:
             preferences = project_to_l1_ball(preferences, radius=self.parameters.bound)

@@ -49,7 +49,7 @@ class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
-    """What is chosen among several alternatives.
+    """The choice among several alternatives.
 
     Args:
         alternatives: from the best to the worst; equal ones in the order in which they were given.
@@ -152,13 +152,11 @@ def _with_winner(
     made: Mapping[tuple[str, str], Decision],
     level: float | None,
 ) -> Ranking:
-    decisions = [decision for pair, decision in made.items() if winner in pair]
-    certainties = [_least_certainty(decision) for decision in decisions if decision.certainty is not None]
-    p_values = [decision.p_value for decision in decisions if decision.p_value is not None]
-    has_certainty = winner is not None and len(certainties) == len(decisions)
-    p_value = (
-        min(1.0, len(decisions) * max(p_values)) if winner is not None and len(p_values) == len(decisions) else None
-    )
+    wins = [decision for pair, decision in made.items() if winner in pair]
+    certainties = [_least_certainty(decision) for decision in wins if decision.certainty is not None]
+    p_values = [decision.p_value for decision in wins if decision.p_value is not None]
+    has_certainty = winner is not None and len(certainties) == len(wins)
+    p_value = min(1.0, len(wins) * max(p_values)) if winner is not None and len(p_values) == len(wins) else None
     is_sure = p_value is not None and level is not None and p_value <= level
     return Ranking(
         alternatives=ranked,
@@ -166,7 +164,7 @@ def _with_winner(
         certainty_at_least=max(0.0, 1 - math.fsum(1 - certainty for certainty in certainties))
         if has_certainty
         else None,
-        prior=decisions[0].prior if has_certainty else None,
+        prior=wins[0].prior if has_certainty else None,
         verdict=None if level is None else winner if is_sure else UNDECIDED,
         level=level,
         p_value=p_value,

@@ -44,7 +44,7 @@ AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | NoiseShare
 
 
 class ReportSummary(abc.ABC):
-    """What reports are made of.
+    """The summary of a voter's records, of which reports are made.
 
     Attributes:
         name: what a ledger calls the mechanism.
@@ -106,11 +106,11 @@ class ReportSummary(abc.ABC):
         """Return noise for numbers up to a bound; a voter or a record loses `epsilon` at most."""
 
     def local_mechanism(self, epsilon: float) -> AdditiveNoise | NoisyObjective:
-        """Return what a voter perturbs its own summary with; it loses `epsilon` at most."""
+        """Return the mechanism by which a voter perturbs its own summary, at a loss of at most `epsilon`."""
         return self.noise(epsilon, self.bound)
 
     def central_mechanism(self, epsilon: float) -> AdditiveNoise:
-        """Return what a server perturbs the sum of all summaries with; a voter or a record loses `epsilon` at most."""
+        """Return the server's mechanism for the sum of all summaries; a voter or a record loses at most `epsilon`."""
         return self.noise(epsilon, GREATEST_SUM)
 
     @overload
@@ -142,7 +142,7 @@ class ReportSummary(abc.ABC):
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
-        """Return where the preferences would be without noise; None where what noise does is not known.
+        """Return a ball that contains the preferences without noise; None if the noise's effect is not known.
 
         Every voter's are in the ball of the bound, and so their mean.
         """
@@ -270,7 +270,7 @@ class Coefficients(ReportSummary):
         )
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
-        """Return those of a mean of places; a single maximum's have no closed form."""
+        """Return the standard errors of a mean of maxima; a single maximum's have no closed form."""
         return None if self._is_pooled else super().errors_of(mean, error)
 
     @property

@@ -59,7 +59,7 @@ class Whitening:
         return beta
 
     def error_factors(self) -> FloatArray:
-        """Return by how much equal, independent errors of b grow in each coordinate of L⁻ᵀb: shape (d,)."""
+        """Return the factors by which equal, independent errors of b grow in each coordinate of L⁻ᵀb: shape (d,)."""
         size = len(self._lower)
         columns = np.array([self.unwhiten(unit) for unit in np.eye(size)])
         return np.array([math.sqrt(math.fsum((columns[:, place] ** 2).tolist())) for place in range(size)])

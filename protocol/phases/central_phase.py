@@ -55,7 +55,7 @@ class CentralPhase(GuardedRelease, Phase):
 
     @property
     def tally_mechanism(self) -> RowMechanism:
-        """What the server randomizes the tally's totals with."""
+        """The mechanism that randomizes the tally's totals on the server."""
         return self._tally_mechanism
 
     @property

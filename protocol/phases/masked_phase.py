@@ -88,7 +88,7 @@ class _Residues:
 
 
 class GuardedShare(Guarded):
-    """What states the losses of shares: a masked phase, whose server sees one sum of all rows and nothing else.
+    """A masked phase: its server sees one sum of all rows and nothing else, and its losses are those of the sum.
 
     Attributes:
         share: what each person adds noise by; `planned` is of it.
@@ -101,11 +101,11 @@ class GuardedShare(Guarded):
 
     @property
     def event(self) -> PrivacyEvent:
-        """What whoever sees the sum sees of one person's data: with fewer honest shares than planned, more."""
+        """The effect of the sum on one person's data: more with fewer honest shares than planned."""
         return self.event_within(self.share.sensitivity)
 
     def event_within(self, sensitivity: int) -> PrivacyEvent:
-        """Return the same of a person whose rows are no farther apart than this, in l1 distance."""
+        """Return this event for a person whose rows differ by at most this ℓ₁ distance."""
         event = self.share.event_of_sum(self.num_values, honest=self.honest)
         return self.compose_parts(msgspec.structs.replace(event, sensitivity=sensitivity))
 
@@ -114,7 +114,7 @@ class GuardedShare(Guarded):
         return self.share.sensitivity
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return what whoever sees the sum sees of one part of a person's row, all others being known.
+        """Return the sum's effect on one part of a person's row, all other parts being known.
 
         As much as of the row, or of one of its `num_parts`, unless overridden.
         """
@@ -399,7 +399,7 @@ def _range_of(ends: Any) -> tuple[int, int]:
 
 
 def law_of(law: str, threshold: int) -> str:
-    """Return what a loss calls its law where T parties have to take part: of many it is marked by `SEMI_HONEST`.
+    """Return the name of a loss's law for at least T parties; `SEMI_HONEST` marks it for many.
 
     Examples:
         >>> law_of("shares of noise", threshold=10)

@@ -12,7 +12,7 @@ ParametersT = TypeVar("ParametersT", bound=msgspec.Struct)
 
 
 class NamedFunctions(Generic[ParametersT]):
-    """What a protocol knows of functions that its parameters name; it has `parameters`, and is made of them alone.
+    """The functions that a protocol's parameters name; mixed into a protocol that is made of `parameters` alone.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -29,7 +29,7 @@ class NamedFunctions(Generic[ParametersT]):
 
     @property
     def foreign_functions(self) -> dict[str, str]:
-        """By parameter, the names of functions that are not the protocol's own, and that `use_function` is given."""
+        """The names of functions that are not the protocol's own, by parameter; `use_function` gives the functions."""
         named = {field: getattr(self.parameters, field) for field in self.named_functions}
         return {
             field: name
@@ -56,7 +56,7 @@ class NamedFunctions(Generic[ParametersT]):
         del field, function
 
     def function_of(self, field: str) -> Callable[..., Any] | None:
-        """Return what a parameter's name stands for; None where it is the protocol's own.
+        """Return the function that a parameter names; None for one of the protocol's own.
 
         Raises:
             ConfigurationError: it is somebody's, and nobody has said what it is.
@@ -70,11 +70,11 @@ class NamedFunctions(Generic[ParametersT]):
 
     @functools.cached_property
     def _functions(self) -> dict[str, Callable[..., Any]]:
-        """What names of `foreign_functions` stand for, by parameter."""
+        """The functions behind `foreign_functions`, by parameter."""
         return {}
 
     def with_parameters(self, parameters: ParametersT) -> Self:
-        """Return the same protocol with other parameters, and with the functions that they name alike."""
+        """Return the protocol with other parameters, and with the same functions for the same names."""
         kind: Any = type(self)
         made, functions = kind(parameters), self.foreign_functions
         for field, name in made.foreign_functions.items():

@@ -56,7 +56,7 @@ class Codec(Protocol):
         ...
 
     def decode(self, payload: bytes | msgspec.Raw, /) -> Any:
-        """Return what a payload holds; msgspec.DecodeError where that is no answer."""
+        """Decode a payload; msgspec.DecodeError if it is no answer."""
         ...
 
 
@@ -92,7 +92,7 @@ class Step:
 
 
 def parts_of(num_parts: Any) -> int:
-    """Return of how many parts a person's values are made; ConfigurationError for none, of which none is charged.
+    """Return the number of parts of a person's values; ConfigurationError for none, since nothing would be charged.
 
     Examples:
         >>> parts_of(3)
@@ -137,7 +137,7 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InputBlock:
-    """The same parties' inputs in many sessions.
+    """The inputs of the same parties in many sessions.
 
     Args:
         private: int64, shape (sessions, n, private columns); of one session where all have the same.
@@ -155,7 +155,7 @@ class InputBlock:
 
     @classmethod
     def from_inputs(cls, inputs: Inputs) -> "InputBlock":
-        """Return what all sessions have alike."""
+        """Make a block of inputs that are the same in all sessions."""
         return cls(inputs.private[None], inputs.public)
 
     @property
@@ -294,7 +294,7 @@ class Phase(Guarded):
 
     @property
     def tally_mechanism(self) -> RowMechanism | None:
-        """What the server randomizes the tally's totals with as the phase closes; None where it draws nothing."""
+        """The server's mechanism for the tally's totals as the phase closes; None if the server draws nothing."""
         return None
 
     @property
@@ -303,7 +303,7 @@ class Phase(Guarded):
         return False
 
     def mechanism_faced(self, public: Sequence[int]) -> RowMechanism:
-        """Return what draws what is seen by those who are not trusted: the server's mechanism, or the person's own."""
+        """Return the mechanism that stands before the adversary: the server's, or the person's own."""
         return self.tally_mechanism or self.mechanism_of(public)
 
     def num_draws(self, num_parties: int) -> int:
@@ -311,14 +311,14 @@ class Phase(Guarded):
         return num_parties if self.tally_mechanism is None else 1
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what this phase costs one person: `losses`, or less where the public row says so.
+        """Return the phase's losses for one person: `losses`, or less if its public row says so.
 
         A phase that overrides this fills in what a part loses by `with_parts`, or states it.
         """
         return self.losses
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        """Return what this phase costs many: for each group of persons who pay alike a name, their number, the losses.
+        """Return the phase's losses for many persons: each group's name, size and losses.
 
         A phase that overrides `losses_of` overrides this.
 
@@ -387,7 +387,7 @@ class Phase(Guarded):
 
 
 def _law_of(mechanism: RowMechanism, losses: Sequence[PrivacyLoss]) -> str:
-    """Return what tells a randomizer's law from others', whatever its protocol says of it."""
+    """Return a digest of a randomizer's law, whatever name its protocol gives it."""
     parts = [type(mechanism).__name__, repr(mechanism.value_range), repr(mechanism.report_range)]
     parts += [repr(loss.event) for loss in losses]
     if isinstance(mechanism, FiniteMechanism):

@@ -129,16 +129,16 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @functools.cached_property
     def kept_scopes(self) -> Mapping[str, Scope | None]:
-        """Where the reports of each phase outlive their session, by its name; None for a phase that keeps none."""
+        """The scope of each phase's memoized reports, by the phase's name; None for a phase without any."""
         return {phase.name: phase.memo_scope for phase in self.phases}
 
     @functools.cached_property
     def losses(self) -> tuple[PrivacyLoss, ...]:
-        """What a whole session costs one person at most, phase by phase."""
+        """The greatest losses of a whole session for one person, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses)
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return what a whole session costs the person with this public row, phase by phase."""
+        """Return the losses of a whole session for the person with this public row, phase by phase."""
         return tuple(loss for phase in self.phases for loss in phase.losses_of(public))
 
     @functools.cached_property
@@ -176,10 +176,8 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
             self._rows_held.add(key)
 
     def retained_reports(self, reports: Sequence[IntArray]) -> list[IntArray]:
-        """Return what a phase's tally has of the reports of those before it: `guard.Guarded.retained_reports`."""
-        return [
-            phase.retained_reports(phase_reports) for phase, phase_reports in zip(self.phases, reports, strict=False)
-        ]
+        """Return the earlier reports that a phase's tally gets: `guard.Guarded.retained_reports`."""
+        return [phase.retained_reports(rows) for phase, rows in zip(self.phases, reports, strict=False)]
 
     @functools.cached_property
     def _rows_held(self) -> set[tuple[int | tuple[int, ...], ...]]:
@@ -187,7 +185,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return set()
 
     def values_of(self, public: Sequence[int]) -> Sequence[Values]:
-        """Return what a person may hold, phase by phase: see `guard.Guarded.values_of`; a row's are computed once."""
+        """Return the values that a person may hold, phase by phase: see `guard.Guarded.values_of`; cached by row."""
         row = tuple(public)
         values = self._values_held.get(row)
         if values is None:
@@ -198,7 +196,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @functools.cached_property
     def _values_held(self) -> dict[tuple[int, ...], Sequence[Values]]:
-        """What persons with these public rows may hold."""
+        """The cache of `values_of`, by public row."""
         return {}
 
     def check_loss_groups(self, public: IntArray) -> None:
@@ -330,7 +328,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
 
     def possible_entries(self) -> Mapping[str, Entries] | None:
-        """Return what a party may hold, for those who attack or audit a session: a table as `encode` takes it.
+        """Return a table of a party's possible entries, as `encode` takes it, for attacks and audits.
 
         Each line is a possibility; whoever infers takes all of them for equally likely before. Each private row must be
         one that any party may have. None, unless overridden: all rows that the mechanisms take, where these are few.
@@ -470,7 +468,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
             self.masked_phase.check_parties(len(public))
 
     def numbers_to_check(self, public: IntArray) -> IntArray:
-        """Return what `check_numbers` looks at in public rows, shape (n, any): of batches that alone is kept.
+        """Return the part of public rows that `check_numbers` checks, shape (n, any); batches keep this alone.
 
         A protocol overrides this together with that, where most of its public rows are one party's.
         """
@@ -516,7 +514,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return {}
 
     def truth(self, inputs: Inputs) -> Truth | None:
-        """Return what the outcome estimates, computed without noise, for simulations; None where not offered."""
+        """Return the true values of the outcome's estimates, for simulations; None if not offered."""
         return None
 
     def check_inputs(self, inputs: Inputs) -> None:

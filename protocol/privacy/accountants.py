@@ -253,7 +253,7 @@ def rho_of_epsilon(epsilon: float, delta: float) -> float:
 
 
 class _LossDistribution(Protocol):
-    """What is used of dp_accounting's privacy loss distribution, which has no types."""
+    """The methods of dp_accounting's untyped privacy loss distribution that are used here."""
 
     def self_compose(self, num_times: int) -> "_LossDistribution": ...
 

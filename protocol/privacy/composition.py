@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Total(NamedTuple):
-    """What some losses of one person add up to.
+    """The sum of some losses of one person.
 
     Args:
         relation: which data sets are neighbors.
@@ -66,7 +66,7 @@ def count_of(stated_relation: NeighboringRelation, *, relation: NeighboringRelat
 def event_under(
     event: PrivacyEvent, stated_relation: NeighboringRelation, *, relation: NeighboringRelation
 ) -> PrivacyEvent:
-    """Return what an event that is stated under one relation is under another; PrivacyError as `count_of`.
+    """Return an event that is stated under one relation as an event under another; PrivacyError as `count_of`.
 
     Examples:
         >>> replace, add = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -108,7 +108,7 @@ def common_relation(losses: "Iterable[PrivacyLoss | LedgerEntry]") -> Neighborin
 
 
 def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: NeighboringRelation | None = None) -> Total:
-    """Return what losses of one person add up to (sequential composition of pure losses).
+    """Add up the losses of one person (sequential composition of pure losses).
 
     Args:
         losses: of one person, of any sessions; also where later ones depend on earlier outcomes.

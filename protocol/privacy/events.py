@@ -134,7 +134,7 @@ class Composed(msgspec.Struct, frozen=True, tag=True):
 
 
 class SelfComposed(msgspec.Struct, frozen=True, tag=True):
-    """The same event `count` times.
+    """An event that happens `count` times.
 
     Examples:
         >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant

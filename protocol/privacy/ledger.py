@@ -30,7 +30,7 @@ _ROUNDING = 1e-9
 
 
 class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """What a loss means for one part of its unit, all other parts being known: never more, and not added to it.
+    """The loss of one part of a unit, all other parts being known: never more than the unit's, and not added to it.
 
     Args:
         unit: the part: one answer of all that a worker gives.
@@ -47,7 +47,7 @@ class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """What one phase costs one person, as its protocol states it.
+    """The loss of one person in one phase, as its protocol states it.
 
     Args:
         event: what is applied to the person's data in this phase.
@@ -94,7 +94,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finest_loss(self) -> PartLoss:
-        """What is lost for the smallest unit that is stated: `part`, or the whole where there is none."""
+        """The loss of the smallest unit that is stated: of `part`, or of the whole if there is none."""
         return self.part or PartLoss(unit=self.unit, claimed=self.claimed, proven=self.proven)
 
 
@@ -176,7 +176,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True, gc=False):
-    """What losses add up to in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum.
+    """A sum of losses in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum.
 
     All are in units of `exact_sums`.
     """
@@ -190,7 +190,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
         return Amount(self.epsilon + other.epsilon, self.rho + other.rho, self.datum + other.datum)
 
     def subtract(self, other: "Amount") -> "Amount":
-        """Return what is left without the other: of each number never less than nothing."""
+        """Return the difference of each number, at least 0."""
         return Amount(
             self.epsilon - other.epsilon if other.epsilon < self.epsilon else 0,
             self.rho - other.rho if other.rho < self.rho else 0,
@@ -198,7 +198,7 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
         )
 
     def minimum(self, other: "Amount") -> "Amount":
-        """Return of each number what the other holds of it."""
+        """Return the lesser of each number and the other's."""
         return Amount(
             other.epsilon if other.epsilon < self.epsilon else self.epsilon,  # noqa: FURB136  a call for each loss
             other.rho if other.rho < self.rho else self.rho,  # noqa: FURB136  likewise
@@ -367,7 +367,7 @@ class Ledger(Shown):
 
     @property
     def relation(self) -> NeighboringRelation:
-        """In which relation `spent`, `reserved` and `remaining` are: the budget's, or replace-one."""
+        """The neighboring relation of `spent`, `reserved` and `remaining`: the budget's, or replace-one."""
         return self._relation
 
     @property
@@ -387,7 +387,7 @@ class Ledger(Shown):
 
     @property
     def remaining(self) -> float:
-        """What the budget still holds for sessions to come, as the loss of one mechanism; infinity without one."""
+        """The budget's remainder for sessions to come, as the loss of one mechanism; infinite without a budget."""
         return math.inf if self._budget is None else self._budget.left_of(self._spent.plus(self._reserved))
 
     def total(
@@ -473,7 +473,7 @@ class Ledger(Shown):
         return self._charge(loss, self.amount_of(loss), session=session, phase=phase)
 
     def amount_of(self, loss: PrivacyLoss | LedgerEntry) -> Amount:
-        """Return what a loss counts on this ledger, for its reservations.
+        """Return the amount of a loss on this ledger, for its reservations.
 
         Raises:
             PrivacyError: it is no number of at least 0, or counts in no total of the ledger's relation.

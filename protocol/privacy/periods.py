@@ -66,7 +66,7 @@ def check_period(seconds: float, *, field: str = "budget_period") -> float:
 
 
 def keep_recent(timed: Iterable[tuple[float, T]], *, now: float, seconds: float) -> list[T]:
-    """Return what still counts at a time: all that is less than a period old.
+    """Return the entries that still count at a time: those less than a period old.
 
     Args:
         timed: losses, each with its time in seconds; one from after `now`, where a clock was set back, counts.

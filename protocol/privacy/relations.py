@@ -39,7 +39,7 @@ class NeighboringRelation(enum.Enum):
 
 
 class TrustModel(enum.Enum):
-    """Whom a loss is bounded against; in the order of how much a server is trusted with.
+    """The trust model: whom a loss is bounded against, in order of the server's trust.
 
     Examples:
         >>> TrustModel.LOCAL.trusts_server, TrustModel.CENTRAL.trusts_server
@@ -88,12 +88,12 @@ class TrustModel(enum.Enum):
 
     @property
     def server_view(self) -> str:
-        """Return what a server sees of each person, as a phrase."""
+        """The server's view of each person, as a phrase."""
         return _SEEN[self]
 
     @property
     def adversary(self) -> str:
-        """Whom losses are bounded against, as a phrase."""
+        """The adversary against which losses are bounded, as a phrase."""
         return _AGAINST[self]
 
     def trusted_party(self, server: str, *, is_sparse: bool = False) -> str:

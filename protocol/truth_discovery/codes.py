@@ -65,7 +65,7 @@ class Codes:
 
     @functools.cached_property
     def code_of_label(self) -> tuple[Mapping[str, int], ...]:
-        """For each answer set, the place of each label by name."""
+        """The place of each label by name, for each answer set."""
         return tuple({name: place for place, name in enumerate(labels)} for labels in self.answer_sets)
 
     @functools.cached_property
@@ -81,7 +81,7 @@ class Codes:
 
     @functools.cached_property
     def values_of_task(self) -> list[tuple[int, ...]]:
-        """What a row may hold where each task is asked, and at last, for `NO_TASK`, where none is."""
+        """The values that a row may hold for each task; the last entry is for `NO_TASK`, where no task is asked."""
         return [*((NO_ANSWER, *answers) for answers in self._range_of_task), (NO_ANSWER,)]
 
     def find_task(self, name: object, *, field: str) -> int:

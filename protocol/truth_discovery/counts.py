@@ -30,7 +30,7 @@ from ..mechanisms.polya import share_masses, share_reach
 
 @dataclasses.dataclass(frozen=True)
 class CountNoise:
-    """What is added to counts in all.
+    """The noise on counts, in all.
 
     Args:
         scale: of discrete Laplace noise.

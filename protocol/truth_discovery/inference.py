@@ -40,7 +40,7 @@ def find_truths(
     weight_function: WeightFunction | None = None,
     estimator: EstimatorFunction | None = None,
 ) -> tuple[str, Any]:
-    """Return which estimator the session has, and what it finds.
+    """Choose the session's estimator, and run it.
 
     That is an `Inference` of one crowd's answers, and an `InferenceBlock` of many crowds'.
 
@@ -87,7 +87,7 @@ def infer_by(
     ties: Ties,
     max_iterations: int,
 ) -> Inference:
-    """Return what somebody's own estimator finds.
+    """Run your own estimator.
 
     Raises:
         PluginError: it raises something, or what it returns is no inference from these answers: of another shape, with
@@ -146,7 +146,7 @@ def infer_by(
 
 
 def known_noise(noise: Perturbation | None, sizes: Sequence[int]) -> KnownNoise:
-    """Return what an estimator is told of the perturbation.
+    """Return the perturbation's law as estimators take it.
 
     Args:
         noise: the session's; None where nothing was perturbed.

@@ -112,7 +112,7 @@ class Perturbation:
     threshold: int = 0
 
     def count_noise(self, num_workers: int) -> CountNoise | None:
-        """Return what the counts of so many workers have in all; None where answers are perturbed."""
+        """Return the noise on the counts of this many workers; None if answers are perturbed."""
         if self.on_counts is None:
             return None
         planned = self.on_counts.planned if isinstance(self.on_counts, NoiseShare) else None
@@ -131,7 +131,7 @@ class Perturbation:
             require(epsilon >= least - _ROUNDING, "epsilons", epsilon, f"at least what is drawn: {least:g}")
 
     def _drawn_losses(self) -> Sequence[float]:
-        """Return what one answer loses by the flip probabilities that the mechanism itself draws by."""
+        """Return the losses of one answer by the flip probabilities that the mechanism itself draws with."""
         match self.mechanism:
             case OneLayer(flip_probabilities=flips):
                 return [loss_of_flip_probability(flip, size) for flip, size in zip(flips, self.sizes, strict=True)]
@@ -145,7 +145,7 @@ class Perturbation:
                 raise ConfigurationError(field="mechanism", value=self.name, allowed="with its own hyper-distribution")
 
     def loss_of(self, counts: tuple[int, ...]) -> PrivacyLoss:
-        """Return what a worker pays who gives so many answers from each answer set.
+        """Return the loss of a worker that gives this many answers from each answer set.
 
         Args:
             counts: one for each answer set; not all of them 0.
@@ -192,7 +192,7 @@ class Perturbation:
         return self._state(counts, total_loss, part)
 
     def event_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyEvent:
-        """Return what so many answers cost at most, by the mechanism and no statement."""
+        """Return the greatest event of this many answers, by the mechanism and no statement."""
         if self.on_counts is not None:
             return self.on_counts.event
         blocks = [number for number, tasks in enumerate(num_tasks) if tasks]
@@ -212,7 +212,7 @@ class Perturbation:
         return max(map(self._event_of_answers, places), key=_cost)
 
     def _costliest_answers(self, num_answers: int, num_tasks: Sequence[int]) -> tuple[int, ...]:
-        """Return so many answers, from the sets of the greatest ε: one number for each set."""
+        """Return this many answers from the sets of the greatest ε: one number for each set."""
         counts = [0] * len(self.sizes)
         num_remaining = num_answers
         for number in sorted(range(len(counts)), key=lambda place: -self.epsilons[place]):
@@ -221,7 +221,7 @@ class Perturbation:
         return tuple(counts)
 
     def _event_of_answers(self, blocks: Sequence[int]) -> PrivacyEvent:
-        """Return what answers from these answer sets cost."""
+        """Return the event of answers from these answer sets."""
         offsets = block_offsets(self.sizes)
         return self.mechanism.event_among([range(offsets[block], offsets[block + 1]) for block in blocks])
 
@@ -396,7 +396,7 @@ def _make(parameters: Parameters) -> Perturbation:
 
 
 def _make_central(parameters: Parameters) -> Perturbation:
-    """Return what a trusted server adds to counts: noise of one scale, for the worker who moves them most."""
+    """Return a trusted server's noise on counts: one scale, for the worker who moves them most."""
     sizes, price = parameters.sizes, parameters.epsilon_worker
     moved = sorted((distance_of(sizes[number]) for number in parameters.set_of_task), reverse=True)
     sensitivity = sum(moved[: parameters.max_answers])
@@ -415,7 +415,7 @@ def _make_central(parameters: Parameters) -> Perturbation:
 
 
 def _make_masked(parameters: Parameters) -> Perturbation:
-    """Return what each worker adds to masked sums: of all tasks alike, so that every answer costs the same."""
+    """Return each worker's noise on masked sums: the same for all tasks, so that every answer costs the same."""
     sizes, price, most = parameters.sizes, _epsilon_of_answers(parameters), parameters.max_answers
     field, per_price = _price_of(parameters), most if parameters.epsilon_worker is not None else 1
     least = MASKED_DISTANCE / _MOST_MASKED_SCALE
@@ -448,7 +448,7 @@ def _make_one_layer(parameters: Parameters) -> Perturbation:
 
 
 def _make_hyper(parameters: Parameters) -> HyperDistribution:
-    """Return what workers draw from: uniform, for the paper's prices from 0 on where that is possible (reading T2)."""
+    """Return the workers' hyper-distribution: uniform, from 0 on for the paper's prices if possible (reading T2)."""
     sizes = parameters.sizes
     if parameters.flip_probability is not None:
         return uniform_for(parameters.flip_probability)
@@ -462,17 +462,15 @@ def _make_hyper(parameters: Parameters) -> HyperDistribution:
 
 
 def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: LossUnit) -> Uniform:
-    """Return what workers draw from who share a flip probability, for a proven loss."""
+    """Return the hyper-distribution of workers that share a flip probability, for a proven loss."""
     smallest = min(parameters.sizes)
     most_flips = (smallest - 1) / smallest
     # Who is asked the tasks with the largest sets pays most, with all that such a price may buy (`hyper_prices`).
     sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
     row = sizes[: parameters.max_answers]
     if not price >= (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):
-        least_price = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
-        allowed = (
-            f"at least {least_price.normalize():g}, where an answer from {smallest} labels is reported as any of them"
-        )
+        floor = decimal.Context(prec=6, rounding=decimal.ROUND_CEILING).create_decimal(least)
+        allowed = f"at least {floor.normalize():g}, where an answer from {smallest} labels is reported as any of them"
         raise ConfigurationError(field=field, value=price, allowed=f"{allowed} alike (one_layer can have less)")
     return uniform_of_loss(price, sizes=row, unit=unit, most_flips=most_flips)
 

@@ -19,7 +19,7 @@ from .counts import CountNoise, counted_limits
 
 
 class LevelReports(msgspec.Struct, frozen=True):
-    """What the workers of one level of ε reported.
+    """The reports of the workers of one level of ε.
 
     Args:
         num_workers: who have it and gave an answer.
@@ -148,7 +148,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
-        """For each task how probably its label is right: on the worst published crowd, and on the best.
+        """Each task's range for the probability that its label is right: on the worst published crowd, and on the best.
 
         The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered, and of
         an estimator whose confidences were worth nothing on some crowd, or by settings that nobody tried there: those
@@ -166,7 +166,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def supports(self) -> tuple[Mapping[str, Estimate] | None, ...]:
-        """For each task how many workers gave each label before the perturbation, by the label's name.
+        """Each task's numbers of workers for each label before the perturbation, by the label's name.
 
         Without bias for a label that is named beforehand, whichever. The label that was found is chosen for its
         reports, and of it the estimate is too high on average; see `limits_of_found`. None where nobody answered, or
@@ -194,7 +194,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return tuple(supports)
 
     def limits_of_found(self, level: float = DEFAULT_LEVEL) -> tuple[SupportLimits | None, ...]:
-        """Return for each task limits of how many workers gave the label that was found; None where there is none.
+        """Return each task's limits for the number of workers that gave the found label; None if there is none.
 
         They hold although the label was chosen by the same reports, since they hold for all labels of the task at once.
 
@@ -233,7 +233,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnOutcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What one worker alone is told.
+    """The private outcome of one worker.
 
     Args:
         weight: its weight in the release: the log-odds of a report of its being right, or 1 in a majority vote.

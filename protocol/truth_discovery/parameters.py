@@ -44,7 +44,7 @@ _TOLERANCE: Final = 1e-9
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What both sides of a session agree on.
+    """The parameters of a survey, on which both sides of a session agree.
 
     One of `PRICES` says how much is perturbed; by default `epsilon` is 1.
 
@@ -150,7 +150,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def asked_columns(self) -> slice:
-        """Where a worker's tasks stand in its public row: behind its place, before its ε if it has its own."""
+        """The columns of a worker's tasks in its public row: after its place, before its ε if it has its own."""
         return slice(1, 1 + self.max_answers)
 
     @property
@@ -160,7 +160,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def level_parameters(self) -> tuple[Self, ...]:
-        """For each level the same survey at this ε of all; where all have the same, the survey itself."""
+        """The survey with a single ε for all, once for each level; the survey itself if there are no levels."""
         of_all = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
         levels = self.own_levels.epsilons
         return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)

@@ -70,7 +70,7 @@ class AnswersPhase(PersonalizedPhase):
         return [self._codes.values_of_task[task] for task in public[self._asked]]
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
-        """Return for each place the answers to its task: who skips one says so. See `Phase.protected_values_of`."""
+        """Return the answers to each place's task: a skipped task shows. See `Phase.protected_values_of`."""
         return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
@@ -211,7 +211,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         return TallyBlock(tallies.num_reports, np.concatenate([noisy, numbers], axis=1))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return what totals say of each label of each task, shape (..., tasks, labels), and the numbers of answers."""
+        """Return the count of each label of each task, shape (..., tasks, labels), and the numbers of answers."""
         counts, numbers = np.zeros((*totals.shape[:-1], *self.is_told.shape), np.int64), totals[..., self._num_told :]
         counts[..., self.is_told] = totals[..., : self._num_told]
         untold = ~self.is_told[:, 0]
@@ -287,7 +287,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         return self.rows_for(answers, tasks)
 
     def rows_for(self, answers: IntArray, tasks: IntArray) -> IntArray:
-        """Return what workers add, shape (n, numbers), of answers and the tasks that they are to, shape (n, any)."""
+        """Return workers' rows, shape (n, numbers), from answers and their tasks, shape (n, any)."""
         rows = np.zeros((len(answers), len(self._task_of)), dtype=np.int64)
         workers, places = np.nonzero(answers != NO_ANSWER)
         own_tasks = tasks[workers, places]

@@ -51,7 +51,7 @@ _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class TruthDecisions(Decisions):
-    """What many sessions find.
+    """The results of many sessions.
 
     Args:
         truths: int64, shape (sessions, tasks): labels' codes; -1 where there is none.
@@ -356,7 +356,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def own_outcomes(self, tallies: Sequence[Tally]) -> dict[int, OwnOutcome]:
-        """Return to each worker with an answer its weight and quality, unless answers are counted and dropped."""
+        """Return the weight and quality of each worker with an answer, unless answers are counted and dropped."""
         (tally,) = tallies
         if not len(tally.rows):
             return {}
@@ -369,7 +369,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         }
 
     def truth(self, inputs: Inputs) -> dict[str, str]:
-        """Return what the same estimator finds in the clean answers: for each task with one a label's name."""
+        """Return the labels that the same estimator finds in the clean answers, for each task with answers."""
         tally = self.phase.tally(inputs.private[:, self.phase.columns], earlier=(), public=inputs.public)
         _, inference = self._infer(tally, noise=None)
         labels = zip(self.parameters.tasks, self._names_of(inference), strict=True)
@@ -392,7 +392,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
 
     @property
     def _noise_fields(self) -> dict[str, Any]:
-        """What an outcome has of noise on counts, and of settings that nobody tried on published crowds."""
+        """The outcome's fields about noise on counts, and about settings that were not tried on published crowds."""
         if (added := self.noise.count_noise(1)) is None:
             return {} if self.parameters.are_tried(self._flips_of(self.noise)) else {"is_calibrated": False}
         return {"noise_scale": added.scale, **({} if added.planned is None else {"planned": added.planned})}
@@ -415,7 +415,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
             yield None if label < 0 else sets[number][label]
 
     def _flips_of(self, noise: Perturbation) -> tuple[float, ...]:
-        """Return of each answer set the flip probability, of drawn ones the mean."""
+        """Return the flip probability of each answer set; its mean, if it is drawn."""
         of_sizes = dict(zip(noise.sizes, noise.flip_probabilities, strict=True))
         return tuple(of_sizes[size] for size in self.parameters.sizes)
 
@@ -437,7 +437,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def _level_reports(
         self, counts: IntArray, level_of_worker: IntArray
     ) -> tuple[LevelReports, ...] | msgspec.UnsetType:
-        """Return what was reported at each level, of counts of shape (levels, tasks, most labels)."""
+        """Return the reports of each level, from counts of shape (levels, tasks, most labels)."""
         if not (levels := self.parameters.own_levels.epsilons):
             return msgspec.UNSET
         numbers = [int(np.count_nonzero(level_of_worker == level)) for level in range(len(levels))]
@@ -470,7 +470,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def _noise_for_estimators(self, noise: Perturbation | None, tally: Tally) -> Perturbation | OwnNoise | None:
-        """Return what estimators are told of the noise: where workers have an ε of their own, that of each."""
+        """Return the noise as estimators take it: the noise of each worker if workers have their own ε."""
         if noise is None or not self.parameters.own_levels.epsilons:
             return noise
         level_noises = tuple(known_noise(perturbation, self.parameters.sizes) for perturbation in self.noises)

@@ -200,7 +200,7 @@ class MaskedLiar(Deviation):
             case Shares(shares) if self._lie == "share":
                 wrong = tuple((place, is_of_seed, bytes((own[0] ^ 1, *own[1:]))) for place, is_of_seed, own in shares)
                 said = msgspec.structs.replace(said, shares=wrong)
-                about = rules.shares_statement(self._place, self._keys[self._place], said, held=self._held)
+                about = rules.shares_statement(self._place, self._keys[self._place], said, held_digest=self._held)
                 said = msgspec.structs.replace(said, signature=self._sign(about))
             case _:
                 pass

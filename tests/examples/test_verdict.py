@@ -74,7 +74,7 @@ class Liar(MaskingParty):
         return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
     def _deal(self) -> Deal:
-        rules, own, keys = self._rules, self._place, {**self._neighbor_keys, self._place: self._keys}
+        rules, own, keys = self._rules, self._place, {**self._peer_keys, self._place: self._keys}
         terms = [self._scalars(f"{name} of a lie", rules.needed + self.lies.get("more", 0)) for name in "fgr"]
         terms[0][-1] = self._key_terms[-1] + self.lies.get("other key", 0)
         terms[1][-1] = self._seed_terms[-1]
@@ -120,7 +120,7 @@ class Liar(MaskingParty):
         told = Shares(
             tuple((j, of, self._lie("share", own) if j == self.victim else own) for j, of, own in shares), b""
         )
-        about = self._rules.shares_statement(self._place, self._keys, told, held=self._held_digest)
+        about = self._rules.shares_statement(self._place, self._keys, told, held_digest=self._held_digest)
         return msgspec.structs.replace(told, signature=self._sign(about))
 
 
@@ -352,7 +352,7 @@ def signed(session: Session, evidence: Evidence) -> Evidence:
                 else ("opening", rules.opening_statement)
             )
             said = getattr(evidence, name)
-            signature = session.signers[place](about(place, keys, said, held=check.held))
+            signature = session.signers[place](about(place, keys, said, held_digest=check.held))
             return msgspec.structs.replace(evidence, **{name: msgspec.structs.replace(said, signature=signature)})
 
 

@@ -252,7 +252,7 @@ class Observer:
         kept: dict[str, dict[str, tuple[int, ...]]] = {}
         for (number, phase, place), report in self._accepted.items():
             other, step = self._held[number], self._held[number].protocol.steps[phase]
-            if step.phase.kept is not None and other is not held and other.protocol is held.protocol:
+            if step.phase.memo_scope is not None and other is not held and other.protocol is held.protocol:
                 kept.setdefault(step.phase.name, {})[other.roster.names[place]] = step.codec.decode(report)
         return kept
 

@@ -170,7 +170,7 @@ async def _check_end(near: Channel, far: Channel, _: Sizes) -> None:
 
 
 async def _check_end_of_unread(near: Channel, far: Channel, _: Sizes) -> None:
-    """What was sent before a close is received after it."""
+    """Payloads that were sent before a close are received after it."""
     payloads = [b"%d" % number for number in range(50)]
     await near.send(payloads)
     await near.aclose()

@@ -14,7 +14,7 @@ _FLOOD_BATCH: Final = 8
 
 
 class Sizes(NamedTuple):
-    """What a transport takes and holds."""
+    """The sizes of payloads that a transport takes and queues."""
 
     max_payload_bytes: int
     flood_bytes: int

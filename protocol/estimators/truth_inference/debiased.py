@@ -71,22 +71,22 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     table = VoteTable(AnswerBlock.from_answers(answers))
     flips = noise.means_of(table.sizes)
     lies = flips / (table.sizes - 1)
-    kepts = 1 - flips - lies
-    if not np.all(np.abs(kepts) >= _LEAST_SIGNAL):
+    keeps = 1 - flips - lies
+    if not np.all(np.abs(keeps) >= _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
-    lie, kept = lies[table.kinds_of_tasks], kepts[table.kinds_of_tasks]
+    lie, keep = lies[table.kinds_of_tasks], keeps[table.kinds_of_tasks]
     # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
-    (truths,) = table.choose(table.counts * np.sign(kept), ties=ties)
+    (truths,) = table.choose(table.counts * np.sign(keep), ties=ties)
     totals = table.counts.sum(axis=0)
-    counts = (table.counts - lie * totals) / kept
+    counts = (table.counts - lie * totals) / keep
     truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
     hit_variances, lie_variances = flip * (1 - flip), lie * (1 - lie)
     # Raised to what is possible, and not lowered: on average it is not too small then.
     least = totals * np.minimum(hit_variances, lie_variances)
-    variances = np.maximum(counts * hit_variances + (totals - counts) * lie_variances, least) / kept**2
+    variances = np.maximum(counts * hit_variances + (totals - counts) * lie_variances, least) / keep**2
     possible = table.fill_absent(counts.copy(), -np.inf)[:, 0], table.fill_absent(truly, 0.0)[:, 0]
-    confidences = 1 - _reversal_probabilities(*possible, totals[0], lie=lie, kept=kept)
+    confidences = 1 - _reversal_probabilities(*possible, totals[0], lie=lie, keep=keep)
     confidences[~table.is_answered] = np.nan
     nothing = np.full(answers.num_workers, np.nan)
     return DebiasedCounts(
@@ -103,7 +103,7 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
 
 
 def _reversal_probabilities(
-    counts: FloatArray, truly: FloatArray, totals: FloatArray, *, lie: FloatArray, kept: FloatArray
+    counts: FloatArray, truly: FloatArray, totals: FloatArray, *, lie: FloatArray, keep: FloatArray
 ) -> FloatArray:
     """Return each task's probability that the runner-up truly has more votes, in the normal approximation.
 
@@ -115,12 +115,12 @@ def _reversal_probabilities(
         truly: the estimated answers of each label, within what is possible.
         totals: the answers to each task.
         lie: μ of each task.
-        kept: λ of each task.
+        keep: λ of each task.
     """
     order = np.argsort(-counts, axis=0, kind="stable")[:2]
     leader, second = np.take_along_axis(counts, order, axis=0)
     num_both = np.minimum(np.take_along_axis(truly, order, axis=0).sum(axis=0), totals)
-    variances = (num_both * (kept + 2 * lie - kept**2) + (totals - num_both) * 2 * lie) / kept**2
+    variances = (num_both * (keep + 2 * lie - keep**2) + (totals - num_both) * 2 * lie) / keep**2
     deviations = np.sqrt(2 * np.maximum(variances, 0.0))
     margins = leader - second
     is_noisy = deviations > 0

@@ -340,7 +340,7 @@ def fit_confusions(
         competence = 2 * prior_quality - 1
         prior_counts = prior_answers * (competence * np.eye(size) + (1 - competence) / size)
         lie = flips[size] / (size - 1)
-        kept = 1 - flips[size] - lie
+        excess = 1 - flips[size] - lie
 
         def fit(counts: FloatArray, previous: FloatArray | None) -> ConfusionFit:
             confusions = (
@@ -348,12 +348,12 @@ def fit_confusions(
             )
             expectations = np.zeros_like(counts)
             for _ in range(_INNER_ROUNDS):
-                ratios = counts / np.maximum(kept * confusions + lie, _LEAST_PROBABILITY)
-                expectations = confusions * (kept * ratios + lie * ratios.sum(axis=3, keepdims=True))
+                ratios = counts / np.maximum(excess * confusions + lie, _LEAST_PROBABILITY)
+                expectations = confusions * (excess * ratios + lie * ratios.sum(axis=3, keepdims=True))
                 confusions = relative_frequencies(expectations + prior_counts)
             return ConfusionFit(
                 confusions=confusions,
-                reports=np.maximum(kept * confusions + lie, _LEAST_PROBABILITY),
+                reports=np.maximum(excess * confusions + lie, _LEAST_PROBABILITY),
                 right=np.trace(expectations, axis1=2, axis2=3),
                 log_prior=sum_of_each(prior_counts * log(confusions)),
             )

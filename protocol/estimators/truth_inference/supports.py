@@ -137,15 +137,15 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
     """
     _check(flip_probability, num_labels)
     lie = flip_probability / (num_labels - 1)
-    kept = 1 - flip_probability - lie
-    if not num_answers or abs(kept) < _LEAST_SIGNAL:
+    excess = 1 - flip_probability - lie
+    if not num_answers or abs(excess) < _LEAST_SIGNAL:
         return None
-    value = (reports - lie * num_answers) / kept
+    value = (reports - lie * num_answers) / excess
     hit_variance, lie_variance = flip_probability * (1 - flip_probability), lie * (1 - lie)
     variance = max(
         value * hit_variance + (num_answers - value) * lie_variance, num_answers * min(hit_variance, lie_variance)
     )
-    return Estimate(value, math.sqrt(variance) / abs(kept))
+    return Estimate(value, math.sqrt(variance) / abs(excess))
 
 
 @exact_arguments

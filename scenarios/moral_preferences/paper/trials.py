@@ -22,7 +22,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.mechanisms import RowMechanism
 from ....protocol.moral_preferences import MoralPreferences, Parameters
 from ....protocol.phases import Inputs
-from ....protocol.population import randomize_inputs
+from ....protocol.population import randomize
 from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import TallyBlock
 from ...experiments.paper_files import text_beside
@@ -116,7 +116,7 @@ class _Bench:
             if not phase.model.trusts_server:
                 everyone = Inputs(np.concatenate(rows), np.concatenate(public))
                 uniforms = np.concatenate(draw(phase.name, phase.mechanism, rows.shape[1]))
-                reports = randomize_inputs(phase, everyone, uniforms).reshape(*rows.shape[:2], -1)
+                reports = randomize(phase, everyone, uniforms).reshape(*rows.shape[:2], -1)
             for cell in cells:
                 released = _release(cell, reports[:, : cell.voters], public[:, : cell.voters], draw)
                 accuracies[cell] += self._society.accuracies(released, cell.voters) / 2

@@ -83,7 +83,9 @@ class TellsWrongShares(MaskingParty):
 
     def unmask(self, request: Confirmations) -> Shares:
         shares = tuple((dealer, of, bytes(32)) for dealer, of, _ in super().unmask(request).shares)
-        about = self._rules.shares_statement(self._place, self._keys, Shares(shares, b""), held=self._held_digest)
+        about = self._rules.shares_statement(
+            self._place, self._keys, Shares(shares, b""), held_digest=self._held_digest
+        )
         return Shares(shares, self._sign(about))
 
 

@@ -60,7 +60,7 @@ def changed(said: Any, dealer: Dealer, **fields: Any) -> Any:
     if isinstance(other, Check):
         about = dealer.rules.check_statement(0, keys_of(dealer, 0), other)
     else:
-        about = dealer.rules.shares_statement(0, keys_of(dealer, 0), other, held=check_of(dealer, 0).held)
+        about = dealer.rules.shares_statement(0, keys_of(dealer, 0), other, held_digest=check_of(dealer, 0).held)
     return msgspec.structs.replace(other, signature=dealer.signers[0](about))
 
 
