@@ -216,9 +216,9 @@ def install_journal(
     """Put a copy of a journal in a journal's place, where no process may have one open.
 
     Args:
-        path: where to; what is there is kept under another name.
-        witness: tells of it from then on, whatever it told before.
-        changes: what it says of itself from then on, by fields of `About`.
+        path: the journal's place; a file that is there is kept under another name.
+        witness: the rollback guard, which starts again from this journal.
+        changes: new values of fields of `About`.
 
     Returns:
         What was there before, under its new name; None where nothing was.

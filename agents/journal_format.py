@@ -100,14 +100,14 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The description of a journal in its own file.
 
     Args:
-        kind: whose journal it is: "person", "host" or "session".
-        configuration: of what it is the journal, by field.
+        kind: the kind of its owner: "person", "host" or "session".
+        configuration: the configuration that it belongs to, by field.
         generation: how often its rows were written anew, as an older version's pruning did, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
         moved_to: where an older version has moved it, or was about to; then it is not used here.
         is_moved: whether it has arrived there.
-        unsure_rows: how many rows it was restored with from a backup: of their sessions there may have been more.
-        unsure_since: when that backup was made; 0 where nobody knows.
+        unsure_rows: the number of rows restored from a backup: their sessions may have had more.
+        unsure_since: when that backup was made; 0 if unknown.
     """
 
     kind: str
@@ -148,7 +148,7 @@ class Contents(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """The hash of the journal's beginning, by which copies of it are known; empty for an empty journal."""
+        """What identifies the journal and all its copies; empty for an empty journal."""
         return beginning_of(self.about, self.chains[1]) if self.rows else ""
 
     def check(self, head: Head, path: Path, *, file: Path | None = None) -> None:
@@ -319,7 +319,7 @@ def check_usable(about: About, path: Path) -> None:
 
 
 def read_head(file: Path) -> Head | None:
-    """Read a lock file or a witness; None if there is no file, or an empty one."""
+    """Read a lock file or a witness; None if there is no file, or none that can be read."""
     try:
         with file.open("rb") as stream:
             return msgspec.json.decode(stream.read(LOCK_BYTES), type=Head)
@@ -329,7 +329,7 @@ def read_head(file: Path) -> Head | None:
 
 @contextlib.contextmanager
 def name_journal_errors(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
-    """Let what is wrong with a journal, by SQLite and the system too, name it, and what helps one of its kind."""
+    """Add the journal's name, and a remedy for its kind, to its errors, those of SQLite and the system too."""
     try:
         with _convert_errors(path):
             yield
@@ -393,7 +393,7 @@ def link(chain: bytes, sequence: int, row: Row) -> bytes:
 
 
 def beginning_of(about: About, chain: bytes) -> str:
-    """Return the hash that identifies a journal, from the chain after its first row.
+    """Return what identifies a journal, from the chain after its first row.
 
     A server's first row says which step begins, as that of another session does: so it counts whose it is.
     """

@@ -111,7 +111,7 @@ ModeT = TypeVar("ModeT", bound=SessionMode)
 def with_keys(
     protocol: PhasedProtocol[Any, Any], roster: Roster, mode: ModeT
 ) -> tuple[Roster, ModeT, Sequence[Callable[[bytes], bytes]]]:
-    """Return what a session is held by whose parties are all in this process: in a masked one keys are made for all.
+    """Return the mode for a session whose parties are all in this process: a masked one gets new keys for all.
 
     Returns:
         The roster, the mode with its digest, and what signs for each party; the first two as they are, and nothing,

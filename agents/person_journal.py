@@ -38,7 +38,7 @@ class SessionRecords:
 
     Attributes:
         first: who takes part in what: as it was first reserved; None before that.
-        left: how the session ended for this party; None while it may go on.
+        end_record: how the session ended for this party; None while it may go on.
         latest: the last time that was kept, whatever came after; 0 where none was.
     """
 

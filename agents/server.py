@@ -184,8 +184,8 @@ class Server:
         """Serve one session to whoever connects, and close the listener.
 
         Args:
-            beside: what runs as long as the session does, and shows where it stands. If one of them fails, the session
-                goes on without it.
+            companions: tasks that run as long as the session does, and show its status. If one of them fails, the
+                session goes on without it.
 
         Returns:
             The outcome with the tallies behind it.

@@ -83,7 +83,7 @@ class Admission:
             raise ValueError(f"a Hello may have {MAX_GREETING_BYTES} bytes, {size_text}")
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str) -> Terms:
-        """Return what a party would take part in that came by a certificate of this fingerprint.
+        """Return the session's terms for a party with a certificate of this fingerprint.
 
         Raises:
             StrangerError: the party is not on the roster, or the certificate is not its own.
@@ -156,7 +156,7 @@ class Admission:
         return "chose otherwise as it joined, and is held to that"
 
     def _why_another(self, hello: Hello) -> str:
-        """Return the field in which a party's Hello names another session; empty if it names this one."""
+        """Return the reason why a party means another session: the first field that differs, or the id."""
         hello_fields = (hello.protocol, hello.session, hello.kind)
         for field, theirs, ours in zip(
             ("protocol", "session", "kind"), hello_fields, self._expected_fields, strict=False

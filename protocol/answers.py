@@ -27,7 +27,7 @@ class PartyAnswers:
         masking: the party's part of a masked phase, if there is one.
 
     Attributes:
-        given: the requests that have their answer, step by step; None for a step of a dispute that was left out.
+        exchanges: the requests that have their answer, step by step; None for a step of a dispute that was left out.
 
     Raises:
         ConfigurationError: the noise cannot sample a mechanism, or a kept report is of another scope, law or value.

@@ -60,11 +60,11 @@ def exact_column_sums(values: IntArray) -> IntArray:
 
 
 class ExactSums:
-    """Sums of numbers, each so many times, and a constant.
+    """Linear forms: sums of multiples of given numbers, and a constant.
 
     Args:
         numbers: one for each kind of report.
-        constant: what is added to each sum.
+        constant: the summand of each sum that does not depend on counts.
 
     Examples:
         >>> sums = ExactSums([0.1, 0.2], constant=0.5)

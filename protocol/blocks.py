@@ -126,7 +126,7 @@ def _release(phase: Phase, tallies: TallyBlock, noise: SimulatedRounds, protocol
 
 
 def _draw_for_releases(noise: SimulatedRounds, *, protocol: str, phase: Phase) -> DrawBlock:
-    """Return the servers' draws for the releases of many sessions, as `draw_for_release` for each."""
+    """Return the functions by which the servers of many sessions draw noise, as `draw_for_release` for each."""
     streams = release_streams(phase)
 
     def draw(mechanism: RowMechanism, values: IntArray) -> IntArray:

@@ -258,8 +258,8 @@ class PluginError(PsephosError):
     What it raised is the cause (`__cause__`).
 
     Attributes:
-        plugin: what it is, with its name: "protocol 'mean'".
-        step: which step of it: "outcome".
+        plugin: its kind and name: "protocol 'mean'".
+        step: the step that failed: "outcome".
         reason: what is wrong.
         place: file and line of its own code; empty where nothing was raised.
 
@@ -300,11 +300,11 @@ class BudgetExceededError(PrivacyError):
 
     Attributes:
         requested: the proven loss asked for (ε, in nats).
-        remaining: what the budget still holds.
+        remaining: the remainder of the budget.
         unit: the unit of protection of the request.
-        relation: which neighbors the budget is for; empty where nobody says.
-        cap: of what there is no room: of the `person`'s budget, or of that of one `datum`.
-        least: the least budget that would hold it beside all that was spent; 0 where nobody says.
+        relation: the neighboring relation of the budget; empty if unknown.
+        cap: the budget that is exceeded: that of the `person`, or that of one `datum`.
+        least: the least budget that would hold it in addition to all that was spent; 0 if unknown.
 
     Examples:
         >>> error = BudgetExceededError(requested=0.5, remaining=0.25, unit="vote")
@@ -384,8 +384,8 @@ class ConfigurationError(PsephosError, ValueError):
 
     Attributes:
         field: the setting's name.
-        value: what was given.
-        allowed: what is allowed, as a phrase.
+        value: the given value.
+        allowed: the allowed values, as a phrase.
 
     Examples:
         >>> raise ConfigurationError(field="epsilon", value=-1.0, allowed="positive")

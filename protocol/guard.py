@@ -64,10 +64,10 @@ class Guarded(abc.ABC):
     """The part of a phase that holds its stated losses and its draws together.
 
     Attributes:
-        mechanism: the local randomizer of whoever has none of its own.
-        losses: what it costs one person at most.
-        num_parts: how many parts a person's row is made of at most, such as records, where the mechanism's event
-            covers the change of one part: all of them are the person's.
+        mechanism: the local randomizer of persons without one of their own.
+        losses: the greatest losses of one person.
+        num_parts: the greatest number of parts of a person's row, such as records, where the mechanism's event covers
+            the change of one part; all parts are the person's.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Guarded(abc.ABC):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The greatest effect of a report on one person's data, over all rows that the mechanism takes.
+        """The privacy event of answering, for the row that it costs most, of all that the mechanism takes.
 
         A phase whose persons pay less than for any row, or that has mechanisms which cost more, overrides this by an
         event of its mechanisms'. It is held against `losses` when the phase is made, and replaces no later check.
@@ -411,18 +411,18 @@ class GuardedRelease(Guarded):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The effect of the release on one person's data."""
+        """The privacy event of the release, for one person's data."""
         return self.compose_parts(self.tally_mechanism.event_of(self.num_values))
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the release's effect on one person's data or on a part: as on anybody's, unless overridden.
+        """Return the release's privacy event for one person's data or a part: anybody's, unless overridden.
 
         Override this, and `kinds_of`, if the tally mechanism has a smaller event for persons who move the tally less.
         """
         return self.tally_mechanism.event_of(self.num_values)
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the release's effect on one part of a person's data, all other parts being known.
+        """Return the release's privacy event for one part of a person's data, all other parts being known.
 
         It is `release_event_of`, unless overridden. If `num_parts` is 1, rows that differ in one value check it.
         """

@@ -75,7 +75,7 @@ class RowCodec:
 
 
 def bytes_of(numbers: IntArray) -> IntArray:
-    """Return in how many bytes MessagePack can write each integer.
+    """Return the number of bytes of each integer in MessagePack.
 
     Examples:
         >>> bytes_of(np.array([0, 127, 128, -33, 1 << 40])).tolist()

@@ -109,7 +109,7 @@ class ServerMasking:
 
     Attributes:
         payload: what the next request carries for all.
-        own: likewise for single parties, by place.
+        own_payloads: likewise for single parties, by place.
 
     Raises:
         ConfigurationError: the roster has no keys of signatures, is not the descriptor's, or does not fit the phase.

@@ -131,7 +131,7 @@ class Described(Protocol):
 
 
 class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
-    """A server's word that a party's report is in its journal; servers without a journal send none.
+    """A sender's word that what it was told is in its journal; a side without a journal sends none.
 
     Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
     client: your release; `step` is then the number of steps.

@@ -30,7 +30,7 @@ from .transcript import Transcript
 
 
 def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
-    """Return the server's noise for each phase in which the server draws.
+    """Return a function for each phase in which the server draws its own noise.
 
     ConfigurationError where the noise cannot sample such a phase's mechanism.
     """
@@ -64,11 +64,11 @@ class PhaseReports:
 
     Args:
         public: their public rows; what parties choose of theirs is written into it as they join.
-        draws: what the server draws noise by, where that is left to it.
+        draws: the server's noise, for phases that leave it to the server.
 
     Attributes:
         step: the number of the open step; -1 while the parties join.
-        request: what was asked as it opened, but for what is some party's own.
+        request: the open step's request, without parts for single parties.
         payloads: those that count, as they came, for each step that was opened, by place.
         closed: of each closed phase the places that count, in order, and their reports; of a masked one none is known.
     """

@@ -99,7 +99,7 @@ def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, inputs_text: str
     """Turn what a protocol's own code raises in a step into a sentence.
 
     Args:
-        given: what the step has, which is said where it takes something that is not there.
+        inputs_text: a description of the step's inputs, for the message if it takes something that is not there.
 
     Raises:
         PluginError: in place of any other exception. Psephos's own are no exception, since what they quote may be

@@ -88,7 +88,7 @@ def _randomize_groups(groups: MechanismGroups, values: IntArray, uniforms: Float
 
 
 def draw_for_release(noise: NoiseSource, *, protocol: str, phase: Phase) -> Draw:
-    """Return the noise of a trusted server; in a simulation each draw has its own stream."""
+    """Return the function by which a trusted server draws noise; simulated, each draw has its own stream."""
     streams = release_streams(phase)
 
     def draw(mechanism: Any, values: Sequence[int]) -> Sequence[int]:
@@ -117,7 +117,7 @@ def run_population(
     Args:
         inputs: the row of every party that takes part; at least one, but where it is private how many do.
         on_phase: called as each phase closes, with its tally and its outcome.
-        kept: reports of earlier sessions, by phase and place, which take the place of what would be drawn.
+        memoized_reports: reports of earlier sessions, by phase and place, which are repeated instead of drawn.
         batch_rows: rows at a time; the result does not depend on it.
 
     Raises:

@@ -70,7 +70,7 @@ class PrivacyLevels:
         return ", ".join(f"{level:g}" for level in self.epsilons[:_MOST_SHOWN])
 
     def places_of(self, entries: Entries) -> list[int]:
-        """Return the place of each entry among the levels; ConfigurationError for what is none of them."""
+        """Return the place of each entry among the levels; ConfigurationError for an entry that is no level."""
         place_of_level = {level: place for place, level in enumerate(self.epsilons)}
         return [
             place_in(place_of_level, number_of(entry, row), f"epsilon in row {row}", self.level_text, value=entry)

@@ -316,7 +316,7 @@ class _Block:
         self._mechanisms_asked: dict[int, RowMechanism] = {}  # held, so that an `id` stays its mechanism's
 
     def reports_by(self, mechanism: RowMechanism) -> Mapping[int, Sequence[int]]:
-        """Return what each value is reported as; nothing for who asks once, or has many values, or draws whole rows."""
+        """Return each value's report; nothing for a mechanism asked once, of many values, or of whole rows."""
         if id(mechanism) not in self._mechanisms_asked:
             if len(self._mechanisms_asked) < min(self.num_rows, _MOST_MECHANISMS):
                 self._mechanisms_asked[id(mechanism)] = mechanism

@@ -60,13 +60,13 @@ class Drawn(_Record, frozen=True, tag="drawn", kw_only=True, omit_defaults=True)
 
     Args:
         step: from 0.
-        request: what the server asked by, encoded.
-        report: the message that answers it, encoded.
+        request: the server's request, encoded.
+        report: the answering message, encoded.
         entries: the losses; none where the report is repeated from an earlier session.
-        kept: beside a report that later sessions repeat.
-        sealed: beside the first answer in a masked phase: the root of the party's secrets, sealed by its key.
-        at: when it was kept, in seconds since 1970 (UTC), rounded up: a machine has no clock, so its journal says so; 0
-            where nobody does.
+        kept: the memo of a report that later sessions repeat.
+        sealed: with the first answer in a masked phase: the root of the party's secrets, sealed by its key.
+        at: when it was recorded, in seconds since 1970 (UTC), rounded up. A machine has no clock: its journal fills
+            this in; 0 if unknown.
     """
 
     step: Count = msgspec.field(name="phase")

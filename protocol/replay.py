@@ -39,7 +39,7 @@ class ClientPast(msgspec.Struct, frozen=True):
         acknowledged: the steps whose report the server has said that it keeps, and by what it knows its word.
         has_reserved: whether there is room on the ledger for the session.
         sealed: the root of its secrets in a masked phase, sealed.
-        heard: how it ended, where the release was heard and is kept.
+        release_record: the record of the release, if it was received.
     """
 
     answered: tuple[tuple[Request, Report] | None, ...] = ()

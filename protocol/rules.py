@@ -21,10 +21,10 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """How long a phase waits, and for whom.
 
     Args:
-        deadline_seconds: > 0; the phase closes then with whoever has reported.
-        quorum: how many reports it needs: a number of parties (an integer ≥ 1), or a share of the roster (a
-            float in (0, 1]); by default everybody, but nobody where it is private who reports, and in a masked phase
-            as many as have to take part.
+        deadline_seconds: > 0; the phase then closes with the reports that are there.
+        quorum: the least number of reports: a number of parties (an integer ≥ 1), or a share of the roster (a float in
+            (0, 1]); by default everybody. A phase that hides participation has none; a masked phase needs the parties
+            that have to take part.
 
     Raises:
         ConfigurationError: a value is out of range.

@@ -72,8 +72,8 @@ class ServerMachine:
     Args:
         view: records what the server sees; simulations only.
         records: what the server has kept of this session, if it keeps records; None if it does not.
-        kept: the reports of earlier sessions, by phase and party, in phases that keep theirs. A party that has one is
-            told so as it joins, so that it draws none again; one that reports something else is refused.
+        memoized_reports: the reports of earlier sessions in memoized phases, by phase and party. A party that has one
+            is told so as it joins, so that it draws none again; one that reports something else is refused.
         secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's. Of
             a masked session on a circle its seed follows from it: without one no restart goes on.
 
@@ -226,7 +226,7 @@ class ServerMachine:
         return [self._flow.deadline, *self._flow.close_if_complete()]
 
     def answer(self, inquiry: Inquiry, *, fingerprint: str = "") -> Terms:
-        """Return what a party would take part in; change nothing.
+        """Return the session's terms for a party; change nothing.
 
         Raises:
             StrangerError, RemoteProtocolError: as `Admission.answer`.
@@ -403,7 +403,7 @@ class ServerMachine:
         return self._flow.close()
 
     def stop(self, reason: str) -> list[Effect]:
-        """End the session because whoever runs the server ends it; every client is told the reason."""
+        """End the session because its operator stops it; every client is told the reason."""
         if not self._phase_reports.is_under_way:
             return []
         return self._flow.end(SessionAborted(reason=reason, by="server"))

@@ -47,8 +47,8 @@ class Releases(msgspec.Struct, frozen=True):
     """The releases to the parties that are still there.
 
     Args:
-        to_all: the outcome, as everybody is told it who is told no more.
-        to_some: what each party is told that is told more, by its name.
+        to_all: the release for every party without an outcome of its own.
+        to_some: the releases of parties with outcomes of their own, by name.
     """
 
     to_all: Release

@@ -62,7 +62,7 @@ class Party:
             where a private row means the same whatever the public one is. What the protocol leaves the party to choose
             of it, at its end, leaves with the Hello.
         ledger: where its losses are charged; by default one of its own, without a budget.
-        kept: its reports of earlier sessions, by the names of phases that keep theirs.
+        memoized_reports: its reports of earlier sessions, by the names of memoized phases.
         secret: tells a party that comes back to a scope whether its values are still the same, and seals what records
             of a masked phase may not tell; from nobody else.
         sign: signs by the key that the roster has for the party, in masked phases.

@@ -131,7 +131,7 @@ class TallyBlock:
         return Tally(self.num_reports, self.totals[number], **row_fields)
 
     def broadcast(self, num_sessions: int) -> "TallyBlock":
-        """Return the tallies of so many sessions, of one that stands for all or of each."""
+        """Return the tallies of this many sessions, from those of one that stands for all, or of each."""
         totals = np.broadcast_to(self.totals, (num_sessions, *self.totals.shape[1:]))
         rows = np.broadcast_to(self.rows, (num_sessions, *self.rows.shape[1:])) if len(self.rows) else self.rows
         return TallyBlock(self.num_reports, totals, rows)

@@ -228,7 +228,7 @@ class Carrier(Listener):
         connection: new, or one on which `GREETING` was received; closed with the carrier.
         most: how many channels the other end may have open at a time; 0 for the end that opens them.
         before_writing: called and awaited before payloads leave: what they follow from can be made durable then.
-        heard: payloads of the connection that were received already.
+        early_payloads: payloads of the connection that were received already.
 
     Attributes:
         failure: why it has ended; None until it has.

@@ -182,7 +182,7 @@ class FaultyChannel(Channel):
         self._inner.limit_payloads(max_payload_bytes)
 
     def close(self) -> None:
-        """Close at once; whoever waits for what is late is told."""
+        """Close at once, and wake the receiver that waits for late payloads."""
         self._is_closed = True
         self._inner.close()
         self._wake()

@@ -28,7 +28,7 @@ class _MemoryChannel(Channel):
         other: the other end, if it is there already.
 
     Attributes:
-        arrived: what has; None for nothing, since most of many channels have nothing.
+        arrivals: what has; None for nothing, since most of many channels have nothing.
         longest: of all payloads that arrived so far.
         receiver: the task that waits for something to arrive.
         sender: at the other end, the task that waits for room here.

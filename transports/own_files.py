@@ -59,7 +59,7 @@ def is_own(folder: Path) -> bool:
 
 
 def _stays(inner: Path, outer: Path) -> bool:
-    """Return whether nobody else can put something in the place of what is in a folder, or has put it there."""
+    """Return whether nobody else can replace what is in a folder, or has done so."""
     mode = outer.stat().st_mode
     is_open, is_sticky = mode & stat.S_IWOTH, mode & stat.S_ISVTX
     return not is_open or (bool(is_sticky) and inner.lstat().st_uid in {0, os.geteuid()})

@@ -45,7 +45,7 @@ class Traffic(NamedTuple):
 
 
 def check_tapped(transport: Transport) -> None:
-    """Raise ConfigurationError if nobody can stand between the ends of a transport and see what is on the wire.
+    """Raise ConfigurationError if a transport has no wire between its ends that could be tapped.
 
     Examples:
         >>> from psephos.transports import MemoryTransport

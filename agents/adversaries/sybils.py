@@ -18,7 +18,7 @@ from ...transports.abc import Transport
 
 
 class Attempt(NamedTuple):
-    """The result of one Hello: accepted or refused.
+    """The result of one Hello.
 
     `answer` is the server's first message; None where it hung up without one.
 

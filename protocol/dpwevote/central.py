@@ -110,12 +110,12 @@ class CentralSums:
         return int(distances.max())
 
     def sensitivity_of(self, place: int) -> int:
-        """Return the same of the opinions of a partner whose weight is public, by its place in the set."""
+        """Return this distance for the opinions of a partner of public weight, by its place in the set."""
         no, yes = self.margins[place].tolist()
         return self._num_candidates * (yes - no)
 
     def rows_of(self, places: IntArray, opinions: IntArray) -> IntArray:
-        """Return what partners of these weights and opinions add: to the margins, then to the number beside them."""
+        """Return the rows of partners of these weights and opinions: parts of the margins, then of the total."""
         votes = self.margins[places[:, None], opinions]
         totals = self.totals[places][:, None] if len(self.totals) else np.empty((len(places), 0), dtype=np.int64)
         return np.hstack([votes, totals])
@@ -381,7 +381,7 @@ class CentralVariant(Variant):
 
     @functools.cached_property
     def _levels(self) -> tuple[float, float]:
-        """What of the level is for the noise of a margin, and what for that of the total weight, if that bounds it.
+        """Split the level between the noise of a margin and that of the total weight, if that bounds the margin.
 
         A margin's own bound is least where both are in proportion to what a step of noise moves it.
         """
@@ -393,7 +393,7 @@ class CentralVariant(Variant):
         return level - spent, spent
 
     def _total_within(self, num_partners: int, level: float) -> float:
-        """Return what a noisy total weight is below the total by, with probability `level` at most."""
+        """Return a bound on the total weight less the noisy one, exceeded with probability `level` at most."""
         sums = self.central_sums
         steps = self.reach_in_steps(num_partners, level) + num_partners * len(self._parameters.candidates) / 2
         return steps * float(sums.step / sums.total_share)

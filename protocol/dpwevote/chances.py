@@ -126,7 +126,7 @@ class PassingLaw:
         self._times = np.where(np.isin(self._outcome_places[1], (0, size / 2)), 1, 2) / math.prod(self._sizes)
 
     def _transform(self, lows: tuple[int, int]) -> NDArray[np.complex128]:
-        """Return what a candidate passes by, at the frequencies kept, on the lattice from these places on."""
+        """Return the transform of the passing indicator at the frequencies kept, on the lattice from here on."""
         (per_x, _), (per_y, _) = self._columns
         ends = [low + np.arange(size) for low, size in zip(lows, self._sizes, strict=True)]
         least_needed = [

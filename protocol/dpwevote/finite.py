@@ -494,7 +494,7 @@ class _SumsByWeight:
 
     Args:
         weights: the public set, increasing.
-        each: the number of each opinion.
+        values: the number of each opinion.
     """
 
     def __init__(

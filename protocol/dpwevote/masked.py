@@ -65,7 +65,7 @@ class MaskedVotes(MaskedSums):
         return self._sums.rows_of(places, opinions)
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return what the person's weight, or any, makes of each number."""
+        """Return the values of each number for the person's weight, or for any weight."""
         rows = self.rows_of(public)
         return [np.unique(column).tolist() for column in rows.T]
 

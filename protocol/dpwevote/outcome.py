@@ -9,7 +9,7 @@ from ..shown import Shown
 
 
 class WeightCount(msgspec.Struct, frozen=True):
-    """How many partners hold a weight (or are in a group of weights, which `weight` then stands for).
+    """The number of partners that hold a weight (or are in the group that `weight` stands for).
 
     With `project_counts`, `projected` is the nearest number that is possible; the estimate stands beside it.
 
@@ -140,22 +140,23 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         candidates: one outcome each, in the parameters' order.
-        num_partners: how many reported in the first phase.
+        num_partners: the number of reports in the first phase.
         total_weight: of those who reported in the weights phase (the average over several); where weights are public,
             of those who reported opinions; None where reports of signed weights do not tell.
         weight_counts: how many partners hold each weight; empty where the reports do not tell.
-        weight_bias_bound: where weights differ from what stands for them (inside a group, or on the Laplace baseline's
-            grid), the most by which that can move the expectation of a margin.
+        weight_bias_bound: the greatest shift of a margin's expectation because weights differ from the numbers that
+            stand for them (inside a group, or on the Laplace baseline's grid).
         joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, or 1.
-        possible: which numbers can be true.
-        epsilon_weight: what one weight report cost a partner; 0 where there was none.
-        epsilon_opinion: what one opinion report, one report of a signed weight, or a candidate of a trusted count cost.
-        epsilon_total: what the session cost a partner. Where partners have an ε of their own, all three are those of
-            the greatest level.
-        levels: where they have, the levels at which somebody reported, ascending; else unset, and in no file.
+        possible: the possible ranges of true numbers.
+        epsilon_weight: the cost of one weight report to a partner; 0 if there was none.
+        epsilon_opinion: the cost of one opinion report, one report of a signed weight, or a candidate of a trusted
+            count.
+        epsilon_total: the cost of the session to a partner. If partners have their own ε, all three are those of the
+            greatest level.
+        levels: if they have, the levels at which somebody reported, ascending; else unset, and in no file.
         weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
             about the weights before that, and all estimates about those after it.
-        passes: where only more than the quota passes; else unset: as much as it is enough.
+        passes: set if only more than the quota passes; else unset: then the quota itself is enough.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise, run_population

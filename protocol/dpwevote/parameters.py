@@ -62,40 +62,40 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The parameters of a vote, on which both sides of a session agree.
 
     Args:
-        candidates: what is voted on; distinct names.
+        candidates: distinct names of the proposals.
         weights: the public finite set of weights that a partner may have; positive, increasing.
-        groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default every
-            weight is a group of its own. A group stands for its members by their mean (reading W7).
-        weights_within: instead of weights of the set partners may have any: each is taken for the one of the set from
-            which it differs by the smallest share of that one, and by this share ρ at most. Verdicts are about the
-            partners' own weights. On the wire only where it is given.
-        public_weights: weights are known to everybody, nothing is spent on them, and only opinions are reported.
-        variant: which reports and which estimate (see the package). A session of "auto" is one of the variant that has
-            the least worst-case variance at the same price in all, and trusts nobody; in "central" the server is; in
-            "masked" nobody is, and the server learns a noisy sum alone.
-        prior: what "optimal" averages its variance over: "uniform", or a share for each signed weight in increasing
-            order; by default it has the least variance in the worst case.
-        epsilon: the paper's ε, the price of one candidate with its weight; in nats. Beside a matrix it is left out, and
-            becomes the sum of both.
-        epsilon_weight: what a weight report costs; by default ε/2, and 0 where weights are public.
-        epsilon_opinion: what an opinion report costs; by default ε/2, and ε where weights are public. Both are left out
-            in variants that report signed weights, in "central", "masked" and "auto", and beside a matrix for the same
-            report.
-        epsilons: instead, the public levels of ε among which each partner has its own, ascending; in variants that
-            report signed weights. `epsilon` becomes the greatest. Both are on the wire only where they are given.
-        chosen_by: who says which level is a partner's: the `roster`, which has a column of it, or each `partner` as it
-            joins. By default the roster.
+        groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default each
+            weight is its own group. A group's mean stands for its members (reading W7).
+        weights_within: allows any weights: each counts as the weight of the set from which it differs by the smallest
+            share of that one, at most by this share ρ. Verdicts are about the partners' own weights. On the wire only
+            where it is given.
+        public_weights: whether everybody knows the weights; then they cost nothing, and only opinions are reported.
+        variant: the kind of reports and the estimator (see the package). "auto" takes the local variant with the least
+            worst-case variance at the same total cost. "central" trusts the server; "masked" trusts nobody, and the
+            server learns a noisy sum alone.
+        prior: the weights over which "optimal" averages its variance: "uniform", or a share for each signed weight in
+            increasing order; by default it has the least variance in the worst case.
+        epsilon: the paper's ε in nats: the cost of one candidate with its weight. Leave it out if you give a matrix: it
+            becomes the sum of both losses.
+        epsilon_weight: the cost of a weight report; by default ε/2, and 0 where weights are public.
+        epsilon_opinion: the cost of an opinion report; by default ε/2, and ε where weights are public. Leave both out
+            in variants that report signed weights, in "central", "masked" and "auto", and if you give a matrix for the
+            same report.
+        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each partner has one; in variants
+            that report signed weights. `epsilon` becomes the greatest. Both are on the wire only where they are given.
+        chosen_by: who chooses a partner's level: the `roster`, which has a column for it (default), or each `partner`
+            as it joins.
         weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
             a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
-        opinion_matrix: the same of opinions: rows for a true "no" and a true "yes", columns likewise.
+        opinion_matrix: the same for opinions: rows for a true "no" and a true "yes", columns likewise.
         quota: a fixed quota; by default the quota is a share of all weight.
         quota_fraction: that share; 1/2 is the majority.
         passes: whether a candidate whose support equals the quota passes (reading W4).
         weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
-        level: of the verdict on each candidate: the greatest probability that it is wrong, whatever the truth is.
-        threshold: of "masked", T: so many partners take part to the end, or nothing is released. Both are on the wire
-            only where they are given.
-        colluders: of "masked", c: so many partners at most are in league with the server.
+        level: the greatest probability that the verdict on a candidate is wrong, whatever the truth is.
+        threshold: of "masked", T: the number of partners that must take part to the end; with fewer, nothing is
+            released. Both are on the wire only where they are given.
+        colluders: of "masked", c: the greatest number of partners that collude with the server.
         game: the weighted game that the vote is one of (the paper's Section 4.1): a partner draws its weight's report
             in the game's first vote, and repeats it in later ones, which cost their opinions alone. Weights, groups,
             ε_weight and the kind of report are those of the whole game. On the wire only where it is given.
@@ -325,7 +325,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         refuse(is_idle, "variant", self.variant, allowed)
 
     def _check_levels(self) -> None:
-        """Refuse levels that reports have none of, and a loss beside them; set `epsilon` to the greatest level."""
+        """Refuse levels in variants without them, or together with a loss; set `epsilon` to the greatest level."""
         if self.epsilons is msgspec.UNSET:
             allowed_levels = "given: the levels of ε among which partners have their own (chosen_by says who chooses)"
             require(self.chosen_by is msgspec.UNSET, "epsilons", [], allowed_levels)

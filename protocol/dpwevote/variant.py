@@ -65,7 +65,7 @@ class Sums(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """The standard errors of what is estimated of one candidate in one session, but for the unbiased margin."""
+    """The standard errors of one candidate's estimates in one session, except for the unbiased margin."""
 
     support: float
     quota: float
@@ -309,7 +309,7 @@ class Variant(abc.ABC):
 
     @functools.cached_property
     def _votes_within(self) -> "tuple[Variant, ...]":
-        """The same vote with either of these quotas; none where weights are not rounded, or sums tell of one alone."""
+        """The vote with either quota; none if weights are not rounded, or if sums tell of one quota alone."""
         parameters = self._parameters
         return () if self.adds_up_margins else tuple(parameters.kind(vote) for vote in votes_within(parameters))
 

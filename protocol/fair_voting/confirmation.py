@@ -102,7 +102,7 @@ class Confirming:
     that was looked at, if that was clear of the level by so much; all others are looked at themselves.
 
     Args:
-        noise: of the estimates; None where nothing is known of it, and nobody is confirmed.
+        noise: the noise of the estimates; if None, it is unknown, and nobody is confirmed.
         sizes: the groups', shape (G,).
     """
 

@@ -46,9 +46,9 @@ class JointReport(LocalReport):
         group_sizes: how many voters each group has, as the public knows.
 
     Attributes:
-        own: what a voter of the group itself adds to the variance of its sum, averaged over the alternatives, in
-            squared units of the scores.
-        other: what a voter of another group does.
+        own_variance: the variance that a voter of the group adds to its sum, averaged over the alternatives, in squared
+            units of the scores.
+        other_variance: the variance that a voter of another group adds.
     """
 
     own_variance: float

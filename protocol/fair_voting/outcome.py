@@ -68,9 +68,9 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The public details of votes with features, a floor, a proven ε of Algorithm 2, pairs, or levels of ε.
 
     Args:
-        features: of which the groups are the crossings.
+        features: features whose crossings are the groups.
         welfare_share: β of objective "welfare_constrained".
-        least_score: from which welfare is counted there.
+        least_score: the score from which welfare is counted there.
         gamma: γ, as it was chosen so that ε is proven.
         num_samples: n_s, likewise.
         differences: of mechanism "pairwise", of each two candidates, in lexicographic order: how many prefer the first
@@ -78,7 +78,7 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         difference_error: the standard error of each.
         copeland_scores: each candidate's points: 1 for each other one that it beats, ½ where they tie.
         ranking: Kemeny's, the best first; of several that agree with most pairs one by lot. None of many candidates.
-        levels: of voters with an ε of their own, those at which somebody reported, ascending.
+        levels: the levels of ε at which somebody reported, ascending, if voters have their own.
 
     Examples:
         >>> details = Details(copeland_scores=(1.0, 0.0), ranking=("pool", "park"))
@@ -175,7 +175,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 def alternative_outcomes(
     parameters: Parameters, utilities: Utilities, estimates: Sequence[Sequence[Estimate]]
 ) -> tuple[AlternativeOutcome, ...]:
-    """Return what is released of each alternative, of the groups' mean utilities and what is told of these."""
+    """Return the outcome of each alternative, from the groups' mean utilities and their public details."""
     sizes, features = parameters.group_sizes, parameters.features or ()
     disparities = parameters.make_objective().disparities(utilities, sizes)
     outcomes: list[AlternativeOutcome] = []

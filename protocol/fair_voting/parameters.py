@@ -59,48 +59,50 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The parameters of an election, on which both sides of a session agree.
 
     Args:
-        alternatives: what is ranked; 2 to `MAX_ALTERNATIVES` distinct names without ">".
-        groups: the groups' names; one alone in a plain election, where nobody is compared (objectives "welfare",
+        alternatives: 2 to `MAX_ALTERNATIVES` distinct names without ">", which voters rank.
+        groups: the groups' names; a single one in a plain election, which compares nobody (objectives "welfare",
             "copeland" and "kemeny").
-        group_sizes: how many voters of each group are on the roster, at least one. Where groups are private this is
-            what the public knows of them, from elsewhere; nobody counts.
-        mechanism: how the outcome is kept private (see the package); "pairwise" has the objectives "copeland" and
-            "kemeny" alone.
-        epsilon: in nats, per voter. For Algorithm 2 the paper's label, and what is proven may be more or less; with
-            calibration "proven" it is what holds.
-        epsilons: instead, the public levels of ε among which each voter has its own, ascending; where voters randomize
-            their rankings and their groups are public. `epsilon` becomes the greatest. On the wire only where given.
-        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
-            joins. By default the roster. Likewise.
+        group_sizes: the number of voters of each group on the roster, at least one. Where groups are private, these are
+            public numbers from elsewhere; nobody counts.
+        mechanism: the mechanism that makes the outcome private (see the package); "pairwise" has the objectives
+            "copeland" and "kemeny" alone.
+        epsilon: in nats, per voter. For Algorithm 2 it is the paper's label, and the proven ε may be more or less; with
+            calibration "proven" it is proven.
+        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each voter has one; where voters
+            randomize their rankings and their groups are public. `epsilon` becomes the greatest. On the wire only where
+            given.
+        chosen_by: who chooses a voter's level: the `roster`, which has a column for it (default), or each `voter` as it
+            joins. Likewise.
         scores: a name, or a score for each position, the best first.
         objective: what is elected (reading F5), or a name under which somebody registered an objective, for mechanisms
             that estimate utilities; "welfare": the most welfare, whatever the disparity is.
             "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
             pairs, of `MAX_KEMENY` alternatives at most.
         max_disparity: t of objective "constrained", in units of the scores.
-        fairness_weight: λ of "penalized"; and of "constrained" where qualities are chosen by ("exponential",
-            "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each
-            unit of welfare that is lacking.
-        welfare_share: β in (0, 1] of objective "welfare_constrained": the share of the greatest welfare that a winner
-            has, counted from the least score; by default 0.9. On the wire only where it is given.
-        relation: which profiles are neighbors: one voter's ranking is replaced, or one voter is added or removed, the
-            sizes of the groups staying as they are. Algorithm 2 and the local mechanisms have the first alone.
-        calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes
-            (reading F1), which is the default. Of Algorithm 2: "proven" chooses γ and n_s so that ε is proven
-            (`plan_for`); by default, and "printed", they are as ε as a label says.
+        fairness_weight: λ of "penalized"; and of "constrained" in mechanisms that choose by quality ("exponential",
+            "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each unit
+            of welfare that is lacking.
+        welfare_share: β in (0, 1] of objective "welfare_constrained": the least share of the greatest welfare that a
+            winner needs, counted from the least score; by default 0.9. On the wire only where it is given.
+        relation: the neighboring profiles: one voter's ranking is replaced, or one voter is added or removed while the
+            sizes of the groups stay. Algorithm 2 and the local mechanisms have the first alone.
+        calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes (reading
+            F1), which is the default. Of Algorithm 2: "proven" chooses γ and n_s so that ε is proven (`plan_for`); by
+            default, and with "printed", they follow from ε as a label.
         gamma: of Algorithm 2: γ in [0, 1), the probability of a random winner.
         delta: of Algorithm 2: δ in (0, 1), which fixes the number of samples (reading F2).
-        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused where that is more than ε·min n_k, and
-            with calibration "proven" what serves best.
+        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused if it is more than ε·min n_k; with
+            calibration "proven" the best number.
         reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
         scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
         level: of the verdict on the winner, in (0, ½); see `Assurance`.
-        features: protected features that overlap, of which the groups are the crossings; disparities are then those
-            between the groups of each. Left out where the groups are compared themselves.
-        ties: "mean" where rankings may have ties, which count the mean score of their places: "local" and "joint" are
-            then the best of those that take them. Left out where rankings are strict.
-        threshold: of "masked", T: so many voters take part to the end, or nothing is released. On the wire there alone.
-        colluders: of "masked", c: so many voters at most are in league with the aggregator. Likewise.
+        features: protected features that overlap; the groups are their crossings, and disparities are between the
+            groups of each feature. Leave it out to compare the groups themselves.
+        ties: "mean" if rankings may have ties, which then count the mean score of their places; "local" and "joint"
+            take the best mechanism that allows ties. Leave it out for strict rankings.
+        threshold: of "masked", T: the number of voters that must take part to the end; with fewer, nothing is released.
+            On the wire there alone.
+        colluders: of "masked", c: the greatest number of voters that collude with the aggregator. Likewise.
 
     Raises:
         ConfigurationError: a value is not allowed.

@@ -366,7 +366,7 @@ class JointRankings(Phase):
         self.report.check(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Tally all reports: nobody knows whose group they are of."""
+        """Tally all reports; their groups are hidden."""
         return Tally(len(reports), self.report.totals_of(reports))
 
     def counts_of(self, tally: Tally) -> ReportCounts:

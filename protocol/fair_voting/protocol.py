@@ -69,7 +69,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
 
     Args:
-        objective: what is elected, where the parameters name an objective that is not ours. Only who elects needs it.
+        objective: your own objective function, if the parameters name one. Only the party that elects needs it.
 
     Privacy:
         Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",

@@ -53,7 +53,7 @@ def num_samples(epsilon: float, delta: float, num_alternatives: int) -> int:
 
 
 def label_of(samples: int, delta: float, num_alternatives: int) -> float:
-    """Return the label ε of which the paper says that it holds with so many samples: √((m/n_s)·ln(m/δ))."""
+    """Return the label ε that the paper gives this many samples: √((m/n_s)·ln(m/δ))."""
     return math.sqrt(num_alternatives / samples * ln(num_alternatives / delta))
 
 

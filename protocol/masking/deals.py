@@ -130,7 +130,7 @@ class KnownDeal:
     Attributes:
         alpha: what its polynomials are combined by.
         entries: the digests of its entries, by their holders' places, in order.
-        held: what `held_digest` covers of it where a holder acknowledges it, likewise.
+        held_entries: its bytes in `held_digest`, by place, where a holder acknowledges it.
         numbers: at which its polynomials are held, likewise.
         pieces: by their holders' places.
         digest: of all of it.
@@ -150,7 +150,7 @@ class KnownDeal:
         self.digest = deal_digest(rules, dealer, self._keys, **points, alpha=self.alpha, chunks=self.chunks)
 
     def path_to(self, holder: int) -> Path:
-        """Return the Merkle path from a holder's entry to the digest."""
+        """Return the path from a holder's entry to the digest."""
         (chunk,) = (chunk for chunk in self._chunks if any(place == holder for place, _ in chunk))
         return Path(self.deal.blinding, self.deal.seed, self.alpha, chunk, self.chunks)
 

@@ -185,7 +185,7 @@ class MaskingParty:
         return Deal(blinding, seed, tuple(pieces))
 
     def check(self, request: Boxes) -> Check:
-        """Step 3: sign the own deal, and what it holds of others'; say whose boxes do not hold what they should."""
+        """Step 3: sign the own deal and the boxes that this party holds; name the dealers whose boxes are wrong."""
         self._begin(MaskingMove.CHECK)
         rules, place = self._rules, self._place
         self._check_neighbors("boxes", [held_box.place for held_box in request.boxes], self._peer_keys)

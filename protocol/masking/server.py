@@ -107,7 +107,7 @@ class MaskingServer:
 
     @property
     def survivors(self) -> tuple[int, ...]:
-        """The places of those whose masked values came, in order: they count, whoever leaves later."""
+        """The places of the parties whose masked values came, in order: they count even if they leave later."""
         return tuple(sorted(self._messages_of_move[MaskingMove.MASKED]))
 
     @property
@@ -244,7 +244,7 @@ class MaskingServer:
         return sorted((place, *self._neighbors(place)))
 
     def _dealers(self, holder: int) -> list[int]:
-        """Return the places of those whose boxes a holder hears: neighbors whose deals are right."""
+        """Return the places of the dealers whose boxes a holder gets: neighbors whose deals are right."""
         return [place for place in self._neighbors(holder) if place in self._right_deals]
 
     def _boxes(self, holder: int) -> Boxes:
@@ -525,7 +525,7 @@ class MaskingServer:
         return Entry(piece.leaves, piece.combined, piece.box)
 
     def _acknowledged(self, holder: int, dealer: int) -> dict[str, Any]:
-        """Return evidence that a holder has revealed another value than it has acknowledged."""
+        """Return the fields of evidence about a dealer's entry that a holder has acknowledged."""
         check = self._check(holder)
         return {
             "place": holder,

@@ -187,7 +187,7 @@ class Check(WireStruct, frozen=True):
 
 
 class Path(WireStruct, frozen=True):
-    """The Merkle path from one entry of a deal to the deal's digest.
+    """The hashes and points that lead from one entry of a deal to the deal's digest.
 
     Args:
         chunk: the entries' digests around it, by their holders' places.

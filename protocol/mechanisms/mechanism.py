@@ -386,7 +386,7 @@ class Mechanism(RowMechanism):
         return bool(drawing.get("is_drawn_ahead")) and type(self).draw_row is Mechanism.draw_row
 
     def slots_of(self, num_values: int) -> int:
-        """Return the slots of a row: those of its values, one after another."""
+        """Return the number of slots of a row: those of its values, one after another."""
         return self.slots * num_values
 
     def event_of(self, num_values: int) -> PrivacyEvent:

@@ -61,11 +61,11 @@ class Design:
     """A solution.
 
     Args:
-        subsets: which values each report contains.
+        subsets: the values of each report's subset.
         probabilities: θ, shape (reports,): P[report | value] for a value in the subset.
-        estimates: t, shape (reports,): what each report stands for.
+        estimates: t, shape (reports,): the estimate of each report.
         slopes: λ of the certificate, shape (values,), decimal numbers.
-        prior: π, likewise; the one that was given, or what the worst case is a mean over.
+        prior: π, likewise: the given prior, or the prior of the worst case.
         masses: μ, likewise, lifted so that every constraint is kept.
     """
 

@@ -207,14 +207,14 @@ class NoiseShare(Mechanism, ExactMechanism):
 
     @exact_arguments
     def privacy(self, num_values: int = 1, *, honest: int) -> float:
-        """Return the proven loss of a sum of rows of so many values, with so many honest shares (ε, nats)."""
+        """Return the proven loss (ε, nats) of a sum of rows of this many values, with this many honest shares."""
         return shared_laplace_loss(
             scale=self.scale, sensitivity=self.sensitivity, planned=self.planned, honest=honest, width=num_values
         )
 
     @exact_arguments
     def check_sum(self, num_shares: int) -> None:
-        """Raise ConfigurationError unless a sum of so many rows with shares stays within 64 bits, but for e^(−60)."""
+        """Raise ConfigurationError unless a sum of this many rows with shares fits 64 bits, but for e^(−60)."""
         noise = math.ceil(_ROOM_IN_SCALES * self.scale * (num_shares / self.planned + 1))
         most = (_WORD // 2 - 1 - noise) // max(num_shares, 1)
         allowed = f"at most {most}, so that {num_shares} values and their noise do not wrap around modulo 2**64"

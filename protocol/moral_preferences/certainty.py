@@ -114,7 +114,7 @@ def _certainty(
     errors = outcome.errors or ()
     spreads = _spreads(outcome.preferences, errors, ball, answers)
     for spread, answer, _ in spreads:
-        variances = [error * error + max(answer.intercept, 0.0) for error in errors]
+        variances = [error * error + max(answer.residual_variance, 0.0) for error in errors]
         shares = [spread / (spread + variance) for variance in variances]
         rows = list(zip(shares, variances, outcome.preferences, differences, strict=True))
         mean = math.fsum(share * value * change for share, _, value, change in rows)
@@ -136,7 +136,7 @@ def _answers_of(outcome: Outcome, maxima: NoisyMaxima, size: float) -> tuple[Ans
 def _mean_of(answers: Sequence[Answer]) -> Answer:
     number = len(answers)
     slope = math.fsum(answer.slope for answer in answers) / number
-    return Answer(slope, math.fsum(answer.intercept for answer in answers) / number)
+    return Answer(slope, math.fsum(answer.residual_variance for answer in answers) / number)
 
 
 def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) -> float | None:
@@ -206,7 +206,7 @@ def _spreads(
 
     logs = [
         -math.fsum(
-            evidence(error_squares, spread + (error * error + max(answer.intercept, 0.0)))
+            evidence(error_squares, spread + (error * error + max(answer.residual_variance, 0.0)))
             for error, error_squares in squares.items()
         )
         for spread, answer in sizes

@@ -54,16 +54,16 @@ class NoiseOfLevel:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """A released number as a line in the maximum without noise: slope · maximum + intercept + noise.
+    """The best linear answer: a release is slope · (the maximum without noise) + a residual + noise.
 
     Args:
         slope: of the best linear answer.
-        beside: the variance, in a coordinate, of what the mean over the noise is beside that; being an estimate without
-            bias, it may be below 0, by its error.
+        residual_variance: the variance, in a coordinate, of the mean over the noise about that line; an unbiased
+            estimate, so that its error may bring it below 0.
     """
 
     slope: float
-    intercept: float
+    residual_variance: float
 
 
 EXACT: Final = Answer(1.0, 0.0)
@@ -151,13 +151,13 @@ def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.ra
 
 
 def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
-    """Fit the line by least squares; return it with the variance about it."""
+    """Fit the best linear answer by least squares, with the variance of its residuals."""
     means = pairs.mean(axis=0)  # of a draw and its mirror image
     repeats, size = means.shape[1], points.size
     slope = float((means.mean(axis=1) * points).sum() / (points * points).sum())
-    intercepts = means - slope * points[:, None]
+    residuals = means - slope * points[:, None]
     # Different draws for one society share what their mean is beside the line, and nothing else.
-    total = intercepts.sum(axis=1)
+    total = residuals.sum(axis=1)
     return Answer(
-        slope, float((total * total).sum() - (intercepts * intercepts).sum()) / (repeats * (repeats - 1) * size)
+        slope, float((total * total).sum() - (residuals * residuals).sum()) / (repeats * (repeats - 1) * size)
     )

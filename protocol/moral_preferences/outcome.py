@@ -68,7 +68,7 @@ class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one of several societies: of its own voters alone, with its own noise.
 
     Args:
-        num_voters: how many of its voters reported.
+        num_voters: the number of its voters that reported.
         preferences: as in `Outcome`; None where nobody reported.
         errors: likewise. The noise of two societies is independent.
         levels: likewise, of its own voters; none where nobody reported.
@@ -102,19 +102,19 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             noisy maxima it is how far reports spread, in which voters' differences are as well, so that it is rather
             too large; what noise shifts all reports by is no part of it.
         is_direction: whether only the direction means anything.
-        num_voters: how many reported; where that is private, the public number by which their sum is divided.
+        num_voters: the number of reports; if it is private, the public number by which their sum is divided.
         paradigm: VLCP, RLCP, VLDP or RLDP.
-        mechanism: what was perturbed.
+        mechanism: the perturbed quantity.
         levels: the levels of ε at which somebody reported, ascending.
         is_projected: whether the mean was projected to the ball of the bound.
         is_whitened: whether directions were taken of whitened records, so that errors are correlated.
         epsilon_record: the proven loss of one record, for the voter who pays most.
-        epsilon_voter: the proven loss of everything that a voter says, for the voter who pays most.
-        ball: where the preferences would be without noise, for any voters; None if the errors are not known or are
-            correlated.
+        epsilon_voter: the proven loss of all that a voter reports, for the voter who pays most.
+        ball: a ball that contains the preferences without noise, for any voters; None if the errors are not known or
+            are correlated.
         relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
         maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
-        societies: what is released of each society, where there are several; else unset, and in no file.
+        societies: the outcome of each society, if there are several; else unset, and in no file.
         planned: for how many shares of noise each was drawn, of a masked sum; else unset, and in no file.
 
     Examples:

@@ -94,32 +94,34 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The parameters of a study, on which both sides of a session agree.
 
     Args:
-        features: what alternatives are described by; distinct names.
-        paradigm: whom voters trust, and what ε protects (see `Paradigm`).
-        mechanism: what is perturbed (see the package).
+        features: distinct names of the features that describe alternatives.
+        paradigm: the trust model, and the unit that ε protects (see `Paradigm`).
+        mechanism: the perturbed quantity (see the package).
         epsilon: ε of everybody; in nats, per voter or per record as the paradigm says. By default 1.
-        epsilons: instead, the public levels of ε among which each voter has its own, ascending; local paradigms only.
-        chosen_by: who says which level is a voter's: the `roster`, which has a column of it, or each `voter` as it
-            joins. By default the roster.
-        bound: B > 0, the greatest ℓ₁ norm of a preference vector. Of clipped records, whose differences are short,
-            preferences are longer; there it only says how far a maximum is looked for.
-        max_records: the most records of one voter, which bounds what a voter pays at record level.
+        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each voter has one; local paradigms
+            only.
+        chosen_by: who chooses a voter's level: the `roster`, which has a column for it (default), or each `voter` as it
+            joins.
+        bound: B > 0, the greatest ℓ₁ norm of a preference vector. Clipped records have short differences and so longer
+            preferences; for them it only limits the search for a maximum.
+        max_records: the greatest number of records of one voter, which bounds a voter's cost at record level.
         sensitivity: of coefficients: as the paper prints it, or the lower bound that is proven (reading M6).
         clipping: how coefficients' records are preprocessed (reading M4): as the paper has it, each alternative by
             itself to ℓ₂ norm 1/2 ("items"), or their difference to 1, which keeps its direction.
-        remedy: what is done with a noisy objective that has no maximum (reading M3).
+        remedy: the treatment of a noisy objective that has no maximum (reading M3).
         mean: over voters of different ε: as the paper has it, or by inverse variance (reading M9).
         project: whether a released mean is projected to the ball of the bound.
         relation: of neighbors: `replace-one`, by default, or `add-remove-one` for VLCP with `laplace`, where it is then
             private who takes part, and the noise is half as large.
-        num_voters: N, by which the sum is divided where it is private how many vote; public, and as many as the roster
-            has at least.
-        societies: public groups, to one of which each voter belongs, and each of which has a release of its own; two at
-            least. By default all voters are one society.
-        threshold: of VLMP and RLMP, T: so many voters take part to the end, or nothing is released.
-        colluders: likewise c: so many voters at most are in league with the aggregator.
-        covariance: of the differences between alternatives, where it is public: directions are then taken of whitened
-            records; d rows of d. By default the identity.
+        num_voters: N, by which the sum is divided where the number of voters is private; public, and at least as large
+            as the roster.
+        societies: two or more public groups; each voter belongs to one, and each has its own release. By default all
+            voters are one society.
+        threshold: of VLMP and RLMP, T: the number of voters that must take part to the end; with fewer, nothing is
+            released.
+        colluders: likewise c: the greatest number of voters that collude with the aggregator.
+        covariance: the public covariance of the differences between alternatives, d rows of d; directions are then
+            taken of whitened records. By default the identity.
 
     Raises:
         ConfigurationError: a value is not allowed.

@@ -315,7 +315,7 @@ class Direction(ReportSummary):
         return unit_directions(sums.astype(np.float64), step=self.step) if self._is_of_voters else sums
 
     def sample_rows(self) -> IntArray:
-        """Return the same, and those that are farthest in l1 distance, in all features alike."""
+        """Return such rows, and those farthest apart in ℓ₁ distance, in all features alike."""
         unit = round(1 / self.step)
         component = self.bound // unit * math.isqrt(unit * unit // self.num_values)
         equal_row = np.full((1, self.num_values), component, dtype=np.int64)

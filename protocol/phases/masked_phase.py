@@ -101,7 +101,7 @@ class GuardedShare(Guarded):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The effect of the sum on one person's data: more with fewer honest shares than planned."""
+        """The privacy event of the sum, for one person's data: a larger loss with fewer honest shares than planned."""
         return self.event_within(self.share.sensitivity)
 
     def event_within(self, sensitivity: int) -> PrivacyEvent:
@@ -114,7 +114,7 @@ class GuardedShare(Guarded):
         return self.share.sensitivity
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the sum's effect on one part of a person's row, all other parts being known.
+        """Return the sum's privacy event for one part of a person's row, all other parts being known.
 
         As much as of the row, or of one of its `num_parts`, unless overridden.
         """
@@ -183,11 +183,12 @@ class MaskedPhase(GuardedShare, Phase):
     numbers that are added up. A protocol with such a phase has no other.
 
     Args:
-        columns: which columns of a private row are added up.
-        share: what each party adds noise by: `planned` is `threshold` − `colluders`.
-        threshold: T: parties who take part to the end, at least; more than half of the parties and the colluders.
-        colluders: c: parties that may be in league with the server, at most.
-        losses: what this phase costs one person, in the distributed model.
+        columns: the columns of a private row that are added up.
+        share: each party's share of the noise: `planned` is `threshold` − `colluders`.
+        threshold: T: the least number of parties that take part to the end; more than half of the parties and the
+            colluders.
+        colluders: c: the greatest number of parties that collude with the server.
+        losses: the losses of one person in this phase, in the distributed model.
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model, or threshold, colluders and share do not

@@ -55,7 +55,7 @@ class PersonalizedPhase(Phase):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The event of a person of the greatest ε. See `Guarded.event`."""
+        """The privacy event of a person of the greatest ε. See `Guarded.event`."""
         return self.compose_parts(self.mechanisms[-1].event_of(self.num_values))
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:

@@ -187,8 +187,8 @@ class Phase(Guarded):
         losses: what this phase costs one person, one entry for each unit of protection, in the model of the phase.
         num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
             of one part, such as a record.
-        kept: where a person's report outlives its session. Later sessions of the same scope then repeat it, and cost
-            nothing in this phase (`memoized_reports`). For replace-one neighbors in the local model, and one randomizer
+        memo_scope: the scope in which a person's report outlives its session. Later sessions of the scope repeat it at
+            no cost in this phase (`memoized_reports`). For replace-one neighbors in the local model, and one randomizer
             for all: elsewhere a repeated report tells more than the first, or is another's.
 
     Raises:

@@ -322,7 +322,7 @@ class Ledger(Shown):
         person: whose data it is.
         budget: what the person allows; without one, everything is recorded and nothing refused.
         entries: what was charged earlier, under whatever name of the person. It happened, whatever the budget says now.
-        held: what sessions that are not on this ledger may still charge; room for it is never given back here.
+        held_entries: losses that sessions outside this ledger may still charge; their room is never given back here.
 
     Raises:
         PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.

@@ -43,7 +43,7 @@ class CountNoise:
     num_workers: int = 1
 
     def parts_of(self, size: int) -> int:
-        """Return how much one answer adds to what is told of a label of so many, and how many sums that is made of."""
+        """Return one answer's contribution to the sums of a task of so many labels, and the number of those sums."""
         return 2 if self.planned is not None and size == 2 else 1  # noqa: PLR2004  two labels
 
     def error_of(self, size: int) -> float:

@@ -45,9 +45,9 @@ def find_truths(
     That is an `Inference` of one crowd's answers, and an `InferenceBlock` of many crowds'.
 
     Args:
-        answers: as they were reported; to somebody's own estimator those of one crowd.
-        noise: how they were perturbed, or how each worker's were; None for clean answers.
-        weight_function: what the parameters' name stands for; by default one of ours.
+        answers: as reported; your own estimator gets those of one crowd.
+        noise: the perturbation, or that of each worker; None for clean answers.
+        weight_function: the function that the parameters name; None for one of ours.
         estimator: likewise.
 
     Raises:

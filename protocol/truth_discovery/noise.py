@@ -120,7 +120,7 @@ class Perturbation:
 
     @property
     def least_signal(self) -> float:
-        """By how much an answer's own label is likelier a report than another one, in the worst answer set."""
+        """The least difference between the probabilities to report an answer's own label and another one."""
         pairs = zip(self.flip_probabilities, self.sizes, strict=True)
         return min(1 - flip * size / (size - 1) for flip, size in pairs)
 
@@ -334,7 +334,7 @@ def make_noise(parameters: Parameters) -> Perturbation:
 
 
 def informativeness(noise: Perturbation, *, num_answers: int) -> float:
-    """Return how much one report tells of an answer, in expectation, to somebody who knows the worker's other answers.
+    """Return the expected information of one report about an answer, to somebody who knows the worker's other answers.
 
     A report whose flip probability is p moves the odds of its label by a weight that is, for reports that say little,
     proportional to g = 1 − p·s/(s − 1), and what it tells is proportional to g². Of a worker whose m answers share a

@@ -40,8 +40,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         tasks: their names.
-        truths: for each task a label's name; None where nobody answered, or in `masked`, where nobody sees that, was
-            asked.
+        truths: for each task a label's name; None where nobody answered, or, in `masked`, where nobody was asked: who
+            skips is hidden there.
         confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
             they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
             see `confidence_ranges`. Of a majority it is the share of answers, and no probability. Multiples of 2**−20;
@@ -49,7 +49,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
             posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
             nearly sure of a tie that it has once broken.
-        answer_sets: the labels that an answer may have, of each set.
+        answer_sets: the labels of each answer set.
         answer_set_of_task: which of them each task has; empty where all have the first.
         flip_probabilities: of each answer set: how probably a report is not the answer; of a flip probability that each
             worker draws, the mean.
@@ -57,11 +57,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
             has what they say of the answers.
         num_answers: how many answers each task has; in the distributed model how many of those in the sum were asked
             it, since nobody sees who skips it.
-        num_workers: how many reported.
+        num_workers: the number of workers that reported.
         levels: where workers have their own ε, the levels at which somebody gave an answer, ascending; else unset, and
             in no file. `reports` are theirs together; `flip_probabilities` and prices are those of the greatest level.
-        estimator: which one found the truths.
-        num_iterations: that it took; 0 where it does not iterate.
+        estimator: the name of the estimator.
+        num_iterations: its number of iterations; 0 if it does not iterate.
         has_converged: whether it stopped because nothing changed any more.
         epsilon_answer: the proven loss of one answer, the worker's others being known, of who gives `max_answers`.
         epsilon_worker: the proven loss of all answers of such a worker.
@@ -221,7 +221,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return tuple(limits)
 
     def _parts(self, task: int, label: int) -> list[LevelCounts]:
-        """Return of each level of ε a label's reports, those of its task, and the flip probability."""
+        """Return for each level of ε the label's reports, those of its task, and the flip probability."""
         number = self.set_of_task[task]
         if self.levels is msgspec.UNSET:
             flip = self.flip_probabilities[number]

@@ -49,40 +49,41 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     One of `PRICES` says how much is perturbed; by default `epsilon` is 1.
 
     Args:
-        tasks: what is asked; distinct names.
+        tasks: distinct names of the tasks.
         answer_sets: the distinct sets of labels that an answer may have, each of two or more.
-        answer_set_of_task: which of them each task has; by default the first.
-        max_answers: the most tasks that one worker is asked.
-        mechanism: how answers are perturbed (see the package). "auto" takes the one that promises more at one price,
-            and trusts nobody; in "central" the server is trusted with the answers, in "masked" it learns noisy sums
-            alone, and the estimator of both is "majority".
-        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. To "auto", "central"
-            and "masked" it is a price of one answer that is proven, `epsilon_answer`.
+        answer_set_of_task: the answer set of each task, by its place; by default the first.
+        max_answers: the greatest number of tasks that one worker is asked.
+        mechanism: the perturbation of answers (see the package). "auto" takes the more promising of the local ones at
+            the same price. "central" trusts the server with the answers; in "masked" it learns noisy sums alone; the
+            estimator of both is "majority".
+        epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. For "auto", "central" and
+            "masked" it is the proven loss of one answer, `epsilon_answer`.
         flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
-        hyper: what each worker draws its own p^f from; of two layers only.
+        hyper: the distribution from which each worker draws its own p^f; of two layers only.
         epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
             nats, > 0.
         epsilon_worker: the proven loss of all answers of such a worker; in nats, > 0.
-        epsilons: instead, the public levels of ε among which each worker has its own, ascending; each is an `epsilon`
-            of "one_layer", "two_layer" or "fresh_two_layer". `epsilon` becomes the greatest. Both are on the wire only
-            where they are given.
-        chosen_by: who says which level is a worker's: the `roster`, which has a column of it, or each `worker` as it
-            joins. By default the roster.
-        estimator: how the truths are found from the reports (see the package): an `EstimatorName`, or a name under
-            which somebody registered one.
-        ties: which of several labels that are equally good is taken, in the order of the answer set.
+        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each worker has one; each is an
+            `epsilon` of "one_layer", "two_layer" or "fresh_two_layer". `epsilon` becomes the greatest. Both are on the
+            wire only where they are given.
+        chosen_by: who chooses a worker's level: the `roster`, which has a column for it (default), or each `worker` as
+            it joins.
+        estimator: the estimator of the truths (see the package): an `EstimatorName`, or the name under which you
+            registered your own.
+        ties: which of several equally good labels is taken, in the order of the answer set.
         max_iterations: of the estimators that iterate.
-        rounds: exactly so many of an estimator by EM (`ROUNDED`), instead of an end by its likelihood; on the wire only
-            where it is given.
-        quality_clamp: the truth discovery of the paper takes a worker's share of right answers as no nearer to 0 and 1
-            than this (reading T2); CRH takes a share of wrong ones as no nearer to 0.
-        weight_function: g of equation (3), of the estimator "truth_discovery": "log_odds", "linear", or a name under
-            which somebody registered one; on the wire only where it is given.
-        normalization: what that estimator divides a worker's right answers by: "answered", its own answers, or "all"
-            tasks, as equation (3) prints it (reading T2); on the wire only where it is given.
-        threshold: of "masked", T: so many workers take part to the end, or nothing is released. On the wire there
-            alone.
-        colluders: of "masked", c: so many workers at most are in league with the server. Likewise.
+        rounds: the exact number of rounds of an estimator by EM (`ROUNDED`), instead of a stop by its likelihood; on
+            the wire only where it is given.
+        quality_clamp: the least distance from 0 and 1 of a worker's share of right answers in the paper's truth
+            discovery (reading T2); in CRH the least share of wrong ones.
+        weight_function: g of equation (3), of the estimator "truth_discovery": "log_odds", "linear", or the name under
+            which you registered your own; on the wire only where it is given.
+        normalization: the divisor of a worker's right answers in that estimator: "answered", the number of its own
+            answers, or "all", the number of tasks, as equation (3) prints it (reading T2); on the wire only where it is
+            given.
+        threshold: of "masked", T: the number of workers that must take part to the end; with fewer, nothing is
+            released. On the wire there alone.
+        colluders: of "masked", c: the greatest number of workers that collude with the server. Likewise.
 
     Raises:
         ConfigurationError: a value is not allowed.

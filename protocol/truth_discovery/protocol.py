@@ -68,9 +68,9 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     """Crowd answers under local differential privacy, and what is true by them.
 
     Args:
-        weight_function: g of equation (3), where the parameters name one that is not ours. Only who finds the truths
-            needs it.
-        estimator: likewise: how truths are found.
+        weight_function: g of equation (3): your own function, if the parameters name one. Only the party that finds the
+            truths needs it.
+        estimator: likewise: your own estimator.
 
     Raises:
         ConfigurationError: see `use_function`; a weight function does not increase over the shares that workers may
@@ -305,7 +305,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> TruthDecisions:
-        """Return what is found in many sessions; of each kind as many bytes are told, to all and to single workers.
+        """Return the results of many sessions, and the bytes of each kind that they take, to all and to single workers.
 
         Raises:
             NotImplementedError: somebody's own estimator finds the truths, or workers skip other tasks here and there.

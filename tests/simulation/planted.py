@@ -340,7 +340,7 @@ def a_later_choice_is_taken() -> Patches:
 
 
 def _held_choices(admission: Admission) -> dict[int, tuple[int, ...]]:
-    return getattr(admission, "_chosen")  # noqa: B009  a fault may reach inside
+    return getattr(admission, "_choices")  # noqa: B009  a fault may reach inside
 
 
 def a_choice_that_is_no_level_is_taken() -> Patches:

@@ -98,7 +98,7 @@ class FittingRounds(Rounds[Fitted[FitT]]):
 
     @property
     def log_likelihoods(self) -> FloatArray:
-        """Those of all rounds, shape (crowds, rounds); behind a crowd's last round they say nothing."""
+        """The log-likelihoods of all rounds, shape (crowds, rounds); after a crowd's last round they mean nothing."""
         table = np.full((self._num_crowds, self.number), np.nan)
         for column, (crowds, log_likelihoods) in enumerate(self._by_round):
             table[crowds, column] = log_likelihoods

@@ -80,7 +80,7 @@ class InferenceBlock(Generic[InferenceT]):
     Args:
         kind: of each inference.
         log_likelihoods: float64, shape (crowds, rounds), nan behind a crowd's last.
-        others: for each field of a kind's own, for each size of answer sets, an array with a row for each crowd.
+        extras: for each field of a kind's own, for each size of answer sets, an array with a row for each crowd.
 
     All other arrays are those of `Inference`, with an axis of crowds before the others.
 

@@ -88,7 +88,7 @@ class VoteTable:
         return sums.reshape(self.num_crowds, self.num_workers, self.num_kinds)
 
     def agree_with(self, truths: IntArray) -> FloatArray:
-        """Return how many answers of each worker are the truth, likewise; a missing truth is nobody's."""
+        """Count each worker's answers that are the truth, likewise; no answer is a missing truth."""
         return self.agree((truths == np.arange(self.num_labels)[:, None, None]).astype(np.float64))
 
     def fill_absent(self, scores: FloatArray, value: float) -> FloatArray:

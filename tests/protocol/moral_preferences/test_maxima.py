@@ -90,7 +90,7 @@ def test_without_noise_a_release_is_where_objectives_are_greatest_and_with_much_
     for epsilon, slope in ((1e6, 1.0), (1e-4, 0.0)):
         for answer in simulate_answers(law, num_features=4, noises=(NoiseOfLevel(law.scale / epsilon, 1.0),), size=1.0):
             assert answer.slope == pytest.approx(slope, abs=2e-3)
-            assert answer.intercept == pytest.approx(0.0, abs=2e-3)
+            assert answer.residual_variance == pytest.approx(0.0, abs=2e-3)
 
 
 @pytest.mark.parametrize("remedy", ["project", "trim"])
