@@ -1,7 +1,7 @@
-"""A host's journal: those of all its parties, in one file, which are committed together.
+"""A host's journal: the journals of all its parties in one file, committed together.
 
-The rule that holds here: what `commit` returns before may leave. A party's own journal keeps into memory and the next
-commit; so nothing may leave, nor be told to anybody, without one in between.
+The rule that holds here: nothing may leave, nor be told to anybody, before the `commit` that makes it durable. A
+party's own journal keeps records in memory until the next commit.
 """
 
 from collections.abc import Callable, Sequence

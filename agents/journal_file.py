@@ -1,8 +1,8 @@
-"""A journal's file as its one writer has it: rows are added, and none is changed.
+"""A journal's file for its one writer: rows are added, and none is changed.
 
-The rule that holds here: when `append` returns, its rows are on the disk, all of them; when it raises, none is. One
-process at a time has a journal open (a lock on the file beside it, which ends with the process however that ends), and
-another one is told which.
+The rule that holds here: when `append` returns, all of its rows are on the disk; when it raises, none is. One process
+at a time has a journal open. It holds a lock on the file beside it, which ends with the process however that ends;
+another process is told which one has it.
 """
 
 import contextlib

@@ -1,10 +1,10 @@
-"""What a journal's file is, and how it is read: nothing of it is used before all of it was checked.
+"""The format of a journal's file, and its reader, which uses nothing before all of it was checked.
 
-A journal is one SQLite database. Each of its rows has the SHA-256 of itself and of all rows before it, so that none can
-be changed or be missing in between. The lock file beside it says how many rows there were, so that none can be missing
-at the end either: a write-ahead log that is damaged or gone takes the last rows with it, and SQLite says nothing. An
-older copy of the file is found in the same way, and so is a journal that is gone. A journal without a lock is refused,
-and of one whose folder is older as a whole the witness tells (`witness`).
+A journal is one SQLite database. Each of its rows has the SHA-256 of itself and of all rows before it, so that no row
+can be changed or be missing in between. The lock file beside it records the number of rows, so that none can be missing
+at the end either: a damaged or lost write-ahead log takes the last rows with it, and SQLite reports no error. An older
+copy of the file is found in the same way, and so is a journal that is gone. A journal without a lock is refused; if the
+whole folder is older, the witness shows it (`rollback_guard`).
 
 Readers need no lock: they see the last commit, whether a process has the journal open or was killed.
 """

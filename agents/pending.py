@@ -1,11 +1,10 @@
-"""Connections that have not said who they are: few of them, for a short time, and the oldest give way.
+"""Connections that have not identified themselves: few, for a short time, and the oldest give way.
 
-Whoever reaches a server's address can connect. Until a connection has shown that it is a party's it holds little:
-frames of at most `MAX_GREETING_BYTES`, for `GREETING_SECONDS`, and one of a bounded number of places, in all and for
-each address. Where a place is wanted and none is free, the connection that has held one longest loses it: a party says
-Hello at once, and whoever does not is the first to go. One that has asked as a party, and proved to be it where the
-roster asks for that, waits in a place of that party's own. What came of them is counted, by reason; nothing else is
-kept.
+Anybody who reaches a server's address can connect. An unidentified connection gets minimal resources: frames of at most
+`MAX_GREETING_BYTES`, for `GREETING_SECONDS`, and one of a bounded number of places, in all and for each address. If all
+places are taken, a new connection takes the place of the oldest: a party says Hello at once, so that a connection that
+does not is the first to go. A connection that has asked as a party, and has proved it where the roster requires that,
+waits in that party's own place. Results are counted by reason; nothing else is kept.
 """
 
 import collections
@@ -57,7 +56,7 @@ class Places:
 
     @classmethod
     def make_for_roster(cls, num_parties: int, *, most: int | None = None) -> Self:
-        """Return room for a roster that comes at once from behind one address, and as much again for others.
+        """Return room for a roster that comes at once from one address, and as much again for other connections.
 
         Args:
             num_parties: on the roster.
@@ -70,10 +69,10 @@ class Places:
 
 
 class UnlimitedPlaces(msgspec.Struct, frozen=True):
-    """All parties are run here, so that nobody else can connect: there is room for all.
+    """Places for sessions whose parties all run in this process, so that nobody else can connect: room for all.
 
-    Nobody waits for nothing either. A phase's deadline passes as soon as all parties that it waits for have answered or
-    left. Elsewhere the speed would reveal a participation that is private.
+    Nobody waits in vain either: a phase's deadline passes as soon as all parties that it waits for have answered or
+    left. Elsewhere such speed would reveal a private participation.
 
     Examples:
         >>> UnlimitedPlaces()

@@ -1,7 +1,7 @@
-"""A person's journal: what it reserved, drew and sent in every session, in one file. It is the person's ledger.
+"""A person's journal: all reservations, reports and losses of every session, in one file. It is the person's ledger.
 
-The rule that holds here: whatever may have left is in the file, so that its loss is charged and the same bytes leave
-again; room that a session has reserved is no other session's until that one is left or has expired.
+The rule that holds here: all that may have left is in the file, so that its loss is charged, and the same bytes leave
+again. Room that a session has reserved belongs to no other session until that one has ended or expired.
 """
 
 import math
@@ -335,7 +335,7 @@ class PersonJournal(Closing):
     def ledger(
         self, person: str, budget: Budget | None, *, session_id: str = "", period_seconds: float | None = None
     ) -> Ledger:
-        """Return the ledger: the losses of all sessions, whatever the person was called there, and the room they hold.
+        """Return the ledger: the losses of all sessions, under any of the person's names, and the room that they hold.
 
         Sessions that run at once share one ledger.
 

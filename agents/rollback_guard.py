@@ -1,9 +1,9 @@
-"""How far a journal was, told in files of their own: the lock beside it, and a witness outside its folder.
+"""How long a journal was, recorded in files of their own: the lock beside it, and a witness outside its folder.
 
-The rule that holds here: what such a file tells is never newer than the journal, so that a journal that has less than
-one of them tells was cut short, or is an older copy. The lock goes where its folder goes: a snapshot of the folder has
-both, and they agree. The witness stays. Who has a journal of the same beginning at another place is told as well, so
-that of two copies on one machine one alone goes on.
+The rule that holds here: such a record is never newer than the journal. So a journal with fewer rows than one of them
+records was cut short, or is an older copy. The lock goes where its folder goes: a snapshot of the folder has both, and
+they agree. The witness stays. It also records journals of the same beginning at other places, so that of two copies on
+one machine only one goes on.
 """
 
 import dataclasses
@@ -56,7 +56,7 @@ class HeadFile:
             self.write(self.head)
 
     def write(self, head: Head, *, of: str = "") -> None:
-        """Tell how far the journal is.
+        """Record the length of the journal.
 
         In place, and not synchronized: what is on the disk may be older, never newer. What was never told before is
         synchronized once, so that no loss of power leaves a file that tells nothing.

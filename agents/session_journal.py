@@ -1,8 +1,7 @@
 """A server's journal: what one session must not forget, in a file of its own.
 
-The rule that holds here: a step is opened once and closed once, and a party's report of it counts once; what a party
-chooses of its public row it chooses once; a journal is never gone on with under another configuration than it was begun
-with.
+The rule that holds here: a step opens once and closes once; a party's report counts once in a step; a party chooses its
+part of its public row once; and a journal never goes on under another configuration than it was begun with.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ class SessionJournal(Closing):
 
     @classmethod
     def open(cls, path: Path, *, configuration: Mapping[str, str], witness: RollbackGuard | None = None) -> Self:
-        """Open the journal of a session, or begin it.
+        """Open a session's journal, or begin it.
 
         Args:
             configuration: what makes the session what it is, by field.

@@ -1,8 +1,7 @@
-"""Where a session stands, for people and programs that watch its server: all that any of them is told.
+"""The status of a session, for people and programs that watch its server.
 
-The rule that holds here: what is private is not in a `SessionStatus`. Where some phase hides who takes part, that is
-who has joined or reported, and everything from which it follows: how many connections there are, and how many were
-refused.
+The rule that holds here: nothing private is in a `SessionStatus`. If some phase hides participation, that includes who
+has joined or reported, and all that would reveal it: the numbers of connections and of refusals.
 """
 
 import dataclasses

@@ -94,7 +94,7 @@ class Admission:
         return msgspec.structs.replace(self._terms, place=place, public=self.public_row(place))
 
     def check(self, hello: Hello, *, fingerprint: str) -> None:
-        """Check that a party means this session, and is who it says.
+        """Check that a party means this session, and is the party that it claims to be.
 
         Raises:
             StrangerError: the party is not on the roster, or the certificate is not its own: asked first, since whoever

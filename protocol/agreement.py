@@ -1,8 +1,8 @@
-"""What a party agreed to before its session, and whether the server's Welcome says the same.
+"""The terms that a party agreed to before its session, and the check that the server's Welcome has the same.
 
-It is the client's counterpart of the server's door (`admission`): before all of it agrees, nothing is reserved, charged
-or drawn. An error shows what is public on both sides, field by field. Of the party's private row it says that something
-does not fit, and not what.
+It is the client's counterpart of the server's `admission`: until all terms agree, nothing is reserved, charged or
+drawn. An error shows what is public on both sides, field by field. Of the party's private row it only says that
+something does not fit, and not what.
 """
 
 from typing import Any

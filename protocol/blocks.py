@@ -1,8 +1,8 @@
-"""Many sessions of the same parties at once, for trials: each has the bits that `population.run_population` gives it.
+"""Many sessions of the same parties at once, for trials: the same bits as `population.run_population` gives for each.
 
-Sessions differ in their noise, and in what the parties hold where these are drawn anew. What is checked of a session
-there, its values, its reports' range and its phases' losses, is checked here of all together. What is not: whether
-tallies of halves add up, and whether outcomes travel. Whoever runs blocks holds whole sessions beside them for that.
+Sessions differ in their noise, and in the parties' values if these are drawn anew. Values, the range of reports and the
+losses of phases are checked for all sessions together. Not checked are whether tallies of halves add up, and whether
+outcomes survive encoding: callers of blocks also run whole sessions for that.
 """
 
 import dataclasses

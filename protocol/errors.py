@@ -217,7 +217,7 @@ class ConnectionLostError(SessionAborted):
 
 
 class JournalError(PsephosError):
-    """A journal that cannot be read or written, or is not that of what it is opened for.
+    """A journal that cannot be read or written, or that belongs to something else.
 
     Attributes:
         path: the file's; empty for one that is no file.
@@ -238,7 +238,7 @@ class JournalInUseError(JournalError):
 
 
 class UnheardError(PsephosError):
-    """A session was released, and nobody heard it.
+    """A session whose release no party received.
 
     Attributes:
         role: what the parties are called.

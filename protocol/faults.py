@@ -1,6 +1,6 @@
-"""What a peer did that it may not, as the errors of both sides: a message out of turn, a report that differs.
+"""Errors of both sides about a peer's faults: a message out of turn, or a report that differs.
 
-They say who did it, and where this side's conversation stood. None shows what a report holds.
+They say who did it, and the state of this side's conversation. None shows the content of a report.
 """
 
 from typing import Final

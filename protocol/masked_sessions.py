@@ -105,7 +105,7 @@ def _raw(value: msgspec.Struct) -> msgspec.Raw:
 
 
 class ServerMasking:
-    """The server's part of a masked phase: `MaskingServer`, with what it tells as requests carry it.
+    """The server's part of a masked phase: `MaskingServer`, with its messages as requests carry them.
 
     Attributes:
         payload: what the next request carries for all.

@@ -94,7 +94,7 @@ class WireStruct(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 class SessionDescriptor(WireStruct, frozen=True, gc=False):
     """The identity of a session, so that nothing of one session counts in another.
 
-    What is empty was not agreed to beforehand.
+    An empty field was not agreed to beforehand.
 
     Args:
         id: 128 random bits in hexadecimal; of a simulation `SimulatedNoise.session_id`.
@@ -421,10 +421,10 @@ def _decode_long(payload: bytes) -> Message:
 
 
 class PayloadDecoder(Generic[DecodedT]):
-    """Decodes payloads of one type, and the one that it decoded last not again.
+    """A decoder of payloads of one type that remembers the last one.
 
-    A process that runs many clients hears the same outcome for each of them. What it decodes once, and nobody can
-    change, is the same for all.
+    A process that runs many clients gets the same outcome for each of them: it decodes it once, and all share the
+    immutable result.
 
     Examples:
         >>> PayloadDecoder(tuple[int, ...]).decode(msgspec.msgpack.encode([1, 2]))

@@ -1,7 +1,7 @@
-"""Mechanisms on arrays, to try them: reports with simulated noise, and what reports tell of the values.
+"""Mechanisms on arrays, to try them: reports with simulated noise, and estimates from reports.
 
-A deployment never comes here: its noise is secure, and drawn by a party for its own values (`psephos.agents.noise`).
-Whoever knows the seed takes the noise of these reports off again; so they protect nobody.
+A deployment never uses this: its noise is secure, and each party draws it for its own values (`psephos.agents.noise`).
+Anybody who knows the seed can remove the noise of these reports, so they protect nobody.
 """
 
 from typing import Any, Final

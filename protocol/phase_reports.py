@@ -252,7 +252,7 @@ class PhaseReports:
         self.payloads[self.step][client.place] = payload
 
     def settle(self, places: Sequence[int], drawn_tally: Tally | None = None) -> msgspec.Struct | None:
-        """Tally the open step's phase, ask nobody in it any longer, and return what it publishes.
+        """Tally the open step's phase, close it, and return its public outcome.
 
         Args:
             places: of the reports that count, in order.

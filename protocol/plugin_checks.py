@@ -1,7 +1,8 @@
-"""What a protocol's own code declares and returns, checked before it counts: columns, rows, reports, tallies, outcomes.
+"""Checks of what a protocol's own code declares and returns: columns, rows, reports, tallies, outcomes.
+outcomes.
 
-Server machine and arrays call it here, so that what stops one of them stops the other. Where nothing else is said, what
-is raised is a PluginError: the protocol's own code raises something, or returns what it may not.
+The server machine and the array path both call them, so that the same faults stop both. Unless stated otherwise they
+raise a PluginError: the protocol's own code raises something, or returns what it may not.
 """
 
 import math

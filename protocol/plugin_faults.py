@@ -1,7 +1,7 @@
-"""Code that somebody brought, blamed in one sentence for what it raised: which plug-in, in which step, at which line.
+"""Errors of plug-ins in one sentence: which plug-in, in which step, at which line.
 
-What the sentence quotes is the exception's own text. Where a server is trusted with values, or it is private who takes
-part, that text may hold what nobody shall read, and is left out.
+The sentence quotes the exception's own text. Where a server is trusted with values, or participation is private, that
+text may contain private data, and is left out.
 """
 
 import contextlib

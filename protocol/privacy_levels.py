@@ -1,6 +1,6 @@
-"""Levels of ε: public ones, among which each party has its own, at the end of its public row.
+"""Levels of ε: public levels, of which each party has one, at the end of its public row.
 
-Who says which level is whose is public as well: the roster, which has a column of it, or each party as it joins.
+The choice of a party's level is public as well: the roster makes it, in a column, or each party as it joins.
 """
 
 import dataclasses

@@ -25,7 +25,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults=True):
-    """Client: a session has room on the ledger for all that it may cost.
+    """Client: the session has reserved room on the ledger for its greatest losses.
 
     Args:
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.

@@ -90,9 +90,9 @@ class Roster:
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys: two sides have one roster, or not.
+        """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys: it differs if the roster does.
 
-        Where there are keys it is that of `signing_roster`, by which a party checks what it is told of others.
+        With keys it is the digest of `signing_roster`, by which a party checks what the server says of others.
         """
         return self._digest_without_keys if (signing := self.signing_roster) is None else signing.digest
 

@@ -207,7 +207,7 @@ class ServerMachine:
     def start(self) -> list[Effect]:
         """Begin to wait for the roster.
 
-        With records it goes on where they end; deadlines begin anew, since nobody could report in between.
+        With records, go on where they end; deadlines begin anew, since nobody could report in between.
 
         Raises:
             LocalProtocolError: the machine was started before.

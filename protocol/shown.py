@@ -1,8 +1,8 @@
-"""What people look at in a REPL or a notebook: a text to read, one exact line, a frame, a table.
+"""Protocol objects in a REPL or a notebook: a text to read, one exact line, a frame, a table.
 
-The exact line is made here. The others need presenters, pandas and markup: whoever has these registers a function for
-each way to show (entry points `psephos.showing`), which is looked for when somebody looks. Nothing that a session
-computes, sends or records depends on it.
+The exact line is made here. The others need presenters, pandas and markup: packages that have these register a function
+for each way (entry points `psephos.showing`), which is looked up on demand. Nothing that a session computes, sends or
+records depends on it.
 """
 
 import functools

@@ -1,6 +1,6 @@
-"""What a side of a session is made from: the session's mode, which both sides have, and what a party has for itself.
+"""The inputs of a session's sides: the session's mode, which both sides have, and a party's own data.
 
-Whoever takes part passes these on whole, from an agent to its machine and on to the machine's parts.
+They are passed on whole, from an agent to its machine and on to the machine's parts.
 """
 
 import dataclasses

@@ -183,9 +183,9 @@ class Transport(abc.ABC):
     """Whether an address is HOST:PORT of a TCP socket, whatever is said there: then a relay can pass its bytes on."""
 
     def stays_on_this_machine(self, address: str) -> bool:
-        """Return whether nobody beyond this machine can reach a listener at an address, or read what it hears.
+        """Return whether nobody beyond this machine can reach a listener at an address, or read its traffic.
 
-        Without a word from a transport that is known of loopback addresses of the form HOST:PORT alone.
+        Unless a transport overrides it, this is true only of loopback addresses of the form HOST:PORT.
 
         Raises:
             ValueError: it is no address.

@@ -24,7 +24,7 @@ def write_private(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Write a file that nobody but its owner can read, in the place of one that may be there; no link is followed.
+    """Write a file that only its owner can read, in place of any that is there; no link is followed.
 
     Raises:
         OSError: it cannot be written; then what was there is there.

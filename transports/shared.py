@@ -22,7 +22,7 @@ _UNANSWERED: Final = 256
 
 
 class SharedTransport(Transport):
-    """All channels to one address over one connection of another transport, which is made anew where it was lost.
+    """All channels to one address over one connection of another transport; a lost connection is made anew.
 
     Args:
         nursery: where the connection is used, and which an error of `before_writing` ends, or `REFUSAL`.

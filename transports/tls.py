@@ -283,8 +283,7 @@ class _TLSChannel(SocketChannel):
 class TLSTransport(TCPTransport):
     """Channels over TLS 1.3 between ends that know each other's certificates.
 
-    Without arguments it makes a key, which both ends have: a simulation then pays what TLS costs, and nobody is told
-    apart.
+    Without arguments it makes one key for both ends: a simulation then has the cost of TLS, and tells no parties apart.
 
     Args:
         identity: this end's private key and certificate, or a file that holds them (`keys.Identity.write`).

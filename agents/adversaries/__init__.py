@@ -1,4 +1,4 @@
-"""Deviating parties, each a wrapper around an honest agent; what they infer is no business of this room."""
+"""Deviating parties, each a wrapper around an honest agent; what they infer is outside this room."""
 
 from .clients import Changer, Leaver, Poisoner, Replayer
 from .deviation import SERVER, DeviatingChannel, DeviatingListener, Deviation, Passage

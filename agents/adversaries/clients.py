@@ -88,8 +88,8 @@ class Changer(Deviation):
 
     Corrupt: this client, which may shift its row without its masks.
 
-    The honest side: nobody can check a row, and the sum moves by as much. All else is signed: whose words are not what
-    it has signed is out.
+    The honest side: nobody can check a row, and the sum moves by as much. All other messages are signed: a client whose
+    message differs from what it has signed is excluded.
 
     Examples:
         >>> from psephos.protocol.messages import NIL

@@ -41,7 +41,7 @@ _DIGITS: Final = 12  # to which a chance is right
 
 
 def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
-    """Return how probably each candidate passes, over all noise, given what the partners of many sessions hold.
+    """Return each candidate's probability to pass, over all noise, given the partners' holdings in many sessions.
 
     Returns:
         float64, shape (sessions, candidates), right to 1e-12. None where the law is not worked out: of a trusted or

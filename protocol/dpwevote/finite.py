@@ -256,10 +256,10 @@ class JointVariant(TwoReports):
         return opinions.totals[:, 0].sum(axis=2)
 
     def _verdict_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
-        """Return the verdict that holds for every truth, by a bound on all of them; None where that takes too long.
+        """Return the verdict that holds for every truth, by a bound on all of them; None if that takes too long.
 
-        In units of which all weights are multiples, "passes" is held against truths that fail by as little as
-        possible; "fails" likewise, "no" in place of "yes".
+        In units of which all weights are multiples, "passes" is tested against truths that fail by the least; "fails"
+        likewise, with "no" in place of "yes".
 
         Args:
             is_ahead: whether the margin is above 0.

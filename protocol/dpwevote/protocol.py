@@ -285,7 +285,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         )
 
     def reach(self, public: IntArray) -> float | None:
-        """Return the margin from which on a decision is wrong at most as often as the level, whatever the truth is.
+        """Return the margin from which on decisions are wrong at most as often as the level, whatever the truth is.
 
         Args:
             public: int64, shape (n, public columns), a row for each partner.

@@ -286,7 +286,7 @@ class Variant(abc.ABC):
         return self._parameters.group_deviation
 
     def bias_bound(self, num_partners: int) -> float:
-        """Return the most by which it moves a margin that weights differ from what stands for them.
+        """Return a bound on the shift of a margin because the numbers that stand for weights differ from these.
 
         Each partner's margin is (w − μ)(φ − τ) off at most, where μ stands for w.
         """

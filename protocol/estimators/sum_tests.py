@@ -51,7 +51,7 @@ _MOST_NORMAL: Final = 0.1
 
 
 class Alike(NamedTuple):
-    """Independent reports, each by one of several laws: which one depends on a value that nobody knows.
+    """Independent reports, each by one of several laws, which depends on an unknown value.
 
     Args:
         contributions: what each report stands for, shape (reports,); or of several parts of a sum, shape
@@ -263,7 +263,7 @@ def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> t
 
 @exact_arguments
 def reach_of_products(moments: Sequence[float], number: int, level: float) -> float:
-    """Return how far above its mean a sum must be to decide, of so many independent reports whose moments are bounded.
+    """Return the distance above the mean that decides, for a sum of independent reports with bounded moments.
 
     For every u ≥ 0 and k, P[S ≥ t] ≤ E[(S + u)^(2k)]/(t + u)^(2k) (Markov): for reports whose tails are too heavy for
     Chernoff's bound, as products of Laplace noise are.
@@ -348,10 +348,10 @@ def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int
 
 
 def least_probability(number: int, successes: float, level: float) -> float:
-    """Return a mean probability of successes from which on so many are too few, or fewer: `binomial_bounds` says so.
+    """Return a mean probability from which on at most `successes` successes are too few, by `binomial_bounds`.
 
-    It is the least one, but for 2^−30; ∞ where there is none. Between whole numbers of successes it rises smoothly, and
-    is more than it has to be.
+    It is the least one, up to 2^−30; ∞ if there is none. Between whole numbers of successes it rises smoothly, and is
+    larger than necessary.
 
     Args:
         number: of independent trials, at least one.

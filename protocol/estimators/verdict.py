@@ -1,8 +1,8 @@
-"""What a test says of a decision: one of three answers, and the level at which they hold.
+"""A test's verdict on a decision: one of three answers, and the level at which they hold.
 
-A decision is always made; a verdict may decline. The level is the greatest probability, whatever the truth is, that a
-verdict says "passes" of what does not pass, or "fails" of what does: over the noise alone, the inputs held fixed, for
-one decision. Of several, each at its own level, the probability that any of them is wrong is at most the sum.
+A decision is always made; a verdict may decline. The level is the greatest probability, whatever the truth is, of a
+verdict "passes" on what does not pass, or "fails" on what does: over the noise alone, with fixed inputs, for one
+decision. For several decisions, each at its own level, the probability that any verdict is wrong is at most the sum.
 """
 
 import enum

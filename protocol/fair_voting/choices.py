@@ -197,11 +197,11 @@ class SampledChoice(Choice):
         return log_of(laws.reshape(-1, self.num_alternatives))
 
     def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
-        """Return the exact law of the winner, to rounding; with γ = 0, chances below some 1e-300 may be 0.
+        """Return the exact law of the winner, up to rounding; with γ = 0, probabilities below some 1e-300 may be 0.
 
-        Alternatives' counts are independent, and an alternative's merit follows from its own: a wins where every other
-        one has less, or as much and a worse lot (`law_of_contest`). Where welfare has a floor, merits follow from the
-        greatest welfare as well (`law_above_floor`).
+        Alternatives' counts are independent, and an alternative's merit follows from its own counts: it wins if every
+        other one has less merit, or as much and a worse lot (`law_of_contest`). With a floor on welfare, merits also
+        depend on the greatest welfare (`law_above_floor`).
 
         Raises:
             NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G; 2**10 where welfare has a

@@ -69,7 +69,7 @@ def p_value_of(
 def _parts_of(
     tails: "_Tails", utilities: FloatArray, winner: int, tails_found: dict[tuple[str, float], float]
 ) -> Iterator[tuple[float, float]]:
-    """Yield factors and probabilities, the greatest product of which is the p-value; what is looked at is found.
+    """Yield pairs of a factor and a probability; the greatest product is the p-value. Fill in `tails_found`.
 
     Each of the ways to be worse than the winner has a part of the level.
     """
@@ -95,11 +95,11 @@ def _parts_of(
 
 
 class Confirming:
-    """Which winners the test confirms at a level, of many sessions with one noise.
+    """The test of which winners are confirmed at a level, in many sessions with one noise.
 
-    What speaks for a winner is the less likely noise alone, the more it is: of Laplace noise, whose law is exact but
-    for rounding, and of reports, whose bound is found by a search, but for a part of it. So a number is as sure as one
-    that was looked at, if that was clear of the level by so much; all others are looked at themselves.
+    The more evidence for a winner, the less likely is noise alone. Tails of Laplace noise are exact up to rounding;
+    those of reports are bounds from a search, exact up to a part of it. So more evidence than in a computed case is as
+    sure, if that case was clear of the level by as much; all other cases are computed themselves.
 
     Args:
         noise: the noise of the estimates; if None, it is unknown, and nobody is confirmed.

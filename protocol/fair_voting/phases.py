@@ -214,10 +214,10 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
 
 
 class MaskedRankings(_SummedRankings, MaskedSums):
-    """Voters add up their utilities group by group, masked: the sums of `DisclosedRankings`, and nobody is trusted.
+    """Voters add up their utilities by group under masks: the sums of `DisclosedRankings` without a trusted party.
 
-    A private row is a ranking, then what it adds to each group's sums: to another group's than the voter's own nothing.
-    The tally has the sums, shape (G·m,).
+    A private row is a ranking, then the voter's contribution to each group's sums: 0 for all other groups. The tally
+    has the sums, shape (G·m,).
 
     Examples:
         >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),
@@ -338,10 +338,10 @@ class RandomizedRankings(PersonalizedPhase):
 
 
 class JointRankings(Phase):
-    """Voters randomize group and ranking together (the local model): nobody is told who is in which group.
+    """Voters randomize group and ranking together (the local model): groups are private too.
 
-    A private row has for each alternative its cell, group·m + position; there is no public one. The tally has for each
-    group what the mechanism's estimator needs: shape (G, width).
+    A private row has each alternative's cell, group·m + position; there is no public row. The tally has the numbers
+    that the mechanism's estimator needs for each group: shape (G, width).
 
     Examples:
         >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),

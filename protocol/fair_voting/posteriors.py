@@ -113,9 +113,9 @@ def chance_by_utilities(
 
 
 def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
-    """Return who is elected by estimates that are rounded, shape (K,), of utilities (K, G, m); −1 where rounding may.
+    """Return the winners by rounded estimates, shape (K,), of utilities (K, G, m); −1 if rounding may decide.
 
-    Comparisons that are closer than so many rounding errors are left to exact fractions.
+    Comparisons within a few rounding errors are left to exact fractions.
     """
     merits = merits_of(utilities, objective, sizes)
     near = _NEAR * np.abs(utilities).max(axis=(1, 2)) * (2 + float(objective.fairness_weight))

@@ -41,7 +41,7 @@ from .scoring import Scoring
 
 
 class LocalReport(abc.ABC):
-    """One local mechanism by which voters report, and the scores that it tells something of.
+    """A local mechanism for voters, with the scores that it estimates.
 
     Attributes:
         is_balanced: whether estimates always have the scores' sum.

@@ -122,7 +122,7 @@ def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple
 
 
 class KnownDeal:
-    """A deal as all of it is known: to its dealer, to the server, and to a verdict.
+    """A deal with all its entries, as its dealer, the server and a verdict know it.
 
     Args:
         keys: of all holders, the dealer among them, by place.

@@ -103,7 +103,7 @@ class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
 
 
 class _WrongValue(_Evidence, frozen=True, kw_only=True):
-    """A holder tells another value than the one that it has acknowledged.
+    """A holder's false value: another one than it has acknowledged.
 
     Args:
         place: the holder's.

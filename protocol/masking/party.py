@@ -1,12 +1,12 @@
-"""A party of a masked phase: pure; it believes nothing of the server that it can check.
+"""A party of a masked phase: pure; it checks all that it can of what the server says.
 
-All its secrets are derived from one root of 32 uniform bytes, so a party that kept its root and what it heard says the
-same bytes again after a restart. A root masks one row of one phase, and is then forgotten: masks that cover two rows
-show their difference.
+All its secrets are derived from one root of 32 uniform bytes, so a party that kept its root and the messages that it
+received sends the same bytes again after a restart. A root masks one row of one phase, and is then forgotten: masks
+that cover two rows would show their difference.
 
-What is found wrong ends the party's part: it raises a RemoteProtocolError and says nothing any more. That may keep a
-session from ending; nothing is opened by it. A box that does not hold what its dealer says is no such thing: the party
-says whose it is, and, asked for it, what proves it.
+A fault ends the party's part: it raises a RemoteProtocolError and sends nothing any more. That may keep a session from
+ending; it opens nothing. A box that does not hold what its dealer says is no such fault: the party says whose box it
+is, and proves it if it is asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -263,7 +263,7 @@ class MaskingParty:
         return msgspec.structs.replace(claim, signature=signature)
 
     def mask(self, request: Excluded, values: Sequence[int] | Callable[[], Sequence[int]]) -> Masked:
-        """Step 5: say the row under masks.
+        """Step 5: send the row under masks.
 
         Args:
             request: who is left out; the neighbors that are left have dealt what this party holds.

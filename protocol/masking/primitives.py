@@ -1,7 +1,7 @@
-"""What masking asks of cryptography: an interface, since this room computes with numbers alone.
+"""The interface to cryptography that masking needs, since this room only computes with numbers.
 
-`psephos.agents.masking` brings X25519, HKDF, ChaCha20-Poly1305 and Ed25519. Nothing here draws: whatever is secret is
-derived from a root of 32 bytes that a party keeps.
+`psephos.agents.masking` implements it with X25519, HKDF, ChaCha20-Poly1305 and Ed25519. Nothing here draws: all secrets
+are derived from a root of 32 bytes that a party keeps.
 """
 
 import functools

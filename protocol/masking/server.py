@@ -1,9 +1,9 @@
-"""The server of a masked phase: pure; it learns the sum of those who survived, and nothing else if parties are honest.
+"""The server of a masked phase: pure; it learns the sum of the survivors, and nothing else if parties are honest.
 
-A party's fault that shows ends that party's row alone, as does its silence: it is not asked again. Whoever signed a lie
-is *named*, with evidence that anybody who knows the rules can judge. Who leaves before its masked values came is in no
-sum, and its neighbors' shares of its key take its masks off; who leaves, or is named, after that still counts. Below
-the threshold nothing opens.
+A visible fault ends that party's row alone, as does its silence: it is not asked again. A party that signed a lie is
+*named*, with evidence that anybody who knows the rules can judge. A party that leaves before its masked values came is
+in no sum, and its neighbors' shares of its key remove its masks; one that leaves, or is named, after that still counts.
+Below the threshold nothing opens.
 """
 
 import functools

@@ -169,7 +169,7 @@ class Boxes(WireStruct, frozen=True):
 
 
 class Check(WireStruct, frozen=True):
-    """A party's word on the deals.
+    """A party's check of the deals.
 
     Args:
         deal: the digest of its own.

@@ -25,7 +25,7 @@ from ..errors import require
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """A feasible point of the dual program, or one that is off by the last of its forty digits.
+    """A feasible point of the dual program, up to the last of its forty digits.
 
     Args:
         epsilon: of the randomizers that it speaks of, in nats.

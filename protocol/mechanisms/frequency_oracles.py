@@ -35,9 +35,10 @@ _BLOCK: Final = 1 << 20  # numbers of a table that is worked on at once: a bound
 class OracleLaw(NamedTuple):
     """The law of a frequency oracle.
 
-    `keep` is p, how often a report supports the true value, and `luck` is q, how often one supports another value, if
-    it tells of it. So many reports support a value, and so many do not. Beside the coin, a report takes uniform
-    integers, each below one of `bounds`, and is so many numbers of 0 to `greatest`.
+    `keep` is p, the probability that a report supports the true value; `luck` is q, the probability that it supports
+    another value that it tells of. The counts are of possible reports: those that support a value, and those that do
+    not. Besides the coin, a report takes uniform integers, each below one of `bounds`; it consists of numbers from 0 to
+    `greatest`.
     """
 
     keep: Fraction
@@ -137,7 +138,7 @@ class FrequencyOracle(ExactMechanism):
 
     @exact_arguments
     def estimate_support(self, counts: IntArray, num_reports: int) -> tuple[Estimate, ...]:
-        """Return how many persons hold each value, unbiased, in order, by `support_counts` of so many reports.
+        """Estimate the number of holders of each value, unbiased, in order, from `support_counts` of all reports.
 
         A variance is estimated by the squares of all contributions, less the number itself, which is the sum of their
         squared means; it is at least what so many reports have. ValueError: the counts' shape is not (2, k).

@@ -131,7 +131,7 @@ class RowMechanism(abc.ABC):
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
         """Return the event of one application to a row whose columns' possible values are public.
 
-        As much as any row of so many values, unless overridden.
+        It is the event of any row of this many values, unless overridden.
         """
         return self.event_of(len(values))
 
@@ -143,10 +143,10 @@ class RowMechanism(abc.ABC):
         return self.event_among(values)
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Return between which of c, d rows `event_of` bounds the loss, shape (c, d): between all, unless overridden.
+        """Return for which of c and d rows `event_of` bounds the loss, shape (c, d): for all, unless overridden.
 
-        A mechanism overrides this whose loss grows with the distance of two rows, or that shows a part of a row as it
-        is. Whoever uses it makes sure that two rows of one person are such neighbors, or states a loss for more.
+        Override this if the loss grows with the distance of two rows, or if a report shows a part of a row. The caller
+        makes sure that two rows of one person are such neighbors, or states a loss for more.
         """
         return np.ones((len(values), len(other_values)), dtype=np.bool_)
 

@@ -326,9 +326,9 @@ def check_number(num_alternatives: int, most: int) -> None:
 
 @exact_arguments
 def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
-    """Return each alternative's score, int64, shape (n, m): where some are tied, the mean of those that they share.
+    """Return each alternative's score, int64, shape (n, m); tied ones share the mean of their scores.
 
-    A mean that is no whole number is cut towards 0; whoever wants none of these asks before.
+    A mean that is no whole number is cut towards 0; check for ties beforehand to avoid this.
 
     Args:
         positions: of each alternative the number of those ahead of it, shape (n, m); of a row that is no ranking each

@@ -179,8 +179,8 @@ class GuardedShare(Guarded):
 class MaskedPhase(GuardedShare, Phase):
     """A phase whose server learns the noisy sum of all rows and nothing else (the distributed model).
 
-    All parties have keys of signatures on an agreed roster, and know who else is on it. The private columns are the
-    numbers that are added up. A protocol with such a phase has no other.
+    All parties have signature keys on an agreed roster, and know who else is on it. The private columns are the numbers
+    to add up. A protocol with such a phase has no other.
 
     Args:
         columns: the columns of a private row that are added up.

@@ -62,9 +62,9 @@ class Codec(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """A question to all parties, and the answer of each. What travels, is kept, waits or is measured counts steps.
+    """A question to all parties, and the answer of each: the unit of messages, records, waiting and traffic.
 
-    How long it waits, and for whom, its name's rules say (`rules.SessionRules`).
+    The rules by its name say how long it waits, and for whom (`rules.SessionRules`).
 
     Args:
         name: unique in its protocol.
@@ -339,7 +339,7 @@ class Phase(Guarded):
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
         """Run by the server: raise ValueError if a report does not fit the public row.
 
-        What it says is told to the sender, and stands in the server's log: it says what is wrong, and quotes no value.
+        The message goes to the sender and into the server's log: name the problem, and quote no value.
         """
         del report, public
 

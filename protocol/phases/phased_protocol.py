@@ -366,9 +366,9 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return np.empty((num_parties, 0), dtype=np.int64)
 
     def place_rows(self, public: IntArray, *, start: int) -> IntArray:
-        """Return the public rows of parties whose table was encoded by itself, and who have places from `start` on.
+        """Return public rows with places from `start` on, for parties whose table was encoded by itself.
 
-        A protocol whose public rows hold places overrides this; else a population that comes in batches has them twice.
+        Override this if public rows hold places; else a population in batches would have the same places twice.
         """
         return public
 

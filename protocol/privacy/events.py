@@ -94,7 +94,7 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
 
 
 class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
-    """A sum of integer vectors of which nothing else is seen, with noise shares that its owners have drawn.
+    """A sum of integer vectors with a noise share from each owner, of which only the sum is seen.
 
     Args:
         scale: of the discrete Laplace noise that `planned` shares add up to, in grid steps.

@@ -276,7 +276,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 class Reservation:
     """Room on a ledger for the losses of one session, which no other session can take.
 
-    Made by `Ledger.reserve`. What is charged through it comes out of it; what is left is given back by `release`.
+    Made by `Ledger.reserve`. Charges come out of it; `release` gives the remainder back.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse

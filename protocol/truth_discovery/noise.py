@@ -163,7 +163,7 @@ class Perturbation:
         return self._state(counts, loss_of_all_answers(sizes, self.hyper), loss_of_one_answer(sizes, self.hyper))
 
     def loss_of_longest(self, num_answers: int, num_tasks: Sequence[int]) -> PrivacyLoss:
-        """Return the most that a worker pays who gives so many answers, from whichever sets they are.
+        """Return the greatest loss of a worker that gives this many answers, from any sets.
 
         Args:
             num_answers: of the worker, at least 1.
@@ -270,9 +270,9 @@ def _cost(event: PrivacyEvent) -> float:
 
 
 def _is_dearest_in_largest(hyper: HyperDistribution, num_answers: int) -> bool:
-    """Return whether so many answers lose most from the largest sets: J is a sum of terms that grow with each size.
+    """Return whether answers to the largest sets lose most: then J is a sum of terms that grow with each size.
 
-    So it is where no flip at all is likelier than any other pattern.
+    That is so if no flip at all is likelier than any other pattern.
     """
     return hyper.log_moment(num_answers, 0) >= hyper.log_moment(num_answers, num_answers) - _ROUNDING
 

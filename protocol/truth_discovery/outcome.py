@@ -150,9 +150,9 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
         """Each task's range for the probability that its label is right: on the worst published crowd, and on the best.
 
-        The same in all tasks of a crowd: it is the crowd that is better or worse. None where nobody answered, and of
-        an estimator whose confidences were worth nothing on some crowd, or by settings that nobody tried there: those
-        rank the tasks, and say no more.
+        It is the crowd that is better or worse, and so all of its tasks alike. None if nobody answered, for an
+        estimator whose confidences were worthless on some crowd, and for settings that were not tried there: such
+        confidences only rank the tasks.
         """
         credit, ranges = CREDITS.get(self.estimator), list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):

@@ -69,7 +69,7 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AnswerBlock:
-    """The answers of many crowds side by side, which differ in their labels alone: who answered what is the same.
+    """The answers of many crowds that differ in their labels alone: the same workers answer the same tasks.
 
     Args:
         first: the answers of one of them, whose labels do not count.

@@ -1,4 +1,4 @@
-"""Minimax conditional entropy: whoever answers may mistake each label for each other one, and so may each task.
+"""Minimax conditional entropy: each worker may mistake each label for each other one, and so may each task.
 
 The answers' law P is the one of the greatest entropy that has, about, each worker's and each task's counts of answers k
 to truths c; the truths are those that make this entropy least. Its dual is a penalized likelihood, of which `Inference`

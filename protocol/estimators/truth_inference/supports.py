@@ -60,9 +60,9 @@ class LevelCounts(NamedTuple):
 
 @exact_arguments
 def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) -> Estimate | None:
-    """Return how many workers gave a label, where answers went through several channels: the sum of `estimate_support`.
+    """Estimate the number of workers that gave a label through several channels: the sum of `estimate_support`.
 
-    Without bias, whoever has which channel. None where nobody answered, or reports through a channel say nothing.
+    It is unbiased, whichever worker has which channel. None if nobody answered, or if a channel's reports say nothing.
 
     Examples:
         >>> parts = [LevelCounts(6, 10, 0.25), LevelCounts(9, 10, 0.0)]
