@@ -1,5 +1,4 @@
 """Checks of what a protocol's own code declares and returns: columns, rows, reports, tallies, outcomes.
-outcomes.
 
 The server machine and the array path both call them, so that the same faults stop both. Unless stated otherwise they
 raise a PluginError: the protocol's own code raises something, or returns what it may not.
