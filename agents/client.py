@@ -97,7 +97,7 @@ class Client:
         self._patience_seconds = patience_seconds
         self.ledger = party.ledger
         self.own_outcome: msgspec.Struct | None = None
-        """What the release told this party alone."""
+        """The release's part for this party alone."""
         self.view: View | None = None
         if mode.record_views:
             self.view = View(party.name, Side.CLIENT, mode.session, mode.kind, party.row)

@@ -46,7 +46,7 @@ RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
 """Runs a function that blocks, with its arguments, while other tasks go on."""
 
 LINGER_SECONDS: Final = 10.0
-"""So long a peer may take to read what is left for it when its conversation ends; after that it is cut off."""
+"""The time for a peer to read what is left for it when its conversation ends; after that it is cut off."""
 
 _QUIET_SECONDS: Final = 0.05
 """A socket in which nothing was found for so long is empty."""

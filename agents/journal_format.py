@@ -28,12 +28,12 @@ from ..protocol.errors import JournalError
 RecordT = TypeVar("RecordT")
 
 APPLICATION_ID: Final = 0x50736570
-"""By which SQLite's file header says whose file it is: "Psep"."""
+"""The application id in SQLite's file header: "Psep"."""
 SCHEMA: Final = 3
 """The version of the tables below and of what is in them: since 2, losses have times, and reports may be kept; since 3,
 acknowledgements are kept as they came, and the release with them."""
 OLDEST: Final = 1
-"""What is read as well; a process that opens it to write makes it the present version, which has all that it had."""
+"""The oldest version that is read; a process that opens it to write converts it to the present one, without loss."""
 TABLES: Final = (
     "CREATE TABLE about (only INTEGER PRIMARY KEY CHECK (only = 1), body BLOB, digest BLOB)",
     "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
@@ -47,10 +47,10 @@ _STAMPS: Final = ("application_id", "user_version", "journal_mode")
 _MAGIC: Final = b"SQLite format 3\x00"
 _HEADER_BYTES: Final = 100
 _SECONDS_TO_WAIT: Final = 2.0
-"""For another program that has locked the database, such as a person's own look into it."""
+"""The time to wait for another program that has locked the database, such as a person's own look into it."""
 _HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
 _OF_SERVER: Final = "put the newest copy of its folder back, or draw up the session anew with `psephos roster`"
-"""What helps with a server's journal instead, of which there is no backup: no noise may be drawn a second time."""
+"""The remedy for a server's journal, of which there is no backup: no noise may be drawn a second time."""
 _FULL: Final = "cannot be written: the disk is full. Make room, then go on"
 _TEXT_OF_CODE: Final = {
     sqlite3.SQLITE_FULL: _FULL,

@@ -27,7 +27,7 @@ from .noise import SecureNoise
 
 _ROUNDING: Final = 1e-12
 _MOST_VALUES: Final = 1024
-"""Of a mechanism whose matrix has to be looked at."""
+"""The greatest number of values of a mechanism whose matrix is computed."""
 
 
 def to_opendp(mechanism: FiniteMechanism) -> Any:
@@ -81,8 +81,8 @@ class OpenDPMechanism(FiniteChannel, ExactMechanism):
 
     Args:
         epsilon: see `FiniteChannel`: what its privacy map says of any two values.
-        values: what the measurement takes, in the order of the rows.
-        reports: what it returns, in the order of the columns.
+        values: the measurement's possible values, in the order of the rows.
+        reports: the returned values, in the order of the columns.
         measurement: draws.
 
     Privacy:
@@ -110,8 +110,8 @@ def from_opendp(
 
     Args:
         measurement: an `opendp.prelude.Measurement` of one value, by discrete or absolute distance, in max divergence.
-        values: what it may be given.
-        reports: what it may return; the same, unless given.
+        values: its possible values.
+        reports: its possible reports; the same as the values, unless given.
         channel: P[report | value], a row for each value. OpenDP tells no law, and without one nothing can be
             simulated, estimated or audited.
 

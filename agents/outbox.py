@@ -25,7 +25,7 @@ class Outbox:
             with a single peer, which has nothing else to do while that peer does not read.
 
     Attributes:
-        waiting: what is queued.
+        waiting: the queued payloads.
         has_writer: whether there has been anything to wait; else there is nothing to `drain`.
         is_replaced: whether another channel leads to the peer by now.
         is_carried: whether the channel is one of many over a host's connection.

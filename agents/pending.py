@@ -30,12 +30,12 @@ REASONS: Final[Mapping[str, str]] = {
     "party": "a party's, of another session or kind, too late or for the second time",
     "failed": "whatever else went wrong",
 }
-"""For which a connection is turned away; the sentence of a handshake that failed is one more."""
+"""The reasons for which a connection is refused; the sentence of a failed handshake is one more."""
 
 _MIN_PLACES: Final = 512
 _MIN_PLACES_OF_ADDRESS: Final = 256
 _IPV6_NETWORK_BITS: Final = 64
-"""Of an IPv6 address, those that name a network, all of whose addresses one machine may have."""
+"""The bits of an IPv6 address that name a network, all of whose addresses one machine may have."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PendingConnections:
             says what there is, and that a storm of connections does not fill.
 
     Attributes:
-        refused: how many connections were turned away, by reason.
+        refused: the number of refused connections, by reason.
     """
 
     def __init__(self, places: Places | UnlimitedPlaces, *, tell: Callable[[Mapping[str, int]], None]) -> None:

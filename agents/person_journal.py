@@ -270,7 +270,7 @@ class Recalled(NamedTuple):
     """A report that an earlier session drew.
 
     Args:
-        report: what `ClientMachine` is given.
+        report: the report for `ClientMachine`.
         session: the earlier session's name.
     """
 

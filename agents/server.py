@@ -31,11 +31,11 @@ from .pending import PendingConnections, Places, UnlimitedPlaces
 from .session_status import Companion, Connections, SessionStatus
 
 _REFUSAL_SECONDS: Final = 5.0
-"""In which whoever is refused is told, and an earlier process with the same key may say that it is there."""
+"""The time in which a refused peer is told, and an earlier process with the same key may answer."""
 _GOODBYE_SECONDS: Final = 2.0
-"""In which clients are told that a server is stopped; whoever stops it does not wait for long."""
+"""The time in which clients are told that a server is stopped; its operator does not wait for long."""
 _RETURN_SECONDS: Final = 30.0
-"""So long a released session waits for parties that were lost and may come back to hear it."""
+"""The time for which a released session waits for lost parties that may come back for the release."""
 _PAUSE_SECONDS: Final = 0.1
 """Before the next connection is accepted where one could not be."""
 

@@ -18,7 +18,7 @@ class Connections:
 
     Args:
         num_greeting: of these, those that have not said Hello.
-        refused: how many were turned away so far, by reason (`Server.refusals`).
+        refused: the number of refused connections so far, by reason (`Server.refusals`).
     """
 
     num_open: int
@@ -53,4 +53,4 @@ class SessionStatus:
 
 
 Companion: TypeAlias = Callable[[Callable[[], SessionStatus]], Awaitable[object]]
-"""What runs beside a session: it is given what returns where the session stands, and is cancelled at the end."""
+"""A task beside a session: it gets a function that returns the session's status, and is cancelled at the end."""

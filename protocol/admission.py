@@ -40,7 +40,7 @@ class Admission:
 
     Attributes:
         public: everybody's public rows, with what those who have joined have chosen of theirs.
-        welcome: what everybody is told who joins, without its public row.
+        welcome: the Welcome of every party that joins, without its public row.
 
     Raises:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.

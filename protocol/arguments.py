@@ -32,7 +32,7 @@ _Converter: TypeAlias = Callable[[Any, str], Any]
 
 MAX_NAME_LENGTH: Final = 256
 NAMES: Final = f"names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
-"""Of what a session is about; `roles` says how parties are named."""
+"""The rule for names of what a session is about; `roles` has the rule for parties."""
 
 _MOST_INT64: Final = 2**63 - 1
 _UNCONVERTED: Final = "unconverted"

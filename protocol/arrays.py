@@ -21,7 +21,7 @@ _MOST_BITS = 900  # of a number's power of two, either way: two floats of it are
 _MOST_COUNTED = 2**16  # codes of rows of which each is counted
 _ROWS_COUNTED = 1 << 17
 ROWS_AT_A_TIME = 1 << 13
-"""So many stay in the processor's cache."""
+"""The number of rows at a time that stay in the processor's cache."""
 
 
 def sums_fit(values: IntArray) -> bool:

@@ -154,7 +154,7 @@ class QuorumError(PsephosError):
     """A phase closed with fewer reports than its quorum.
 
     Attributes:
-        received: how many parties had reported when it closed.
+        received: the number of reports when it closed.
         required: the quorum.
         missing: the parties that had not, in roster order (a client may know only the first ones).
         num_missing: how many they are.
@@ -198,7 +198,7 @@ class SessionAborted(PsephosError):  # noqa: N818  an ending that a party chose,
     """A party ended the session.
 
     Attributes:
-        reason: what it said.
+        reason: its reason.
         by: its name.
 
     Examples:
@@ -221,7 +221,7 @@ class JournalError(PsephosError):
 
     Attributes:
         path: the file's; empty for one that is no file.
-        reason: what is wrong, and what helps.
+        reason: the problem, and what helps.
 
     Examples:
         >>> str(JournalError("does not exist", path="p1.journal"))
@@ -241,7 +241,7 @@ class UnheardError(PsephosError):
     """A session whose release no party received.
 
     Attributes:
-        role: what the parties are called.
+        role: the parties' name in this protocol.
         num_parties: how many there were.
         first: why the first of them did not hear it; empty where nobody knows.
     """
@@ -260,7 +260,7 @@ class PluginError(PsephosError):
     Attributes:
         plugin: its kind and name: "protocol 'mean'".
         step: the step that failed: "outcome".
-        reason: what is wrong.
+        reason: the problem.
         place: file and line of its own code; empty where nothing was raised.
 
     Examples:
@@ -368,7 +368,7 @@ _SENTENCES: Final = (
     (r"well-formed \(", r"{field} {value} is not well-formed ("),
     (r"(one of .*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1} It must be {0}"),
 )
-"""What to say of a setting, by how the phrase begins that says what is allowed."""
+"""Sentences about a setting, by the beginning of the phrase that says what is allowed."""
 
 
 def _sentence(field: str, value: str, allowed: str) -> str:

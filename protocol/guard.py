@@ -49,7 +49,7 @@ Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 """Applies a mechanism to a row, with randomness of its owner's."""
 
 Values: TypeAlias = Sequence[Sequence[int]]
-"""For each column of a row all that it may hold."""
+"""The possible values of each column of a row."""
 
 # Sums of a loss's parts and the whole differ by rounding; and so does what is nothing, as the loss of p = 2/3.
 _ROUNDING: Final = 1e-9
@@ -57,7 +57,7 @@ _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
 _OR: Final = "less, where the phase says that some rows are nobody's:"
 _FIXED_DRAWS: Final = (0, 1)
-"""What all draws of a release are fixed at, or the nearest to it, when releases are compared."""
+"""The numbers at which all draws of a release are fixed, or the nearest to them, to compare releases."""
 
 
 class Guarded(abc.ABC):
@@ -72,7 +72,7 @@ class Guarded(abc.ABC):
 
     name: str
     model: ClassVar[TrustModel]
-    """Whom its losses are bounded against, and so what its server sees."""
+    """The trust model of its losses, and so its server's view."""
     num_values: int
     mechanism: RowMechanism
     losses: tuple[PrivacyLoss, ...]

@@ -20,7 +20,7 @@ _WIDTHS: Final = np.array([1, 2, 3, 5, 9], dtype=np.int64)
 _TOO_LARGE: Final = np.array([1 << 7, 1 << 8, 1 << 16, 1 << 32], dtype=np.int64)
 _TOO_SMALL: Final = np.array([1 << 5, 1 << 7, 1 << 15, 1 << 31], dtype=np.int64)
 _FORMATS: Final = {2: (b"\xcc", b"\xd0"), 3: (b"\xcd", b"\xd1"), 5: (b"\xce", b"\xd2"), 9: (b"\xcf", b"\xd3")}
-"""By width, of numbers from 0 and of those below."""
+"""The formats by width, of numbers from 0 and of those below."""
 _SHORT_ROW: Final = 15
 _ROW: Final = 0xFFFF
 _ROWS: Final = msgspec.msgpack.Decoder(list[tuple[int, ...]])

@@ -62,7 +62,7 @@ _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.UNMASK: Confirmations,
     MaskingMove.OPEN: Liars,
 }
-"""What the question of each step carries: for all, but for boxes, disputes, and what is of neighbors alone."""
+"""The payload of each step's request: for all, except for boxes, disputes and messages for neighbors alone."""
 _NUMBERS: Final = {move: number for number, move in enumerate(_HEARD)}
 
 
@@ -108,7 +108,7 @@ class ServerMasking:
     """The server's part of a masked phase: `MaskingServer`, with its messages as requests carry them.
 
     Attributes:
-        payload: what the next request carries for all.
+        payload: the next request's payload for all.
         own_payloads: likewise for single parties, by place.
 
     Raises:

@@ -94,7 +94,7 @@ class MemoizedReports(msgspec.Struct, kw_only=True):
     Args:
         drawn: by the persons' own machines.
         received: by the server, which a person that deviates may have told something else.
-        values: what they are reports of.
+        values: the values behind them.
 
     Examples:
         >>> MemoizedReports(scope=Scope("game", "winter", law=()), drawn={"ann": (1,)}).drawn
@@ -111,7 +111,7 @@ KeptReports: TypeAlias = dict[tuple[str, str], MemoizedReports]
 """What sessions leave to later ones, by the scope's name and the phase's. Sessions add to it; pass it on as it is."""
 
 ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
-"""What a server has from earlier sessions: reports by phase and party."""
+"""A server's reports from earlier sessions, by phase and party."""
 
 
 def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> str:

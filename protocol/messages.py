@@ -25,24 +25,24 @@ from .errors import MalformedMessageError, PluginError, QuorumError, SessionAbor
 from .roles import SessionKind
 
 PROTOCOL_VERSION: Final = 10
-"""Of the messages below; a session whose sides differ is refused at the first message."""
+"""The version of the messages below; a session whose sides differ is refused at the first message."""
 MAX_MESSAGE_BYTES: Final = 1 << 20
 """A report of 100,000 numbers fits; a peer cannot make us buffer more."""
 MAX_GREETING_BYTES: Final = 4096
-"""Of what a connection begins with, a `Hello` or an `Inquiry`: so much is kept of somebody who may be anybody."""
+"""The most bytes of a connection's first message, a `Hello` or an `Inquiry`: so much is kept of an unknown peer."""
 MAX_NAMES_IN_ABORT: Final = 1000
 """Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
 MAX_CHOSEN: Final = 64
 """Numbers of its public row that a party says itself."""
 MAX_RECEIPT_BYTES: Final = 32
-"""Of an acknowledgement."""
+"""The most bytes of an acknowledgement's receipt."""
 MAX_REASON_CHARACTERS: Final = 1000
-"""Of an `Abort`'s reason."""
+"""The most characters of an `Abort`'s reason."""
 NOT_ADMITTED: Final = (
     "not admitted: check the address, the session, your name and certificate, and that your side speaks version "
     f"{PROTOCOL_VERSION}"
 )
-"""What every stranger is told, whatever it said: it learns neither names nor how far the session is."""
+"""The reply to every stranger, whatever it said: it reveals neither names nor the session's progress."""
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
 """The payload of a message that carries none."""
 
@@ -65,7 +65,7 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
 
 _REQUEST: Final = 3
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for bytes that somebody made up: other types, other text, nesting without end."""
+"""The errors of decoding made-up bytes: other types, other text, nesting without end."""
 
 _IMMUTABLE: Final = (
     msgspec.inspect.IntType,
@@ -116,7 +116,7 @@ class SessionDescriptor(WireStruct, frozen=True, gc=False):
 
 
 NO_DESCRIPTOR: Final = SessionDescriptor()
-"""Of whoever agreed to nothing beforehand."""
+"""The descriptor of a party that agreed to nothing beforehand."""
 
 
 class Described(Protocol):
@@ -334,7 +334,7 @@ nobody can change."""
 _welcome: tuple[Welcome, bytes] | None = None
 """The Welcome that was written last: where parties have no public row, everybody's."""
 _TOLD_ONCE: Final = frozenset({Hello, Report})
-"""What no two parties say in the same bytes."""
+"""The messages that no two parties send in the same bytes."""
 _LONG: Final = 512
 """Bytes, from which on a message may share what it begins with."""
 _SHARED: Final = {2: ("parameters", 3), 5: ("payload", 2)}

@@ -31,7 +31,7 @@ class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
         entries: a line for each loss, in order, as it will be charged.
         chosen: what the party chose of its public row.
-        terms: what it agreed to, `PhasedProtocol.terms`; empty in records of before.
+        terms: the terms that it agreed to, `PhasedProtocol.terms`; empty in older records.
     """
 
     party: str

@@ -14,7 +14,7 @@ from .errors import ConfigurationError
 MAX_PARTY_NAME_LENGTH = 128
 
 SERVER: Final = "server"
-"""What a client calls its only peer, whatever its role."""
+"""A client's name for its only peer, whatever its role."""
 
 
 class Side(enum.Enum):

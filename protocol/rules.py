@@ -14,7 +14,7 @@ from .errors import list_choices, refuse, require
 from .phases import PhasedProtocol
 
 JOIN: Final = "join"
-"""What the time before the first step is called in rules, deadlines and quorum errors."""
+"""The name of the time before the first step, in rules, deadlines and quorum errors."""
 
 
 class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class Wait(msgspec.Struct, frozen=True):
     """How a session waits in one step, or before the first.
 
     Args:
-        quorum: how many reports it needs; 0 where it is private who reports.
+        quorum: the least number of reports; 0 if participation is private.
     """
 
     name: str
@@ -145,4 +145,4 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
 
 
 DEFAULT_RULES: Final = SessionRules()
-"""Of a session for which nobody says otherwise."""
+"""The rules of a session without other ones."""

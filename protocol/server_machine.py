@@ -71,7 +71,7 @@ class ServerMachine:
 
     Args:
         view: records what the server sees; simulations only.
-        records: what the server has kept of this session, if it keeps records; None if it does not.
+        records: the server's records of this session; None if it keeps none.
         memoized_reports: the reports of earlier sessions in memoized phases, by phase and party. A party that has one
             is told so as it joins, so that it draws none again; one that reports something else is refused.
         secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's. Of

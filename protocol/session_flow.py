@@ -29,7 +29,7 @@ class SessionResult(msgspec.Struct, frozen=True):
 
     Args:
         num_received: each phase's number of reports; None where that is private.
-        own_outcomes: what single clients were told, by place; for each of them alone.
+        own_outcomes: the private outcomes of single clients, by place.
         transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
         num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
             a restart.
@@ -96,7 +96,7 @@ class SessionFlow:
     """The flow of one session from step to step.
 
     Attributes:
-        releases: what everybody was told at the end; None before.
+        releases: the releases at the end; None before.
     """
 
     __slots__ = (

@@ -166,7 +166,7 @@ class Position(Generic[StateT, MoveT]):
         table: state × move → state.
 
     Attributes:
-        state: where it stands; nothing outside this class changes it.
+        state: its state; nothing outside this class changes it.
         moves: all moves that are allowed from there, and where they lead; empty at the end.
 
     Examples:

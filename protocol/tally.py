@@ -13,7 +13,7 @@ import numpy as np
 from .arrays import IntArray, exact_column_sums
 
 NOT_THERE: Final = IndexError, ValueError
-"""What code raises that takes of arrays what is not there."""
+"""The errors of code that takes from arrays what is not there."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

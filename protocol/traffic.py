@@ -38,7 +38,7 @@ from .rules import names_of
 from .tally import Tally
 
 RELEASE: Final = "release"
-"""What follows the last step: the release, and whatever ends a conversation."""
+"""The name of what follows the last step: the release, and messages that end a conversation."""
 
 # From so many bytes, or elements, on MessagePack's header of a text, or of an array, takes so many bytes more.
 _LONGER_TEXTS: Final = (1 << 5, 1 << 8, 1 << 16)

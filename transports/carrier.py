@@ -24,7 +24,7 @@ from .framing import MAX_FRAME_BYTES, check_size, refused_size
 GREETING: Final = b"\xc1psephos carrier 1"
 """No message begins so: its first byte is none of msgpack's."""
 WINDOW_BYTES: Final = 1 << 16
-"""Of a channel, what one end may send that the other one has not taken; the last payload may exceed it."""
+"""The bytes of a channel that one end may send before the other takes them; the last payload may exceed it."""
 _OF_PAYLOAD: Final = 64
 """Bytes that a payload counts beside its own, so that empty ones are not without end."""
 _MOST_QUEUED: Final = 1 << 22
@@ -34,7 +34,7 @@ _MOST_OWED: Final = 1 << 10
 _HEADER: Final = Struct(">BII")
 _OPEN, _PAYLOAD, _TAKEN, _CLOSE, _ASK, _ANSWER, _REFUSE = range(7)
 REFUSAL: Final = _HEADER.pack(_REFUSE, 0, 0)
-"""What whoever opens channels is sent where another process is there with its key."""
+"""The reply to a peer that opens channels while another process is there with its key."""
 
 
 class CarriedChannel(Channel):

@@ -41,7 +41,7 @@ class Fate(NamedTuple):
 
 
 CALM: Final = Fate()
-"""Of a payload that arrives as it was sent."""
+"""The fate of a payload that arrives as it was sent."""
 
 Weather: TypeAlias = Callable[[int, bool, int], Fate]
 """Decides by the connection's number, in the order in which they were made, whether the payload goes to the listener's

@@ -27,7 +27,7 @@ from .own_files import write_private
 VALID_DAYS: Final = 365
 """How long a certificate is good, unless its owner says otherwise."""
 _SKEW: Final = dt.timedelta(days=1)
-"""So far clocks may be behind: a new certificate is good at once on both sides."""
+"""The most that clocks may be behind: a new certificate is good at once on both sides."""
 
 
 @dataclasses.dataclass(frozen=True)

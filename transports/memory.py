@@ -16,7 +16,7 @@ from .abc import Channel, Listener, Transport
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
 MAX_QUEUED_PAYLOADS: Final = 64
-"""In one direction of one channel."""
+"""The most payloads in one direction of one channel."""
 
 
 class _MemoryChannel(Channel):

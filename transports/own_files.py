@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 OWN_FOLDER: Final = "a folder of one's own, to which nobody else may write (chmod go-w)"
-"""What is allowed where `is_own` has to hold."""
+"""The allowed folders where `is_own` has to hold, as a phrase."""
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -16,7 +16,7 @@ from .carrier import Carrier
 _PAUSE_SECONDS: Final = 1.0
 """Between the beginnings of two connections, however many wait for one."""
 _CONNECT_SECONDS: Final = 30.0
-"""In which one is made, or an error says that it is not."""
+"""The time in which a connection is made, or an error says that it is not."""
 _UNANSWERED: Final = 256
 """Channels on which nothing was heard yet; beyond them others wait, so that the other end answers each soon."""
 

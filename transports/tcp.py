@@ -20,7 +20,7 @@ from .framing import FrameDecoder, encode_frames
 
 _READ_BYTES: Final = 1 << 16
 _MOST_AT_ONCE: Final = 1 << 14
-"""Of a longer payload the system may well take but a part at once."""
+"""The longest payload to hand over at once: of a longer one the system may well take a part only."""
 # A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
 _BACKLOG: Final = 4096
 # The process or the system has no descriptor left for one more connection; it may have one again in a moment.

@@ -37,24 +37,24 @@ from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
 HANDSHAKE_SECONDS: Final = 10.0
-"""From TCP's connection to the end of the handshake; on a slow line it takes a second."""
+"""The time from TCP's connection to the end of the handshake; on a slow line it takes a second."""
 _ALERT_SECONDS: Final = 1.0
 """How long an end that was refused may take to hang up."""
 _MOST_READ: Final = 1 << 16
 """Bytes that are read of it meanwhile."""
 _NO_PASSWORD: Final = b"\0"
-"""For a key that a password protects, which is none of ours: without one OpenSSL would ask for it in the terminal."""
+"""The answer for a key with a password, which is none of ours: else OpenSSL would ask for it in the terminal."""
 _RECORD_HEADER: Final = Struct(">BHH")
-"""Of what a client begins with: type, version, length."""
+"""The header of a client's first record: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
 _MAX_RECORD_BYTES: Final = 1 << 14
 _MOST_OWED: Final = 1 << 12
 """Bytes of answers to the other end's new keys, of which it needs one in hours: some 150 before anything was sent."""
 _MAX_KEY_BYTES: Final = 1 << 14
-"""Of a key, or a certificate: what any system's pipe holds."""
+"""The most bytes of a key or a certificate: any system's pipe holds them."""
 _NOT_AGREED: Final = "is not one of those that were agreed"
 _OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
-"""What we have against a certificate, by OpenSSL's code (X509_V_ERR_…)."""
+"""Our objections to a certificate, by OpenSSL's code (X509_V_ERR_…)."""
 _THEIRS: Final = {
     "ALERT_CERTIFICATE_EXPIRED": "says that this side's certificate has expired",
     "ALERT_UNKNOWN_CA": "does not know this side's certificate",
@@ -65,7 +65,7 @@ _THEIRS: Final = {
     "ALERT_CERTIFICATE_REQUIRED": "asks for a certificate",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "shows no certificate",
 }
-"""What OpenSSL calls what happened, as the end of its name, and what it says of the other end."""
+"""The other end's objections, by the end of OpenSSL's name of the error."""
 
 
 class _TLSChannel(SocketChannel):

@@ -147,7 +147,7 @@ class Liar(Deviation):
     and whoever reads the terms, are all that stands against them.
 
     Args:
-        parameters: what to name: a function of the true ones, as plain data, or bytes as they are.
+        parameters: the false parameters: a function of the true ones, as plain data, or bytes as they are.
 
     Examples:
         >>> liar = Liar(lambda true: {**true, "epsilon": 9.0})

@@ -61,7 +61,7 @@ class CentralSums:
         margins: of each weight of the set (rows), a "no" and a "yes" (columns): its part of a margin, in steps; of a
             support where weights are public.
         totals: of each weight its part of the number beside the margins, in steps; empty where there is none.
-        total_share: by which that number is divided for the total weight: k·min(τ, 1 − τ).
+        total_share: the divisor of that number for the total weight: k·min(τ, 1 − τ).
         deviation: the most by which a part of a margin is off, in units of weight.
     """
 

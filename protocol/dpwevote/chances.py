@@ -76,7 +76,7 @@ class PassingLaw:
     """The chance that a candidate passes.
 
     Args:
-        sums: what reports add to its margin.
+        sums: the terms of reports in its margin.
         num_partners: how many report.
         quota: a fixed one, or 0.
         tie_passes: whether a margin of 0 does.

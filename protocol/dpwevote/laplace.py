@@ -38,7 +38,7 @@ _MAX_REPORT: Final = 2**19
 _OPINION, _WEIGHT, _SQUARED_WEIGHT, _PRODUCT = range(4)
 
 _MOMENTS: Final = 17
-"""Of a report, from 0 on: more hardly lower the bound."""
+"""The number of a report's moments, from 0 on: more hardly lower the bound."""
 
 
 class LaplaceGrids:

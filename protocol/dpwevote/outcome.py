@@ -58,7 +58,7 @@ class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         total_weight: of all partners.
         support: of one candidate.
-        quota: what the support is held against.
+        quota: the threshold of the support.
         margin: support minus quota.
         count: how many partners hold a weight.
 
@@ -88,7 +88,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
         verdict: what a test that holds for every truth says of the candidate; see `decision`.
         support: the estimated weight of the yes votes; None where reports of signed weights, or a trusted server's sums
             of private weights of which all must say yes, tell the margin alone.
-        quota: what the support is held against; None with it.
+        quota: the threshold of the support; None with it.
         margin: support minus quota, with its own standard error (the two are not independent).
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
 

@@ -39,7 +39,7 @@ VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
         MaskedVariant,
     )
 }
-"""By name; "auto" is one of those that trust nobody."""
+"""The variants by name; "auto" is one of the local ones."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
 DEFAULT_EPSILON: Final = 1.0

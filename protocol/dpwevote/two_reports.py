@@ -26,7 +26,7 @@ class PublishedWeights(Phase):
 
     Args:
         column: of the private row.
-        scope: where reports are kept for later votes.
+        scope: the scope of reports that later votes repeat.
         publish: computes the quota, from the tally.
     """
 

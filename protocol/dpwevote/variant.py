@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_UNITS: Final = 1 << 20
-"""Of which weights or estimates are multiples, where sums of reports are counted in them."""
+"""The greatest multiple of a unit for which sums of weights or estimates are counted in that unit."""
 
 
 def unit_of(numbers: Iterable[Fraction]) -> Fraction:
@@ -53,7 +53,7 @@ class Sums(NamedTuple):
 
     Args:
         support: the weight of the yes votes; None where the reports tell the margin alone.
-        quota: what the support is held against; None with it.
+        quota: the threshold of the support; None with it.
         margin: support minus quota, by the variant's own rule, which decides.
         unbiased: the same, by an unbiased rule.
     """
@@ -110,8 +110,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
         epsilon_weight: of one report of the weight; 0 where there is none.
         epsilon_opinion: of one report of an opinion or of a signed weight.
         epsilon_total: of the session, for one partner.
-        worst_variance: of what one partner adds to the margin of one candidate, in squared units of weight.
-        server_variance: of what a trusted server adds to it once.
+        worst_variance: the greatest variance of one partner's part of a candidate's margin, in squared units of weight.
+        server_variance: the variance of a trusted server's noise on it.
 
     Examples:
         >>> price = {"epsilon_weight": 0.5, "epsilon_opinion": 0.5, "epsilon_total": 1.0}
@@ -141,7 +141,7 @@ class Variant(abc.ABC):
 
     name: "ClassVar[VariantName]"
     model: ClassVar[TrustModel] = TrustModel.LOCAL
-    """Whom it trusts."""
+    """The trust model."""
     reports_signed_weights: ClassVar[bool] = False
     """Whether weight and opinion are one report, for each candidate."""
     has_one_price: ClassVar[bool] = False
@@ -159,7 +159,7 @@ class Variant(abc.ABC):
     takes_prior: ClassVar[bool] = False
     """Whether its variance may be least on average over a prior."""
     least_epsilon: ClassVar[float] = 0.0
-    """Of one report; all reports have the mechanisms' least."""
+    """The least ε of one report; all reports have the mechanisms' least."""
     law_of_weights: ClassVar[str] = "k-RR"
 
     def __init__(self, parameters: "Parameters") -> None:

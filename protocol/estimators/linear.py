@@ -21,7 +21,7 @@ from ..estimate import Estimate
 from .sum_tests import Alike
 
 GREATEST_ROW: Final = 1e5
-"""Of an inverse, without signs: beyond, variances of values are so much alike that rounding would tell them apart."""
+"""The greatest entry of an inverse, without signs: beyond, rounding would decide between variances that are alike."""
 
 
 @dataclasses.dataclass(frozen=True)

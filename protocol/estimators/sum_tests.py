@@ -45,7 +45,7 @@ _RAISED: Final = 2.0**-20
 _GRID: Final = 2.0**-24
 _SHIFTS: Final = tuple(number / 4 for number in range(9))
 _NORMAL_ERROR: Final = 0.56
-"""Of Berry and Esseen's bound, for sums whose parts have different laws: Shevtsova (2010)."""
+"""The constant of Berry and Esseen's bound for sums whose parts have different laws: Shevtsova (2010)."""
 _MOST_NORMAL: Final = 0.1
 """The square of the skewness and the excess kurtosis of a sum that a normal law stands for, at most."""
 

@@ -12,9 +12,9 @@ from ..arguments import exact_arguments
 from ..errors import require
 
 DEFAULT_LEVEL: Final = 0.05
-"""Of one decision."""
+"""The default level of one decision."""
 UNDECIDED: Final = "undecided"
-"""What is said where a test cannot tell. Messages keep the older words of `Verdict.TOO_CLOSE`."""
+"""The words for a test that cannot tell. Messages keep the older words of `Verdict.TOO_CLOSE`."""
 _HALF: Final = 0.5
 
 

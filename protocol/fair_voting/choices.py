@@ -48,7 +48,7 @@ SampleScale: TypeAlias = Literal["unbiased", "printed"]
 _GREATEST: Final = 2**62
 _FEW_OUTCOMES: Final = 1 << 12
 _MAX_OUTCOMES: Final = 1 << 20
-"""Of one alternative's counts in Algorithm 2, for which the exact law is worked out: a tenth of a second each."""
+"""The most outcomes of one alternative's counts in Algorithm 2 for an exact law: a tenth of a second each."""
 _MAX_OUTCOMES_WITH_FLOOR: Final = 1 << 10
 """The same where welfare has a floor: for each welfare that may be the greatest, all are gone through."""
 # Laws of an alternative that are held at one time: candidates that differ in one voter share most of them.
@@ -129,7 +129,7 @@ class SampledChoice(Choice):
     Ŵ_k = S_k·m·range/(2·n_s) + least (reading F3); ties fall at random.
 
     Args:
-        objective: what is elected; comparisons with welfare take Ŵ or W̃ for utilities.
+        objective: the objective; comparisons with welfare take Ŵ or W̃ for utilities.
         num_samples: n_s ≥ 1.
         sum_sizes: how many voters the sums are of, group by group: all of the roster, or n_s where voters are sampled
             first (reading F4).

@@ -27,13 +27,13 @@ from .report_laws import LaplaceSums, UtilityReportSums
 from .utility_noise import UtilityNoise
 
 _MOST_FUNCTIONS: Final = 32
-"""So many, which six groups have, are held each against each."""
+"""The most functions that are compared each with each; six groups have as many."""
 _CLEAR: Final = 1 + 2.0**-10
-"""By so much a p-value differs from the level, so that the law of Laplace noise is sure of any farther lead."""
+"""The distance of a p-value from the level at which Laplace noise's law is sure of any farther lead."""
 _CLEAR_OF_BOUNDS: Final = 2.0
 """The same of the bounds of reports' sums."""
 _GRAINS: Final = 4
-"""Of the grid of tails: what is nearer to a level is not clear of it."""
+"""The grains of the grid of tails: a p-value nearer to a level is not clear of it."""
 _ALONE: Final = frozenset({"lead", "disparity", "above"})
 _HALVES: Final = 2
 """Ways to be worse than the winner where there is a limit: less good, or out of it; each has half of the level."""

@@ -18,7 +18,7 @@ from ..errors import require
 MAX_FEATURES: Final = 16
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
-"""For each group of a feature the places of its crossings among the session's groups."""
+"""The places of each group's crossings among the session's groups, for one feature."""
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -36,7 +36,7 @@ from .reports import ByPositions, ByScores, LocalReport, chances_of, is_possible
 from .scoring import Scoring
 
 _MOST_ANSWERS: Final = 1_000
-"""Of the signs that one report may have, so that its law is written down."""
+"""The most signs of one report for which its law is computed."""
 
 
 class JointReport(LocalReport):

@@ -107,9 +107,9 @@ def _mechanism_names(is_such: Callable[[MechanismKind], bool]) -> tuple[Mechanis
 
 
 CENTRAL: Final = frozenset(_mechanism_names(lambda each: each.model.trusts_server))
-"""In which the aggregator is trusted with the rankings."""
+"""The mechanisms that trust the aggregator with the rankings."""
 BY_QUALITY: Final = frozenset(_mechanism_names(lambda each: each.is_by_quality))
 LOCAL: Final = _mechanism_names(lambda each: not each.model.bounds_release and not each.is_joint)
-"""In which nobody is, and voters randomize their rankings."""
+"""The mechanisms that trust nobody: voters randomize their rankings."""
 JOINT: Final = _mechanism_names(lambda each: each.is_joint)
-"""In which nobody is, and a voter's group is private as well."""
+"""The mechanisms that trust nobody, and in which a voter's group is private as well."""

@@ -35,9 +35,9 @@ MAX_LEVELS: Final = 20
 MAX_GROUPS: Final = 1_000
 MAX_VOTERS: Final = 1 << 32
 MAX_SAMPLES: Final = 1 << 20
-"""Of Algorithm 2, for each group and alternative."""
+"""The most samples of Algorithm 2, for each group and alternative."""
 MAX_DRAWS: Final = 1 << 26
-"""Of Algorithm 2 in all: exact sampling draws them one by one, and takes about a minute for so many."""
+"""The most draws of Algorithm 2 in all: exact sampling draws one by one, which takes about a minute for these."""
 MAX_SAMPLED_FROM: Final = 20
 """Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
 

@@ -39,9 +39,9 @@ _LEAST_DRAWS: Final = 64
 _NUMBERS_OF_ALTERNATIVE: Final = 100_000
 _NUMBERS_IN_ALL: Final = 1 << 21
 _TOLERANCE: Final = 1e-9
-"""Of merits in units of the greatest utility's size: those of two balanced alternatives tie."""
+"""The tolerance of merits in units of the greatest utility's size: those of two balanced alternatives tie."""
 _NEAR: Final = 1e-9
-"""Of estimates' merits in units of the greatest estimate: many times what rounding moves them."""
+"""The tolerance of estimates' merits in units of the greatest estimate: many times their rounding errors."""
 
 
 def num_draws(num_groups: int, num_alternatives: int) -> int:

@@ -22,7 +22,7 @@ from ..mechanisms import GeneralizedRandomizedResponse
 _MOST_CELLS: Final = 2_000_000
 """Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
 _MOST_LAWS: Final = 16
-"""Of Laplace noise, a millisecond each."""
+"""The most laws of Laplace noise that are cached, a millisecond each."""
 
 
 class ReportLaw(NamedTuple):
@@ -43,7 +43,7 @@ class UtilityReportSums(NamedTuple):
     Args:
         laws: of the reports of each kind of voter.
         numbers: how many voters of each kind have reported.
-        sizes: what each group's sum is divided by, shape (G,).
+        sizes: the divisors of the groups' sums, shape (G,).
     """
 
     laws: tuple[ReportLaw, ...]

@@ -47,7 +47,7 @@ class LocalReport(abc.ABC):
         is_balanced: whether estimates always have the scores' sum.
         laplace: their noise in steps of `step`, where it is Laplace noise.
         width: how many numbers a group's tally has, beside the number of its reports where that is told.
-        size: how many alternatives there are: m.
+        size: the number of alternatives, m.
         step: of the scores' grid.
         mean: of the scores.
         centered: the scores, about their mean.
@@ -92,7 +92,7 @@ class ByPositions(LocalReport):
     """The tally has how often each alternative was reported at each position: m² numbers, one alternative's first."""
 
     _factor: Fraction
-    """What takes out the mechanism's lies."""
+    """The factor that removes the mechanism's bias."""
 
     def estimates(self, totals: Sequence[int], count: int) -> Iterator[Fraction]:
         for start in range(0, self.size * self.size, self.size):

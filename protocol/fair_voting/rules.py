@@ -87,7 +87,7 @@ RULES: Final[Mapping[str, Callable[[Rankings], list[int]]]] = {
     "copeland": copeland,
     "egalitarian": egalitarian,
 }
-"""By the names that tables give them."""
+"""The rules, by their names in tables."""
 
 
 def _doubled_places(rankings: Rankings) -> IntArray:

@@ -26,7 +26,7 @@ from .choices import SampleScale
 from .scoring import Scoring
 
 SampleReading: TypeAlias = Literal["group", "subsample"]
-"""Whom line 9 of Algorithm 2 draws voters from: P_k, so that line 4 is idle, or line 4's sub-sample."""
+"""The set from which line 9 of Algorithm 2 draws voters: P_k, so that line 4 is idle, or line 4's sub-sample."""
 
 Comparison: TypeAlias = Literal["any", "weighted counts", "counts"]
 """How the winner follows from S: somehow; by the least |w₁·S₁ − w₂·S₂|; by the least |S₁ − S₂|, ties at random."""
@@ -264,7 +264,7 @@ class _Followed:
         floor: g = γ/(m(1 − γ)).
         move: the greatest δ.
         chances: what the other θ of the voter's group are at least, rising.
-        shares: what the θ of a group that ranks alike are, rising.
+        shares: the θ of a group whose voters rank alike, rising.
         cut: θ(z) of the other voters is at most.
     """
 

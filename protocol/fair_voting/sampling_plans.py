@@ -31,7 +31,7 @@ from .scoring import Scoring
 from .utility_noise import quantiles_of
 
 GREATEST_GAMMA: Final = 0.5
-"""That is chosen: a winner that is random more often than not is hardly worth a vote."""
+"""The greatest γ that is chosen: a winner that is random more often than not is hardly worth a vote."""
 
 _GAMMA_STEPS: Final = 4096
 """γ is a multiple of a part in so many: finer, nobody's winner would be any better."""
@@ -42,7 +42,7 @@ _CLEARLY: Final = 1_000
 _ROUNDING: Final = 10_000
 """A least ε that is named is rounded up to a part in so many."""
 _KEY: Final = 2
-"""Of the draws, which are the same for all votes of as many groups and alternatives."""
+"""The key of the draws, which are the same for all votes with the same numbers of groups and alternatives."""
 _GRID: Final = 2.0**-20
 _QUALITY_BITS: Final = 30
 

@@ -21,7 +21,7 @@ from .scalars import ORDER, SCALAR_BYTES, encode_scalar, is_of_one_polynomial, s
 from .steps import DIGEST_BYTES, LEAF_BYTES, MARK_BYTES, Deal, Entry, Keys, MaskingRules, Path, Piece
 
 POLYNOMIALS: Final = b"fgr"
-"""Of a key, of a seed and of what blinds both, in the order in which boxes hold their values."""
+"""The polynomials of a key, of a seed and of what blinds both, in the order in which boxes hold their values."""
 _CHUNK: Final = 16  # entries
 
 
@@ -73,7 +73,7 @@ def key_of_box(
 
     Args:
         pair: the places of dealer and holder.
-        secret: what their keys of boxes have in common.
+        secret: the shared secret of their keys of boxes.
     """
     return primitives.derive(secret, rules.domain("key of a box", *pair) + alpha, KEY_BYTES)
 

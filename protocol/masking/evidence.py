@@ -148,7 +148,7 @@ DEEDS: Final[Mapping[type, str]] = {
     WrongShare: "told another share than it had acknowledged",
     WrongOpening: "told other values than it had acknowledged",
 }
-"""What whoever is named has done, as a phrase."""
+"""The deed of a named party, as a phrase."""
 
 
 def verdict(rules: MaskingRules, evidence: Evidence, primitives: Primitives) -> int | None:

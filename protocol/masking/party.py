@@ -86,7 +86,7 @@ def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primi
     """Return the mask that a party adds and its neighbor subtracts: int64, shape (width,), modulo 2⁶⁴.
 
     Args:
-        secret: what their keys of masks have in common.
+        secret: the shared secret of their keys of masks.
     """
     key = primitives.derive(secret, rules.domain("mask of two", min(place, other), max(place, other)), KEY_BYTES)
     mask = _expand(key, rules, primitives)

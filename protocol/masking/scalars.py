@@ -21,7 +21,7 @@ ORDER: Final = 2**252 + 27742317777372353535851937790883648493
 """ℓ."""
 SCALAR_BYTES: Final = 32
 ENTROPY_BYTES: Final = 48
-"""Of which a scalar is within 2^(−128) of uniform."""
+"""The number of bytes from which a scalar is uniform up to 2^(−128)."""
 _FIELD: Final = 2**255 - 19  # of the points' coordinates
 _EIGHTH: Final = pow(8, -1, ORDER)
 _SLOT: Final = 512  # bits of a polynomial's value, while several are computed as one integer

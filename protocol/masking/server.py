@@ -61,9 +61,9 @@ from .steps import (
 )
 
 PartyMessage: TypeAlias = Keys | Deal | Check | Claims | Masked | Confirmation | Shares | Opening
-"""What a party says in a step."""
+"""A party's message in a step."""
 ServerMessage: TypeAlias = NeighborKeys | Boxes | Disputes | Excluded | Survivors | Confirmations | Liars
-"""What a party hears before it says something in the next."""
+"""The server's message to a party before its next one."""
 
 _PartyMessageT = TypeVar("_PartyMessageT", bound=PartyMessage)
 _STEPS: Final = dict(zip(MaskingMove, (Keys, Deal, Check, Claims, Masked, Confirmation, Shares, Opening), strict=False))

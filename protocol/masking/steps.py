@@ -305,7 +305,7 @@ class MaskingRules:
         names: of all parties, in the order of the roster.
         keys: their keys of signatures, agreed beforehand.
         threshold: T: who survives, answers and signs, at least.
-        colluders: c: parties that may be in league with the server, at most.
+        colluders: c: the greatest number of parties that collude with the server.
         width: numbers of a row.
         circle: who masks with whom, where it is not each with each.
         agreed: a digest of all else that each has agreed to, so that no two agree to laws of noise that differ: what

@@ -28,7 +28,7 @@ UNIFORM_BITS: Final = 256
 """Random bits of each uniform from which a flip probability is drawn exactly."""
 
 ONE: Final = 1 << UNIFORM_BITS
-"""Of so many parts such a uniform is a number."""
+"""The number of parts of 1 in which such a uniform is an integer."""
 _WORD: Final = 1 << 64
 
 _NEARLY_EQUAL: Final = 0.4

@@ -34,7 +34,7 @@ from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
 _MOST_SCALES: Final = 32
-"""So far may the range reach from the location: the density there is e^−512 of its peak."""
+"""The greatest distance of the range from the location: the density there is e^−512 of its peak."""
 _MOST_AWAY: Final = 1000.0
 _LOG_TOLERANCE: Final = -60 * math.log(2)
 # Integrals of e^(−x²/2) may share their first 222 digits, where both ends are 32 scales away: enough are left.

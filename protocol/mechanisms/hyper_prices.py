@@ -33,7 +33,7 @@ from .hyper import Uniform, uniform_for
 from .joint_law import loss_of_all_answers, loss_of_one_answer
 
 LossUnit: TypeAlias = Literal["all answers", "one answer"]
-"""Of what a loss is: J or R."""
+"""The unit of a loss: J or R."""
 
 # What is searched for is rounded up to so many of its binary digits, so that a processor's last bit does not show.
 _GRID: Final = 2.0**40
@@ -65,7 +65,7 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
     Args:
         loss: the target, J or R, in nats, > 0.
         sizes: the size of each answer's set, each at least 2, of the row that costs most: the largest sets.
-        unit: of what the loss is.
+        unit: the unit of protection.
         most_flips: e, the most that an answer is flipped on average; (s − 1)/s of the smallest size s unless given,
             and no more than that.
 

@@ -101,7 +101,7 @@ class RowMechanism(abc.ABC):
     on_arrays: ClassVar[OnArrays]
     """Registers itself (`psephos.protocol.on_arrays`)."""
     entry_of_rankings: ClassVar[str] = ""
-    """What an entry of a row is called, where a row is a ranking; else nothing."""
+    """The name of a row's entry, if a row is a ranking; else empty."""
     ignores_order: ClassVar[bool] = False
     """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
 

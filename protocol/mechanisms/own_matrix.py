@@ -30,7 +30,7 @@ Matrix: TypeAlias = tuple[tuple[float | str, ...], ...]
 """Rows of probabilities, as they are written."""
 
 MOST_MATRIX_VALUES: Final = 32
-"""So many values a matrix may have: its exact inverse takes a tenth of a second."""
+"""The most values of a matrix: its exact inverse takes a tenth of a second."""
 LEAST_ENTRY: Final = Fraction(1, 10**9)
 """Below, multiples of 2**-53 would not express a probability to seven digits. No loss is above ln(10**9) = 20.7."""
 GREATEST_INVERSE: Final = 1e6

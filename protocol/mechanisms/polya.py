@@ -38,10 +38,10 @@ from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
 REACH_IN_SCALES: Final = 64
-"""Of the table of the law; noise beyond has probability below e^(−64)."""
+"""The reach of the law's table; noise beyond has probability below e^(−64)."""
 
 MOST_TIMES: Final = 32
-"""Of a sum's shares and those planned: of no more is the reach of noise proven."""
+"""The greatest ratio of a sum's shares and those planned for which the reach of noise is proven."""
 _LEAST_SCALE: Final = 2.0**-4
 _MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
 _MOST_OF_TABLE: Final = 1 << 12  # tails that are kept

@@ -31,7 +31,7 @@ _ROUNDING: Final = 2.0**-46
 
 
 CURE: Final = "values_of, rows_of, check_report"
-"""What of a phase says which rows a person may hold."""
+"""The part of a phase that says which rows a person may hold."""
 MOST_SHOWN: Final = 12  # numbers of a row
 _AS_THEY_ARE: Final = (range, tuple)
 

@@ -31,9 +31,9 @@ UnbiasedName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 # The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.
 MOST_VALUES: Final = 12
-"""So many values may the optimal mechanism be computed for, whichever they are: it takes seconds."""
+"""The most values for which the optimal mechanism is computed, whichever they are: it takes seconds."""
 MOST_SYMMETRIC_VALUES: Final = 20
-"""So many where they are an even number, and symmetric about their middle."""
+"""The most values if their number is even, and they are symmetric about their middle."""
 # Reports that are rarer belong to no solution; the barrier leaves a trace of them. Values that are nearly one are told
 # apart by reports almost as rare, so that the later bounds are tried where the first leaves too few.
 _LEAST_PROBABILITIES: Final = (1e-7, 1e-9, 1e-11)
@@ -52,7 +52,7 @@ class UnbiasedReport:
         mechanism: the randomizer.
         estimates: t(r), one for each report: E[t(r) | v] = v.
         certificate: of the optimal mechanism, the proof of its `lower_bound`; None for the others.
-        prior: what the optimal mechanism was averaged over; empty for the worst case.
+        prior: the prior of the optimal mechanism; empty for the worst case.
 
     Privacy:
         That of `mechanism`: ε-LDP, replace-one, unit: the number.

@@ -30,7 +30,7 @@ that one's, so that weak preferences are as likely as strong ones. Both are take
 
 _DIGITS: Final = 6
 _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
-"""Of the prior `size`: radii, as shares of the greatest one."""
+"""The radii of the prior `size`, as shares of the greatest one."""
 
 
 def check_prior(prior: str) -> None:

@@ -27,7 +27,7 @@ from .outcome import NoisyMaxima
 from .sensitivity import num_coefficients
 
 NUM_PARTS: Final = 8
-"""Of a simulation, drawn apart: what they differ by is its error."""
+"""The number of independent parts of a simulation: their differences show its error."""
 MAX_SIMULATED_LEVELS: Final = 8
 """Levels of ε, each of which is simulated by itself."""
 _NUM_COORDINATES: Final = 512
@@ -67,7 +67,7 @@ class Answer:
 
 
 EXACT: Final = Answer(1.0, 0.0)
-"""Of additive noise, whose errors are known."""
+"""The answer under additive noise, whose errors are known."""
 
 
 @functools.lru_cache(maxsize=64)

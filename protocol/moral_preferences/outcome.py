@@ -34,7 +34,7 @@ class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
         num_records: the most records of one voter.
         radius: of the ball in which maxima were looked for.
         scale: of the Laplace noise in each coefficient at ε = 1; at another ε it is that over ε.
-        remedy: what was done with an objective without a maximum.
+        remedy: the treatment of an objective without a maximum.
 
     Examples:
         >>> NoisyMaxima(num_records=8, radius=1.0, scale=6.0, remedy="project").scale

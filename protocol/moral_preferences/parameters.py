@@ -24,14 +24,14 @@ MAX_LEVELS: Final = 1_000
 """Public levels of ε: hundredths up to 10."""
 MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
-"""Of a report that has a number for each pair of features."""
+"""The most features of a report that has a number for each pair of them."""
 MAX_RECORDS: Final = 1 << 20
 MAX_VOTERS: Final = 1 << 32
 MIN_BOUND: Final = 1e-3
 """Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
 MAX_BOUND: Final = 1e6
 MAX_SOCIETIES: Final = 256
-"""Of one release: there are fewer countries."""
+"""The most societies of one release: there are fewer countries."""
 
 
 class Level(enum.Enum):

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import FloatArray
 
 GREATEST_FACTOR: Final = 1e6
-"""By which whitening may change a number."""
+"""The greatest factor by which whitening may change a number."""
 
 
 class Whitening:

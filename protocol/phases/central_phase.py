@@ -26,7 +26,7 @@ class CentralPhase(GuardedRelease, Phase):
     Args:
         columns: which columns of a private row are disclosed.
         bound: the greatest size of a value.
-        tally_mechanism: what the server randomizes the tally's totals with, as one row.
+        tally_mechanism: the server's mechanism for the tally's totals, as one row.
         losses: what this phase costs one person, in the central model.
 
     Raises:

@@ -91,7 +91,7 @@ class GuardedShare(Guarded):
     """A masked phase: its server sees one sum of all rows and nothing else, and its losses are those of the sum.
 
     Attributes:
-        share: what each person adds noise by; `planned` is of it.
+        share: each person's share of the noise; it has `planned`.
         honest: how many shares are certain to be in the sum that neither the server nor a colluder knows.
     """
 
@@ -310,7 +310,7 @@ class MaskedSums(MaskedPhase):
     Args:
         ranges: the least and the greatest value of each number, in order.
         epsilon: what a person pays against the server and `colluders` parties with it, in nats.
-        unit: what is protected, as a ledger says it.
+        unit: the unit of protection, as in a ledger.
         first: the first of the columns that are added up.
         sensitivity: the l1 distance of a person's rows at most; by default the ranges' widths together.
         num_parts: see `Phase`: `sensitivity` and `epsilon` are then of one part.

@@ -34,7 +34,7 @@ class PersonalizedPhase(Phase):
     """
 
     person: ClassVar[str]
-    """What users call who reports."""
+    """The users' word for a person that reports."""
 
     def __init__(
         self,

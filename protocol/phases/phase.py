@@ -49,7 +49,7 @@ class Codec(Protocol):
     """
 
     max_bytes: int
-    """Of a payload, whoever writes it."""
+    """The most bytes of a payload, whoever writes it."""
 
     def encode(self, answer: Any, /) -> msgspec.Raw:
         """Run by a client: return an answer as it travels."""

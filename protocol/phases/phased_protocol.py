@@ -29,7 +29,7 @@ from .named_functions import NamedFunctions, ParametersT
 from .phase import Inputs, Phase, Step
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
-"""What an outcome estimates, by name: numbers, labels, or both."""
+"""The true values of an outcome's estimates, by name: numbers, labels, or both."""
 
 _MOST_ROWS_HELD: Final = 1 << 10
 _MOST_TABLES_HELD: Final = 16
@@ -57,17 +57,17 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
     """
 
     name: ClassVar[str]
-    """What the wire, scenarios and entry points call it."""
+    """The protocol's name on the wire, in scenarios and in entry points."""
     client_role: ClassVar[str] = "voter"
     server_role: ClassVar[str] = "aggregator"
     parameters_type: ClassVar[type[msgspec.Struct]]
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
-    """What the release tells each client alone; None where it tells everybody the same."""
+    """The type of the release's part for a single client; None if everybody gets the same."""
     completes_from: ClassVar[frozenset[str]] = frozenset()
     """Private columns that `complete` looks at: what it makes of them is public, and no ε bounds what that tells."""
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = ()
-    """Of a protocol that has several models of trust: what makes a session of each, where the parameters do not say."""
+    """The settings for each model of trust, if a protocol has several, where the parameters do not say."""
     computes_twice: ClassVar[bool] = True
     """Whether a session computes its outcome twice, and stops where the two differ.
 

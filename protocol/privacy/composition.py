@@ -27,7 +27,7 @@ class Total(NamedTuple):
     """The sum of some losses of one person.
 
     Args:
-        relation: which data sets are neighbors.
+        relation: the neighboring data sets.
         claimed: ε that the papers state, in nats.
         proven: ε that is proven, in nats: the exact sum, rounded up.
         is_converted: whether some loss was stated under another relation, and counts twice.

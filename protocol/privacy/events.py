@@ -98,7 +98,7 @@ class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
 
     Args:
         scale: of the discrete Laplace noise that `planned` shares add up to, in grid steps.
-        sensitivity: by which a neighbor changes the vector, in l1 distance, at most.
+        sensitivity: the greatest ℓ₁ distance between the vectors of neighbors.
         planned: for how many shares each is drawn.
         honest: how many are in the sum, at least, that whoever sees it does not know.
         width: coordinates of the vector.

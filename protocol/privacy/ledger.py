@@ -52,7 +52,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         event: what is applied to the person's data in this phase.
         unit: the unit of protection, a word of the protocol (weight, opinion, voter, record, answer).
-        relation: which data sets are neighbors.
+        relation: the neighboring data sets.
         model: whom the loss is bounded against.
         claimed: the loss that the paper states (ε, nats).
         proven: the upper bound that the accountant derives (ε, nats); filled in from `event`.
@@ -319,7 +319,7 @@ class Ledger(Shown):
     """One person's losses, in the order in which they were charged.
 
     Args:
-        person: whose data it is.
+        person: the owner of the data.
         budget: what the person allows; without one, everything is recorded and nothing refused.
         entries: what was charged earlier, under whatever name of the person. It happened, whatever the budget says now.
         held_entries: losses that sessions outside this ledger may still charge; their room is never given back here.

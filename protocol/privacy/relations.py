@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 SEMI_HONEST: Final = "semi-honest server only"
-"""What a loss's mechanism is marked by, at its end, where the loss holds against no server that lies."""
+"""The mark at the end of a loss's mechanism, if the loss holds against no server that lies."""
 
 
 def is_semi_honest(mechanism: str) -> bool:

@@ -19,7 +19,7 @@ from ..phases import Entries
 from .parameters import SEPARATOR
 
 NO_TASK: Final = -1
-"""In a public row, behind the worker's last task."""
+"""The filler after the worker's last task in a public row."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

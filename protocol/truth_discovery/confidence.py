@@ -19,7 +19,7 @@ from ..arrays import FloatArray, IntArray
 from .estimators import ESTIMATORS, Credit
 
 CREDITS: Final[Mapping[str, Credit]] = {name: each.credit for name, each in ESTIMATORS.items()}
-"""By estimator; shares of votes or weights (a majority's, CRH's) claim no probability, and stay."""
+"""The credits by estimator; shares of votes or weights (a majority's, CRH's) claim no probability, and stay."""
 
 
 def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray) -> FloatArray:

@@ -34,7 +34,7 @@ class CountNoise:
 
     Args:
         scale: of discrete Laplace noise.
-        planned: how many shares make a draw of it, in masked sums; None where a trusted server draws it.
+        planned: the number of shares that make a draw of it, in masked sums; None if a trusted server draws it.
         num_workers: who have added a share each.
     """
 

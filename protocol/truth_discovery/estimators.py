@@ -135,6 +135,6 @@ ESTIMATORS: Final[Mapping[str, Estimator]] = {
         takes=_CLAMPED,
     ),
 }
-"""By name; "auto" is one of them."""
+"""The estimators by name; "auto" is one of them."""
 AUTO: Final[EstimatorName] = "cautious"
-"""Which one."""
+"""The estimator behind "auto"."""

@@ -81,7 +81,7 @@ class Perturbation:
     """The perturbation of one session.
 
     Args:
-        sizes: how many labels each answer set has.
+        sizes: the number of labels of each answer set.
         flip_probabilities: for each answer set the probability that an answer is reported as another label, on average
             over what workers draw.
         epsilons: for each answer set the ε of Theorems 6.2 and 6.3.

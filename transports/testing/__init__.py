@@ -25,7 +25,7 @@ from .pairs import Sizes, open_pair
 __all__ = ["PROMISES", "check_transport"]
 
 PROMISES: Final = tuple(sentence_of(check) for check in (*CHANNEL_CHECKS, *LISTENER_CHECKS))
-"""What is checked, in this order."""
+"""The checked promises, in this order."""
 
 
 async def check_transport(

@@ -39,7 +39,7 @@ from .vote_table import VoteTable
 from .votes import discover
 
 CREDIT: Final = 0.74
-"""What the first model's confidences beyond chance are worth on average over published crowds."""
+"""The average worth of the first model's confidences beyond chance, over published crowds."""
 _MOST_COMPETENCE: Final = 0.9
 """In the rounds of votes: believing in perfect workers, they would follow single ones on clean answers."""
 _ERRORS: Final = 2.0

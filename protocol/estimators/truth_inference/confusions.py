@@ -47,7 +47,7 @@ class ConfusionFit:
     Args:
         confusions: of answers, shape (crowds, workers, truths, answers).
         reports: of reports, shape (crowds, workers, truths, reports); the same where nothing was perturbed.
-        right: how many answers of each worker are expected to be right, shape (crowds, workers).
+        right: the expected number of each worker's right answers, shape (crowds, workers).
         log_prior: the log-density of the confusions' prior, shape (crowds,); 0 where there is none.
     """
 
@@ -58,7 +58,7 @@ class ConfusionFit:
 
 
 FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFit]
-"""From expected counts, shape (crowds, workers, truths, reports), and the previous confusions, if there are any."""
+"""A function of expected counts, shape (crowds, workers, truths, reports), and the previous confusions, if any."""
 
 
 class _Reports(Model[ConfusionFit]):

@@ -27,7 +27,7 @@ from .vote_table import VoteTable
 from .votes import vote_in_turns
 
 LossScale: TypeAlias = Literal["sum", "greatest"]
-"""What a worker's loss is divided by: the sum of all workers' losses, or the greatest of them."""
+"""The divisor of a worker's loss: the sum of all workers' losses, or the greatest of them."""
 
 _LEAST_SIGNAL: Final = 1e-9
 

@@ -112,7 +112,7 @@ class WorkerFit:
     Args:
         weights: log(r(s − 1)/(1 − r)), or its expectation, shape (crowds, workers, kinds).
         log_misses: log((1 − r)/(s − 1)), or its expectation, shape (crowds, workers, kinds).
-        qualities: what to tell of each worker, shape (crowds, workers).
+        qualities: the stated quality of each worker, shape (crowds, workers).
         divergence: the information that the workers' posteriors have beyond their priors, in nats, shape (crowds,); 0
             for point estimates.
     """

@@ -28,7 +28,7 @@ MISSING = -1
 """The truth of a task that has no answer, or of a tie that is left open."""
 
 Ties: TypeAlias = Literal["first", "last", "missing"]
-"""Which of the labels with the largest score is the truth: the smallest code, the largest code, or none of them."""
+"""The label that is taken of those with the largest score: the smallest code, the largest code, or none of them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -20,7 +20,7 @@ _LEAST_QUALITY: Final = 1e-10
 _NEAR: Final = 2.0**-10
 """Probabilities that are no further below the greatest one are alike."""
 _MOST_PENALTY: Final = 1e6
-"""With more the parameters are 0, to the digits of probabilities."""
+"""The greatest penalty: with more the parameters are 0, to the digits of probabilities."""
 
 
 @apply_one_by_one
@@ -96,7 +96,7 @@ class _Side:
     """The parameters of all workers, or of all tasks: shape (truths, answers, places).
 
     Args:
-        places: whose an answer is, shape (n,).
+        places: the worker, or the task, of each answer, shape (n,).
         penalties: α of each worker's answers to tasks of one size, or β of each task.
     """
 

@@ -36,7 +36,7 @@ _MOST_CODES = 2**62
 _LONGEST_ROW = 1 << 10
 """Of those that are summed at once."""
 _INNER_ROUNDS = 5
-"""Of inferring the hidden answers, in each M-step: they converge slowly where noise is strong."""
+"""The rounds of inferring the hidden answers in each M-step: they converge slowly under strong noise."""
 _LEAST_PROBABILITY = 1e-9
 
 

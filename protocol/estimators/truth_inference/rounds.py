@@ -13,7 +13,7 @@ from ...arrays import IntArray
 StateT = TypeVar("StateT")
 
 _FEW: Final = 0.6
-"""Where no more of the crowds go on, the others are left behind: laying out answers anew costs about a round."""
+"""The share of running crowds below which the stopped ones are dropped: to lay out answers anew costs about a round."""
 
 
 class Rounds(Generic[StateT]):

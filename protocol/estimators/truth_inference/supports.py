@@ -51,7 +51,7 @@ class LevelCounts(NamedTuple):
     """
 
     reports: int
-    """Of the label."""
+    """The number of the label's reports."""
     num_answers: int
     """Reports of the task."""
     flip_probability: float

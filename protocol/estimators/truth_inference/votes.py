@@ -29,7 +29,7 @@ from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
 
 Normalization: TypeAlias = Literal["answered", "all"]
-"""What a worker's number of right answers is divided by: its own answers, or all tasks as equation (3) prints."""
+"""The divisor of a worker's right answers: its own answers, or all tasks as equation (3) prints."""
 
 
 @accept_one_or_many

@@ -24,7 +24,7 @@ WeightFunction: TypeAlias = str | Callable[[float], float]
 """A name of `WEIGHT_FUNCTIONS`, or a function of a worker's share of right answers in (0, 1)."""
 
 WEIGHT_FUNCTIONS: Final = ("log_odds", "linear")
-"""Those that have a name of ours."""
+"""The built-in weight functions, by name."""
 
 # Sums of weights are exact below 2²⁰, with hundreds of votes a task.
 _MOST_WEIGHT: Final = 1000.0
