@@ -33,10 +33,10 @@ from .journal_format import (
     check_usable,
     connect,
     contents_of,
+    journal_errors,
     link,
     lock_file_of,
     lost_journal_error,
-    name_journal_errors,
     open_to_read,
     read_journal,
     sibling_file,
@@ -95,7 +95,7 @@ class JournalFile(Closing):
         """
         path = path.resolve()
         kind = about.kind if isinstance(about, About) else about
-        with name_journal_errors(path, kind):
+        with journal_errors(path, kind):
             if path.is_dir():
                 raise JournalError("is a folder: name a file", path=str(path))
             if isinstance(about, About):
@@ -164,7 +164,7 @@ class JournalFile(Closing):
         if self._failure is not None:
             reason = f"failed before, and is to be opened anew ({self._failure.reason})"
             raise JournalError(reason, path=str(self.path))
-        with name_journal_errors(self.path, self.about.kind):
+        with journal_errors(self.path, self.about.kind):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 yield
@@ -194,14 +194,10 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
         JournalError: one of them cannot be read or written, or there is a file, or has been a journal, in its place.
     """
     path, target = path.resolve(), target.resolve()
-    with name_journal_errors(path), open_to_read(path) as (connection, _):
+    with journal_errors(path), open_to_read(path) as (connection, _):
         if target.exists() or lock_file_of(target).exists():
             raise JournalError("is there already, or was: name a new file", path=str(target))
-        with (
-            name_journal_errors(target),
-            _new_file(target) as fresh,
-            contextlib.closing(connect(fresh, "mode=rw")) as copy,
-        ):
+        with journal_errors(target), _new_file(target) as fresh, contextlib.closing(connect(fresh, "mode=rw")) as copy:
             connection.backup(copy)
             about = contents_of(copy, target).about
             copy.execute("BEGIN IMMEDIATE")
@@ -227,7 +223,7 @@ def install_journal(
         JournalError: one of them cannot be read or written, or a process has the journal open.
     """
     path = path.resolve()
-    with name_journal_errors(path):
+    with journal_errors(path):
         if path.is_dir():
             raise JournalError("is a folder: name a file", path=str(path))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -248,7 +244,7 @@ def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard 
     """Read the contents of a journal in its place, and check them against its rollback guard first."""
     path = path.resolve()
     heads = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
-    with name_journal_errors(path, kind):
+    with journal_errors(path, kind):
         contents = read_journal(path, kind=kind)
         _check_told(contents, heads, path)
     return contents

@@ -207,7 +207,7 @@ def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = Fal
         JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
     """
     path = path.resolve()
-    with name_journal_errors(path, kind):
+    with journal_errors(path, kind):
         with open_to_read(path) as (connection, head):
             contents = contents_of(connection, path)
         if head is not None or not is_copy:
@@ -328,7 +328,7 @@ def read_head(file: Path) -> Head | None:
 
 
 @contextlib.contextmanager
-def name_journal_errors(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
+def journal_errors(path: Path, kind: str | tuple[str, ...] = ()) -> Generator[None]:
     """Add the journal's name, and a remedy for its kind, to its errors, those of SQLite and the system too."""
     try:
         with _convert_errors(path):

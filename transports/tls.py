@@ -329,10 +329,7 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
         if isinstance(identity, Path):
             context.load_cert_chain(identity, password=_NO_PASSWORD)
         else:
-            with (
-                _temporary_file(identity.certificate_pem.encode()) as cert,
-                _temporary_file(identity.private_key) as key,
-            ):
+            with _pipe(identity.certificate_pem.encode()) as cert, _pipe(identity.private_key) as key:
                 context.load_cert_chain(cert, key, password=_NO_PASSWORD)
         context.load_verify_locations(cadata=peers)
     except (OSError, ValueError) as error:
@@ -345,7 +342,7 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
 
 
 @contextlib.contextmanager
-def _temporary_file(data: bytes) -> Generator[str]:
+def _pipe(data: bytes) -> Generator[str]:
     """Yield a name under which data can be read that are on no disk: OpenSSL takes keys from files alone.
 
     A key that went through one would stay there if its process is killed meanwhile. It is memory with a name where the

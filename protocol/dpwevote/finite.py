@@ -503,13 +503,9 @@ class _SumsByWeight:
         self._channel = channel
         ratios = [weight.as_integer_ratio() for weight in weights]
         products = [
-            [numerator * number.numerator, denominator * number.denominator]
-            for numerator, denominator in ratios
-            for number in values
+            [top * number.numerator, bottom * number.denominator] for top, bottom in ratios for number in values
         ]
-        self._numbers = np.array([numerator / denominator for numerator, denominator in products]).reshape(
-            len(weights), -1
-        )  # rounded once
+        self._numbers = np.array([top / bottom for top, bottom in products]).reshape(len(weights), -1)  # rounded once
         terms = self._numbers[:, None, :]
         off = terms - (self._channel * terms).sum(axis=2, keepdims=True)
         variances = (self._channel * (off * off)).sum(axis=2)

@@ -232,17 +232,13 @@ class MaskingParty:
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
         """Return the proof that a box holds something else than its dealer has signed."""
         rules, primitives, dealer, own_place = self._rules, self._primitives, dispute.place, self._place
-        keys, held_box, name, check = (self._peer_keys[dealer], self._boxes[dealer], rules.names[dealer], dispute.check)
+        keys, box, name, check = self._peer_keys[dealer], self._boxes[dealer], rules.names[dealer], dispute.check
         if not primitives.verify(rules.keys[dealer], check.signature, rules.check_statement(dealer, keys, check)):
             raise self._fault(f"{name!r} has not signed what it is said to have dealt")
         digest = entry_digest(self._keys, dispute.entry)
         if not leads_to(dispute.path, own_place, digest, deal=check.deal, about=(rules, dealer, keys)):
             raise self._fault(f"what {name!r} is said to have dealt is not what it has signed")
-        if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (
-            held_box.box,
-            held_box.mark,
-            held_box.alpha,
-        ):
+        if (dispute.entry.box, digest[:MARK_BYTES], dispute.path.alpha) != (box.box, box.mark, box.alpha):
             raise self._fault(f"the box of {name!r} was another one than it has signed")
         about = rules.domain("possession", dealer)
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):

@@ -94,11 +94,9 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         made_phases = list(cast("Iterable[object]", made)) if isinstance(made, Iterable) else [made]
         phases = tuple(phase for phase in made_phases if isinstance(phase, Phase))
         if len(phases) < len(made_phases) or not isinstance(made, Iterable):
-            field, value = (
-                f"make_phases() of protocol {self.name!r}",
-                [type(made_phase).__name__ for made_phase in made_phases],
-            )
-            raise ConfigurationError(field=field, value=value, allowed="Phases, yielded or in a tuple")
+            value = [type(phase).__name__ for phase in made_phases]
+            field, allowed = f"make_phases() of protocol {self.name!r}", "Phases, yielded or in a tuple"
+            raise ConfigurationError(field=field, value=value, allowed=allowed)
         names = [phase.name for phase in phases]
         are_named = phases and len(set(names)) == len(phases)
         require(are_named, "phases", names, "at least one, with distinct names")
