@@ -73,7 +73,7 @@ class JournalFile(Closing):
         path: Path,
         about: About | tuple[str, ...],
         *,
-        may_be_moved: bool = False,
+        may_be_backup: bool = False,
         witness: RollbackGuard | None = None,
     ) -> tuple[Self, Sequence[Row]]:
         """Open a journal, or make one.
@@ -82,7 +82,7 @@ class JournalFile(Closing):
             path: the file's. A folder that is missing is made, and then its owner's alone, as the files are.
             about: what a new one says of itself; of one that is there the kind has to be the same. Or the kinds of
                 which it may be, where one that is missing is not made.
-            may_be_moved: whether one that has moved, or that is a backup, may be opened as well.
+            may_be_backup: whether a backup may be opened as well.
             witness: where it is told outside the journal's folder how far the journal is; by which an older copy of
                 the whole folder is found.
 
@@ -121,9 +121,8 @@ class JournalFile(Closing):
                 contents = contents_of(connection, path)
                 lock.check(contents)
                 check_kind(contents.about, kind, path)
-                if not may_be_moved:
+                if not may_be_backup:
                     check_usable(contents.about, path)
-                _make_present(connection)
                 opened.pop_all()  # all is well: they stay open
         journal = cls(path, connection, lock, contents, is_new=is_new)
         journal._tell_head()
@@ -180,7 +179,7 @@ class JournalFile(Closing):
                 raise
 
     def _tell_head(self) -> None:
-        self._lock.tell(self.about, num_rows=self._num_rows, chain=self._chain, first=self._origin)
+        self._lock.tell(num_rows=self._num_rows, chain=self._chain, first=self._origin)
 
 
 def copy_journal(path: Path, target: Path, **changes: Any) -> None:
@@ -251,7 +250,7 @@ def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard 
 
 
 def _check_told(contents: Contents, heads: Iterable[tuple[Path, Head, bool]], path: Path) -> None:
-    first = "" if contents.about.backup_of or contents.about.moved_to else contents.origin  # nobody goes on with those
+    first = "" if contents.about.backup_of else contents.origin  # nobody goes on with a backup
     for file, head, is_here in heads:
         if is_here or (head.first and head.first == first):
             contents.check(head, path, file=file)
@@ -280,7 +279,7 @@ class _Heads(Closing):
     def check_not_lost(self, kind: str | tuple[str, ...]) -> None:
         """Raise JournalError if there was a journal, which is gone."""
         heads = {head_file.file: head for head_file in self._files if (head := head_file.head) is not None}
-        heads = {file: head for file, head in heads.items() if head.length or head.generation}
+        heads = {file: head for file, head in heads.items() if head.length}
         if heads:
             raise lost_journal_error(max(head.length for head in heads.values()), heads, self._path, kind)
 
@@ -298,15 +297,9 @@ class _Heads(Closing):
         contents.check_locked(self._files[0].head, self._path)
         _check_told(contents, self._heads_told, self._path)
 
-    def tell(self, about: About, *, num_rows: int, chain: bytes, first: str) -> None:
-        """Tell how far the journal is; one that has moved away no longer tells of others."""
-        head = Head(
-            process=os.getpid(),
-            generation=about.generation,
-            length=num_rows,
-            chain=chain.hex(),
-            first="" if about.moved_to else first,
-        )
+    def tell(self, *, num_rows: int, chain: bytes, first: str) -> None:
+        """Tell how far the journal is."""
+        head = Head(process=os.getpid(), length=num_rows, chain=chain.hex(), first=first)
         for file in self._files:
             with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
                 file.write(head, of=self._whose)
@@ -315,7 +308,7 @@ class _Heads(Closing):
         """Tell of a journal that was put here, whatever was told before."""
         if self._witness is not None:
             self._witness.forget_elsewhere(self._path, contents.origin)
-        self.tell(contents.about, num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.origin)
+        self.tell(num_rows=len(contents.rows), chain=contents.chains[-1], first=contents.origin)
 
     @property
     def _whose(self) -> str:
@@ -336,12 +329,6 @@ def _leaves_open(error: sqlite3.Error) -> bool:
 def _write_about(connection: sqlite3.Connection, about: About) -> None:
     body = msgspec.msgpack.encode(about)
     connection.execute("INSERT OR REPLACE INTO about VALUES (1, ?, ?)", (body, hashlib.sha256(body).digest()))
-
-
-def _make_present(connection: sqlite3.Connection) -> None:
-    """Let a journal of an older version be of the present one, so that an older psephos refuses it by its version."""
-    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
-        connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
 def _make(path: Path, about: About) -> None:

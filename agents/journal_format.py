@@ -29,11 +29,8 @@ RecordT = TypeVar("RecordT")
 
 APPLICATION_ID: Final = 0x50736570
 """The application id in SQLite's file header: "Psep"."""
-SCHEMA: Final = 3
-"""The version of the tables below and of what is in them: since 2, losses have times, and reports may be kept; since 3,
-acknowledgements are kept as they came, and the release with them."""
-OLDEST: Final = 1
-"""The oldest version that is read; a process that opens it to write converts it to the present one, without loss."""
+SCHEMA: Final = 4
+"""The version of the tables below and of what is in them; another one is refused."""
 TABLES: Final = (
     "CREATE TABLE about (only INTEGER PRIMARY KEY CHECK (only = 1), body BLOB, digest BLOB)",
     "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
@@ -102,20 +99,14 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Args:
         kind: the kind of its owner: "person", "host" or "session".
         configuration: the configuration that it belongs to, by field.
-        generation: how often its rows were written anew, as an older version's pruning did, or this was.
         backup_of: of a backup, when it was made, in seconds since 1970; else 0.
-        moved_to: where an older version has moved it, or was about to; then it is not used here.
-        is_moved: whether it has arrived there.
         unsure_rows: the number of rows restored from a backup: their sessions may have had more.
         unsure_since: when that backup was made; 0 if unknown.
     """
 
     kind: str
     configuration: dict[str, str] = {}
-    generation: int = 0
     backup_of: int = 0
-    moved_to: str = ""
-    is_moved: bool = False
     unsure_rows: int = 0
     unsure_since: int = 0
 
@@ -133,7 +124,6 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """
 
     process: int
-    generation: int = 0
     length: Annotated[int, msgspec.Meta(ge=0)] = 0
     chain: str = BEGINNING.hex()
     first: str = ""
@@ -153,10 +143,8 @@ class Contents(NamedTuple):
 
     def check(self, head: Head, path: Path, *, file: Path | None = None) -> None:
         """Raise JournalError if a journal is not the one, or not all of the one, of which a head tells, from a file."""
-        if head.generation < self.about.generation:
-            return
         num_rows, source = len(self.rows), "" if file is None else f" (as {file} tells)"
-        if head.generation > self.about.generation or num_rows < head.length:
+        if num_rows < head.length:
             reason = f"has {num_rows} records, and had {head.length}{source}: it was cut short, or is an older copy"
             raise JournalError(f"{reason}: {_HOW_TO_MEND}", path=str(path))
         if self.chains[head.length].hex() != head.chain:
@@ -167,7 +155,7 @@ class Contents(NamedTuple):
         """Raise JournalError if a journal has records, and no lock file tells how many; a backup needs none."""
         if head is not None:
             self.check(head, path)
-        elif (self.rows or self.about.generation) and not self.about.backup_of:
+        elif self.rows and not self.about.backup_of:
             reason = f"has {len(self.rows)} records, and nothing in {lock_file_of(path).name} tells how many there were"
             raise JournalError(f"{reason}: put that file back, or {_HOW_TO_MEND}", path=str(path))
 
@@ -287,11 +275,8 @@ def check_header(path: Path) -> None:
 def _check_version(application: int, version: int, mode: str, *, path: Path) -> None:
     if application != APPLICATION_ID:
         raise JournalError("is not a journal: it is another application's SQLite file", path=str(path))
-    if version > SCHEMA:
-        reason = f"is of version {version}, and this psephos reads versions {OLDEST} to {SCHEMA}: use a newer psephos"
-        raise JournalError(reason, path=str(path))
-    if version < OLDEST:
-        reason = f"is of version {version}, which this psephos no longer reads; it reads versions {OLDEST} to {SCHEMA}"
+    if version != SCHEMA:
+        reason = f"is of version {version}, and this psephos reads version {SCHEMA}: use the psephos that wrote it"
         raise JournalError(reason, path=str(path))
     if mode not in {"wal", "off"}:  # "off" where it is read without a log
         raise _damage_error(path, f"its mode is {mode!r}")
@@ -305,16 +290,9 @@ def check_kind(about: About, kind: str | tuple[str, ...], path: Path) -> None:
 
 
 def check_usable(about: About, path: Path) -> None:
-    """Raise JournalError if a journal is a backup, or has moved away: somebody's losses would be in two places."""
+    """Raise JournalError if a journal is a backup: somebody's losses would be in two places."""
     if about.backup_of:
         reason = "is a backup, which may not know all losses: `psephos journal restore` says what that means"
-        raise JournalError(reason, path=str(path))
-    if about.moved_to:
-        move_text = "was moved" if about.is_moved else "was about to be moved"
-        reason = (
-            f"{move_text} to {about.moved_to} by an older psephos, and is not used here: go on with that one by "
-            f"--journal, or, if it is lost, put this one back with `psephos journal restore {path}`"
-        )
         raise JournalError(reason, path=str(path))
 
 

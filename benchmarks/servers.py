@@ -205,6 +205,8 @@ def _steps(journal: PersonJournal) -> Iterator[None]:
     entries = (LedgerEntry.from_loss(loss, person="Germany", session="budget", phase="opinions"),)
     for number in itertools.count():
         sitting = journal.sitting(f"{number:032x}")
-        reserved = Reserved(party="Germany", session="budget", protocol="dpwevote", expires=0, entries=entries)
+        reserved = Reserved(
+            party="Germany", session="budget", protocol="dpwevote", expires=0, entries=entries, terms=""
+        )
         for record in (reserved, Drawn(step=0, request=_REPORT, report=_REPORT, entries=entries), Acknowledged(0)):
             yield sitting.keep([record])

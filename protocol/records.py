@@ -31,7 +31,7 @@ class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults
         expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
         entries: a line for each loss, in order, as it will be charged.
         chosen: what the party chose of its public row.
-        terms: the terms that it agreed to, `PhasedProtocol.terms`; empty in older records.
+        terms: the terms that it agreed to, `PhasedProtocol.terms`.
     """
 
     party: str
@@ -40,7 +40,7 @@ class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults
     expires: int
     entries: tuple[LedgerEntry, ...]
     chosen: tuple[Choice, ...] = ()
-    terms: str = ""
+    terms: str
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

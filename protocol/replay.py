@@ -77,7 +77,7 @@ def replay_client(
                     raise JournalError(f"has this session's id for {theirs}")
                 if record.chosen != tuple(chosen):
                     raise JournalError("says that the party has chosen otherwise in this session; it is held to that")
-                if record.terms not in {"", protocol.terms}:
+                if record.terms != protocol.terms:
                     raise JournalError("says that the party agreed to other parameters; it is held to them")
                 has_reserved = True
             case Drawn():

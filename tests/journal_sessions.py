@@ -33,7 +33,7 @@ def session_of(
     """Return the records of a session of two phases, the first of them acknowledged."""
     entries = [entry(epsilon, phase, session, party) for phase, epsilon in enumerate(epsilons)]
     records: list[ClientRecord] = [
-        Reserved(party=party, session=session, protocol="dpwevote", expires=expires, entries=tuple(entries))
+        Reserved(party=party, session=session, protocol="dpwevote", expires=expires, entries=tuple(entries), terms="")
     ]
     report = REPORT + session.encode()
     for phase, own in enumerate(entries[:num_drawn]):
@@ -51,8 +51,8 @@ SPENT, HELD = 0.5 + 0.25 + 1.0 + 0.125 + 0.0625, 2.0
 
 
 def change_about(path: Path, **changes: Any) -> None:
-    """Let a journal that is closed say something else of itself, as an older version did that moved it."""
+    """Let a journal that is closed say something else of itself."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
         about = msgspec.msgpack.decode(file.execute("SELECT body FROM about").fetchone()[0], type=About)
-        body = msgspec.msgpack.encode(msgspec.structs.replace(about, generation=about.generation + 1, **changes))
+        body = msgspec.msgpack.encode(msgspec.structs.replace(about, **changes))
         file.execute("UPDATE about SET body = ?, digest = ?", (body, hashlib.sha256(body).digest()))

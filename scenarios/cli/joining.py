@@ -271,10 +271,10 @@ def _asked_by(
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, TLSKeys]":
     """Return an invitation, with the party's key."""
-    from ..deployment.keys import slug_of, stem_of
+    from ..deployment.keys import stem_of
 
     path, invitation = ask_invitation(source, party=party)
     beside = path if path.is_dir() else path.parent
-    names = (stem_of(invitation.party), slug_of(invitation.party))  # the second as an older version called it
-    candidates = [*(where / name for name in names for where in (Path(), beside)), Path()] if key is None else [key]
+    name = stem_of(invitation.party)
+    candidates = [Path(name), beside / name, Path()] if key is None else [key]
     return invitation, ask_keys(invitation, candidates)

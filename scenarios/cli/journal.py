@@ -182,7 +182,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
 
 
 def _show_history(console: "Console", about: "About") -> None:
-    """Say what a journal does not know, if it was a backup or is one, or has moved."""
+    """Say what a journal does not know, if it was a backup or is one."""
     from ..deployment.common import utc
     from ..presentation.terminal import show_note
 
@@ -191,8 +191,6 @@ def _show_history(console: "Console", about: "About") -> None:
         show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
     if about.backup_of:
         show_note(console, f"a backup of {utc(about.backup_of)}: what was lost after that is not here", style="yellow")
-    if about.moved_to:
-        show_note(console, f"moved to {about.moved_to}: what was lost after that is there", style="yellow")
 
 
 def _state_of(session: "SessionRecords", now: float) -> str:

@@ -27,7 +27,7 @@ def back_up(path: Path, target: Path, *, witness: RollbackGuard | None = None) -
         target: a new file. It is not used as a journal before it was restored.
 
     Raises:
-        JournalError: one of them cannot be read or written, or the journal was moved, or is a backup itself.
+        JournalError: one of them cannot be read or written, or the journal is a backup itself.
     """
     contents = read_own(path, kind=OF_PARTIES, witness=witness)
     check_usable(contents.about, path)
@@ -41,7 +41,7 @@ def restore(
     """Put a backup in a journal's place, where the journal is lost.
 
     Args:
-        source: the backup, or a copy of the journal's file, such as the one here that an older version has moved.
+        source: the backup, or a copy of the journal's file.
         accepts_unknown_losses: whether the person takes on what that means.
 
     Returns:
@@ -61,8 +61,7 @@ def restore(
             "and no session that is in the backup can be joined again"
         )
         raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
-    changes = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of}
-    changes |= {"backup_of": 0, "moved_to": "", "is_moved": False}
+    changes = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of, "backup_of": 0}
     return install_journal(source, path, kind=OF_PARTIES, witness=witness, **changes)
 
 
@@ -95,10 +94,10 @@ def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None
 def _check_lost(path: Path, witness: RollbackGuard | None) -> None:
     """Raise JournalError if there is a journal that can be used."""
     try:
-        journal, rows = JournalFile.open(path, OF_PARTIES, may_be_moved=True, witness=witness)
+        journal, rows = JournalFile.open(path, OF_PARTIES, may_be_backup=True, witness=witness)
     except JournalError:
         return  # or it is in use, and whoever takes its place is told
     journal.close()
-    if not (journal.about.backup_of or journal.about.moved_to):
+    if not journal.about.backup_of:
         reason = f"is there, with {len(rows)} records, and is as it was left: there is nothing to restore"
         raise JournalError(reason, path=str(journal.path))

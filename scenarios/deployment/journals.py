@@ -9,11 +9,11 @@ from typing import Final
 import platformdirs
 
 from ...agents.host_journal import HOST, OF_PARTIES
-from ...agents.journal_format import lock_file_of, read_journal
-from ...agents.person_journal import PersonJournal, read_sessions
+from ...agents.journal_format import read_journal
+from ...agents.person_journal import PersonJournal
 from ...agents.rollback_guard import RollbackGuard
 from ...protocol.errors import JournalError, JournalInUseError, refuse
-from .keys import slug_of, stem_of
+from .keys import stem_of
 
 HOST_FILE: Final = "host.sqlite"
 """What a host's journal is called in its folder."""
@@ -63,24 +63,12 @@ def journal_file(given: Path | None, *, party: str) -> Path:
 
     Args:
         given: a file, or a folder, in which each name has a journal of its own; by default the user's.
-
-    Raises:
-        JournalError: an older version had one for the name and for others that are written alike.
     """
     if given is None:
         return default_journal()
     if not given.is_dir():
         return given
-    path, older = given / f"{stem_of(party)}.sqlite", given / f"{slug_of(party)}.sqlite"
-    if path.exists() or lock_file_of(path).exists() or not (older.exists() or lock_file_of(older).exists()):
-        return path
-    sessions = read_sessions(older)[1].values() if older.exists() else ()
-    names = {each.first.party for each in sessions if each.first is not None}
-    names = sorted(name for name in names if slug_of(name) == slug_of(party))
-    if party in names and len(names) > 1:
-        reason = f"is of {', '.join(names)}: names that are written alike had one journal. Go on with it by --journal"
-        raise JournalError(f"{reason} {older}, where its budget counts the losses of all of them", path=str(older))
-    return older if names in ([party], []) else path
+    return given / f"{stem_of(party)}.sqlite"
 
 
 @contextlib.contextmanager

@@ -248,8 +248,6 @@ def _trust(left: RunArtifacts) -> Iterator[Block]:
 def _too_old(left: RunArtifacts) -> str:
     if left.run is None:
         return "Not known: a run that has not ended does not say whom it trusts."
-    if left.schema == 0:
-        return "Not known: an earlier Psephos wrote this folder, and did not say whom it trusts."
     return "Not known: the session ended before it was agreed whom it trusts."
 
 
@@ -390,5 +388,5 @@ def _about_run(left: RunArtifacts) -> Iterator[Block]:
         if run.events_lost:
             facts["Events that could not be written"] = json.dumps(run.events_lost)
         facts |= {f"Kept, {phase}": source for phase, source in run.kept.items()}
-    facts["Schema of the folder"] = str(left.schema) if left.schema else "none: an earlier Psephos wrote it"
+        facts["Schema of the folder"] = str(run.schema)
     yield Facts({label: said for label, said in facts.items() if said})

@@ -33,7 +33,7 @@ import msgspec
 import structlog
 
 from ...agents.events import Log
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.privacy import LedgerEntry
 from ...protocol.views import View, describe
 from ...transports.own_files import OWN_FOLDER, is_own
@@ -248,17 +248,17 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
 
 
 def check_schema(written: Mapping[str, Any], name: str) -> None:
-    """Refuse the content of a file of JSON that a later Psephos wrote; what says no schema is older, and is read.
+    """Refuse the content of a file of JSON that another Psephos wrote, by the schema that it states.
 
     Examples:
         >>> check_schema({"schema": SCHEMA}, "run.json")
         >>> check_schema({"schema": SCHEMA + 1}, "run.json")
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: schema in run.json must be at most 2, ...
+        psephos.protocol.errors.ConfigurationError: schema in run.json must be 2, ...
     """
-    schema = written.get("schema", 0)
-    allowed = f"at most {SCHEMA}, which this Psephos reads: a later one wrote this folder"
-    refuse(isinstance(schema, int) and schema > SCHEMA, f"schema in {name}", schema, allowed)
+    schema = written.get("schema", SCHEMA)
+    allowed = f"{SCHEMA}, which this Psephos reads: another one wrote this folder"
+    require(schema == SCHEMA, f"schema in {name}", schema, allowed)
 
 
 def read_ledger(run: Path) -> list[LedgerEntry]:

@@ -1,8 +1,8 @@
 """A run's folder, read again: what `running.folder` and `running.writing` wrote, typed.
 
 The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
-with its file; what an earlier Psephos did not write yet is missing, and what a later one writes is refused. What was
-read is a value, pictures included: whoever makes a page of it opens no file.
+with its file, and so is what has another schema. What was read is a value, pictures included: whoever makes a page of
+it opens no file.
 """
 
 import contextlib
@@ -60,9 +60,9 @@ class NamedParty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `run.json`; of older folders some is missing."""
+    """What is read of `run.json`."""
 
-    schema: int = 0
+    schema: int
     title: str = ""
     transport: str = ""
     noise: str = ""
@@ -101,7 +101,7 @@ class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
 class ResultJSON(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of `result.json` that are read; `series` is the name of one, which is no single run."""
 
-    schema: int = 0
+    schema: int
     session: str = ""
     series: str = ""
     protocol: str = ""
@@ -143,7 +143,6 @@ class RunArtifacts:
 
     path: Path  # its folder
     kind: Kind  # a session's, or one party's of a deployment
-    schema: int  # what the folder says of how it is written; 0 where it says nothing
     protocol: str  # its name; empty where nothing says it
     title: str  # what is decided; the session's name where nobody says
     scenario: Mapping[str, Any] | None  # as plain data; None where the folder has none
@@ -204,7 +203,6 @@ def read_run(path: Path) -> RunArtifacts:
     return RunArtifacts(
         path=path,
         kind=kind,
-        schema=max(0 if run is None else run.schema, 0 if result is None else result.schema),
         protocol=protocol,
         title=str(settings.get("title") or (run and run.title) or name),
         scenario=scenario,

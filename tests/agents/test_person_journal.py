@@ -33,7 +33,7 @@ def reserved(
 ) -> Reserved:
     phases = PHASES[len(PHASES) - len(epsilons) :]
     entries = tuple(entry_of(epsilon, phase, session=session) for epsilon, phase in zip(epsilons, phases, strict=True))
-    return Reserved(party=party, session=session, protocol=protocol, expires=expires, entries=entries)
+    return Reserved(party=party, session=session, protocol=protocol, expires=expires, entries=entries, terms="")
 
 
 def drawn(phase: int, epsilon: float, *, report: bytes = b"report", session: str = "spring") -> Drawn:

@@ -392,7 +392,7 @@ def test_two_sessions_at_once_keep_one_report(tmp_path: Path, paid: tuple[bool, 
     with PersonJournal.open(tmp_path / "ann.sqlite", now=0.0) as journal:
         first, second = journal.sitting("1" * 32), journal.sitting("2" * 32)
         for sitting in (first, second):
-            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])
+            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=(), terms="")])
         first.keep([drawn(1, entries=charged[: paid[0]])])
         with pytest.raises(JournalError, match="has another report of phase 'weights' in game 'board'"):
             second.keep([drawn(2, entries=charged[: paid[1]])])

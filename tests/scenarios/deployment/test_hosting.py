@@ -450,7 +450,7 @@ def opened(path: Path) -> HostJournal:
 
 
 def reserved(party: str) -> Reserved:
-    return Reserved(party=party, session="vote", protocol="dpwevote", expires=0, entries=())
+    return Reserved(party=party, session="vote", protocol="dpwevote", expires=0, entries=(), terms="")
 
 
 def test_the_ledger_of_a_restored_empty_backup_says_that_losses_are_unknown(tmp_path: Path, psephos: Psephos) -> None:

@@ -1,4 +1,4 @@
-"""What a killed process, a full disk or an older version leaves of a journal: each state has a way out, which is named.
+"""What a killed process or a full disk leaves of a journal: each state has a way out, which is named.
 
 A process is killed before each of its calls that change a file, by the system or by SQLite, whose transactions are
 whole or are not (`agents/test_journal_file.py` kills within them). Then its owner does what psephos says, and no more.
@@ -13,14 +13,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import journal_care_child
 import pytest
-from journal_sessions import NOW, SESSIONS, SPENT, change_about
+from journal_sessions import NOW
 from psephos.agents.host_journal import HostJournal
 from psephos.agents.journal_file import copy_journal
-from psephos.agents.journal_format import lock_file_of
 from psephos.agents.person_journal import PersonJournal, PersonSession
 from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
@@ -68,37 +67,6 @@ def test_whoever_has_so_much_room_and_no_more_has_a_way_on(tmp_path: Path) -> No
         check_all("full", small, 1, acts=ACTS if IS_FULL else ACTS[:2])
 
 
-@pytest.mark.parametrize("is_empty", [True, False])
-@pytest.mark.parametrize("target", ["none", "begun", "whole", "in use"])
-@pytest.mark.parametrize("has_arrived", [True, False])
-def test_a_journal_that_an_older_version_moved_has_a_way_on_at_both_places(
-    psephos: Callable[..., Any], tmp_path: Path, target: str, *, is_empty: bool, has_arrived: bool
-) -> None:
-    path, there = tmp_path / "own" / "journal.sqlite", tmp_path / "there.sqlite"
-    with PersonJournal.open(path, now=NOW) as journal:
-        for session_id, records in () if is_empty else SESSIONS.items():
-            journal.sitting(session_id).keep(records)
-    if target == "begun":
-        there.with_name("there.sqlite.new").write_bytes(b"SQLite format 3\x00")
-    elif target != "none":
-        copy_journal(path, there)
-        if target == "in use":
-            shutil.copy(lock_file_of(path), lock_file_of(there))
-    change_about(path, moved_to=str(there), is_moved=has_arrived)
-    said = psephos("journal", "leave", "nothing", "--journal", path).err
-    assert f"moved to {there} by an older psephos, and is not used here: go on with that one by --journal" in said
-    for place in (path, there) if there.exists() else (path,):
-        said = psephos("journal", "leave", "nothing", "--journal", place).err
-        if not said.startswith(OPENED):
-            (source,) = PUT_BACK.findall(said)
-            source = source.strip() or place
-            assert ACCEPT in psephos("journal", "restore", source, "--journal", place).err
-            assert psephos("journal", "restore", source, "--journal", place, ACCEPT).status == 0
-            assert psephos("journal", "leave", "nothing", "--journal", place).err.startswith(OPENED)
-        with PersonJournal.open(place, now=NOW) as journal:
-            assert journal.ledger("me", None).spent == (0 if is_empty else SPENT)
-
-
 SOURCES: dict[str, Callable[[Path, Path], object]] = {
     "a backup": back_up,
     "a copy of the file": shutil.copyfile,
@@ -125,7 +93,7 @@ def test_whatever_a_journal_was_restored_from_no_session_in_it_is_joined_again(
     def kept_in(journal: PersonJournal, session_id: str) -> PersonSession:
         sitting = journal.sitting(session_id)
         if not sitting.records:
-            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=())])
+            sitting.keep([Reserved(party="ann", session="vote", protocol="dpwevote", expires=0, entries=(), terms="")])
         return sitting
 
     known = [f"session {number}" for number in range(3)]

@@ -49,9 +49,9 @@ def test_a_file_is_read_as_the_message_that_it_is_of(run: Path) -> None:
     assert sent["candidates"][0]["verdict"]["verdict"] == "too close to tell"
 
 
-def test_what_an_earlier_psephos_wrote_is_read_as_well(run: Path, tmp_path: Path) -> None:
+def test_a_result_alone_is_read(run: Path, tmp_path: Path) -> None:
     left = read_run(run)
     (tmp_path / "result.json").write_bytes(
-        msgspec.json.encode({"schema": 1, "protocol": "dpwevote", "outcome": msgspec.to_builtins(left.outcome)})
+        msgspec.json.encode({"schema": 2, "protocol": "dpwevote", "outcome": msgspec.to_builtins(left.outcome)})
     )
     assert read_run(tmp_path).outcome == left.outcome

@@ -397,19 +397,6 @@ def test_a_page_that_cannot_be_written_fails_no_run(psephos: Psephos, monkeypatc
     assert Path("out/result.json").exists()
 
 
-def test_an_older_folder_has_a_page_that_says_what_it_lacks(psephos: Psephos) -> None:
-    assert psephos("run", "consortium", *SMALL, "--out", "out").status == 0
-    run = read_json("out/run.json")
-    Path("out/run.json").write_text(json.dumps({key: run[key] for key in run if key not in {"schema", "about"}}))
-    result = read_json("out/result.json")
-    result.pop("schema")
-    Path("out/result.json").write_text(json.dumps(result))
-    assert psephos("report", "out").status == 0
-    page = page_in(Path("out"))
-    assert "an earlier Psephos wrote this folder, and did not say whom it trusts" in page.text
-    assert "joint data space" in page.text
-
-
 def test_a_page_has_no_column_that_is_empty(psephos: Psephos) -> None:
     words = ("--transport", "array", "--no-pictures", "--out", "out")
     assert psephos("run", "canteen", *words).status == 0  # which tells no scores
