@@ -10,9 +10,7 @@ partner who is there or is not has the same l1 distance at most, though here it 
 Where weights are public, the supports Σ w·x alone are private: who weighs w pays ε·w/w_max for each candidate, and how
 many reporters have which weight is released as it is.
 
-A decision by the sign of a noisy margin is at least as good as by the exponential mechanism at the same ε: at x noise
-scales from the quota the one is wrong with probability e^(−x)/2, the other with 1/(1 + e^x), which is never less. So
-there is no variant that tells the decision alone.
+Where decisions alone are wanted, `decision` has a rule that is wrong less often at the same ε.
 
 Sums are integers: multiples of the greatest unit of which all w(x − τ) are multiples, or of a power of two that is fine
 beside the greatest weight where that unit is too small. The sensitivity is that of these integers, pair by pair.
@@ -33,7 +31,7 @@ from ..elementary import power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
-from ..mechanisms import VectorLaplace
+from ..mechanisms import ThresholdDecision, VectorLaplace
 from ..phases import CentralPhase, Draw, DrawBlock, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally, TallyBlock
@@ -71,7 +69,8 @@ class CentralSums:
         share = parameters.exact_fraction
         weights = [Fraction(str(weight)) for weight in parameters.weights]
         # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
-        total_share, share = (Fraction(0), Fraction(0)) if self._public else (min(share, 1 - share), share)
+        share = Fraction(0) if self._public else share
+        total_share = Fraction(0) if parameters.release == "decision" else min(share, 1 - share)
         exact_margins = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
         self.step = unit_of(number for pair in exact_margins for number in pair)
         most = min(_MOST_STEPS, math.floor(most_scale * min(parameters.epsilon, 1.0)))
@@ -101,13 +100,23 @@ class CentralSums:
     def sensitivity(self) -> int:
         """The greatest l1 distance that one partner's weight and opinions make, in steps; opinions where public."""
         if self._public:
-            return self.sensitivity_of(int(np.ptp(self.margins, axis=1).argmax()))
-        ends = self.margins.T
-        gaps = np.max([np.abs(first[:, None] - second) for first in ends for second in ends], axis=0)
-        distances = self._num_candidates * gaps
+            return self._num_candidates * self.margin_sensitivity
+        distances = self._num_candidates * self._margin_gaps
         if len(self.totals):
             distances += np.abs(self.totals[:, None] - self.totals)
         return int(distances.max())
+
+    @property
+    def margin_sensitivity(self) -> int:
+        """The greatest distance that one partner makes in one margin, in steps; by its opinion where public."""
+        return int(np.ptp(self.margins, axis=1).max() if self._public else self._margin_gaps.max())
+
+    @functools.cached_property
+    def _margin_gaps(self) -> IntArray:
+        """The greatest distance in one margin of two partners, by their weights, shape (weights, weights)."""
+        ends = self.margins.T
+        gaps: IntArray = np.max([np.abs(first[:, None] - second) for first in ends for second in ends], axis=0)
+        return gaps
 
     def sensitivity_of(self, place: int) -> int:
         """Return this distance for the opinions of a partner of public weight, by its place in the set."""
@@ -127,21 +136,31 @@ class CentralVotes(CentralPhase):
     The tally has each candidate's margin, in steps, then the number beside them, if there is one.
     """
 
-    def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
+    def __init__(
+        self,
+        parameters: "Parameters",
+        sums: CentralSums,
+        *,
+        columns: range,
+        law: str = _LAW,
+        mechanism: ThresholdDecision | None = None,
+    ) -> None:
         self.sums = sums
         self._parameters = parameters
         self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
+        self._law = law
+        drawn = mechanism or sums.mechanism
         super().__init__(
             _PHASE,
             columns=columns,
             bound=max(self._num_weights - 1, 1),
-            tally_mechanism=sums.mechanism,
-            losses=[self._loss_for(sums.mechanism.event)],
+            tally_mechanism=drawn,
+            losses=[self._loss_for(drawn.event_of(self._num_candidates))],
         )
 
     def _loss_for(self, event: PureMechanism) -> PrivacyLoss:
         return PrivacyLoss(
-            mechanism=_LAW,
+            mechanism=self._law,
             event=event,
             unit="opinions" if self._parameters.public_weights else "weight and opinions",
             relation=NeighboringRelation.REPLACE_ONE,

@@ -6,8 +6,6 @@ each for those that report signed weights; for `joint`, one report of the weight
 the same sum that is best for it.
 """
 
-import math
-
 import msgspec
 
 from ..mechanisms import GeneralizedRandomizedResponse
@@ -111,13 +109,6 @@ def decide(parameters: Parameters) -> Parameters:
             parameters, variant="joint", epsilon_weight=best.epsilon_weight, epsilon_opinion=best.epsilon_opinion
         )
     return msgspec.structs.replace(parameters, variant=best.variant)
-
-
-def error_of(parameters: Parameters, num_partners: float) -> float:
-    """Return the standard error of a candidate's unbiased margin if all of so many partners were the worst."""
-    if parameters.kind.model.trusts_server:
-        return math.sqrt(parameters.kind(parameters).server_variance)
-    return math.sqrt(num_partners * worst_variance_of(parameters))
 
 
 def worst_variance_of(parameters: Parameters) -> float:

@@ -83,13 +83,14 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         name: the candidate.
-        leans_yes: whether the released estimate is on the side of yes, by the protocol's rule: no verdict, since near a
-            tie noise alone chooses the side. Messages call it `passed`, as they always have.
+        leans_yes: whether the released estimate, or decision, is on the side of yes, by the protocol's rule: no
+            verdict, since near a tie noise alone chooses the side. Messages call it `passed`, as they always have.
         verdict: what a test that holds for every truth says of the candidate; see `decision`.
         support: the estimated weight of the yes votes; None where reports of signed weights, or a trusted server's sums
             of private weights of which all must say yes, tell the margin alone.
         quota: the threshold of the support; None with it.
-        margin: support minus quota, with its own standard error (the two are not independent).
+        margin: support minus quota, with its own standard error (the two are not independent); None where the decision
+            alone is told.
         bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
 
     Examples:
@@ -112,7 +113,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
     verdict: DecisionVerdict
     support: Estimate | None
     quota: Estimate | None
-    margin: Estimate
+    margin: Estimate | None
     bias: float
 
     @property

@@ -16,6 +16,7 @@ from ..memoized_reports import Scope
 from ..phases import check_sizes
 from ..privacy_levels import PrivacyLevels
 from .central import CentralVariant
+from .decision import DecisionVariant
 from .finite import JointVariant, PrintedVariant
 from .laplace import LaplaceVariant
 from .masked import MaskedVariant
@@ -93,6 +94,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         passes: whether a candidate whose support equals the quota passes (reading W4).
         weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
         level: the greatest probability that the verdict on a candidate is wrong, whatever the truth is.
+        release: of "central": "margin", each candidate's margin with noise, or "decision", its decision alone, which is
+            then wrong less often (`decision`). On the wire only where it is given.
         threshold: of "masked", T: the number of partners that must take part to the end; with fewer, nothing is
             released. Both are on the wire only where they are given.
         colluders: of "masked", c: the greatest number of partners that collude with the server.
@@ -129,6 +132,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     quota_fraction: float | None = None
     passes: Literal["at_least", "more_than"] = "at_least"
     weight_collection: Literal["once", "per_candidate"] = "once"
+    release: Literal["margin", "decision"] | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
     colluders: int | msgspec.UnsetType = msgspec.UNSET
     game: str | msgspec.UnsetType = msgspec.UNSET
@@ -151,7 +155,16 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def with_variant(self, variant: VariantName, **fields: Any) -> Self:
         """Return the same vote by another variant; fields that the new variant lacks are dropped unless given."""
         only_some = dict.fromkeys(("prior", "epsilon_weight", "epsilon_opinion"))
-        absent = ("epsilons", "chosen_by", "weight_matrix", "opinion_matrix", "game", "threshold", "colluders")
+        absent = (
+            "epsilons",
+            "chosen_by",
+            "weight_matrix",
+            "opinion_matrix",
+            "game",
+            "release",
+            "threshold",
+            "colluders",
+        )
         only_some |= dict.fromkeys(absent, msgspec.UNSET)
         only_some |= {"weight_collection": "once", "project_counts": False}
         return msgspec.structs.replace(self, variant=variant, **(only_some | fields))
@@ -197,7 +210,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def kind(self) -> type[Variant]:
         """The variant's class; "auto" is priced as one that reports signed weights."""
-        return VARIANTS.get(self.variant, SignedVariant)
+        return DecisionVariant if self.release == "decision" else VARIANTS.get(self.variant, SignedVariant)
 
     @property
     def reports_signed_weights(self) -> bool:
@@ -310,6 +323,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_variant(self) -> None:
         is_idle = self.prior is not None and not self.kind.takes_prior
         refuse(is_idle, "prior", self.prior, "left out but in variant 'optimal'")
+        is_central, is_decision = self.variant == CentralVariant.name, self.release == "decision"
+        allowed = f"left out in variant {self.variant!r}: it is for 'central', which trust = \"central\" takes"
+        require(is_central or self.release is msgspec.UNSET, "release", self.release, allowed)
+        allowed = "left out beside release = 'decision', which tells no margin that rounding could be held against"
+        refuse(is_decision and self.rounding, "weights_within", self.weights_within, allowed)
         if not self.kind.has_one_price:
             return
         left_out = {

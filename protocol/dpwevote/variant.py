@@ -90,8 +90,8 @@ class VoteDecisions(Decisions):
     """The decisions of many sessions; arrays have shape (sessions, candidates), except for the last.
 
     Args:
-        sums: of each candidate.
-        leans_yes: whether the margin is on the side of yes.
+        sums: of each candidate; none where decisions alone are told.
+        leans_yes: whether the margin is on the side of yes, as far as is told.
         verdicts: places in `VERDICTS`.
         weight_counts: how many partners hold each weight, estimated, shape (sessions, weights); 0 columns where the
             reports do not tell.
@@ -152,6 +152,8 @@ class Variant(abc.ABC):
     """Whether reports are counted by kind; else they are noisy numbers, which are added up."""
     is_biased: ClassVar[bool] = False
     """Whether it decides by a margin that is not right on average."""
+    tells_margin: ClassVar[bool] = True
+    """Whether it tells margins; else decisions alone."""
     takes_groups: ClassVar[bool] = True
     """Whether weights may be reported by groups."""
     takes_levels: ClassVar[bool] = False
@@ -388,12 +390,9 @@ class Variant(abc.ABC):
         weights = self.weights_outcome(tallies)
         num_partners = tallies[0].num_reports
         decisions = self.decisions([TallyBlock.from_tallies([tally]) for tally in tallies])
-        errors = (self.errors(number, tallies) for number in range(len(parameters.candidates)))
+        numbers = range(len(parameters.candidates))
         return Outcome(
-            candidates=tuple(
-                self._candidate(number, decisions, errors_of_candidate)
-                for number, errors_of_candidate in enumerate(errors)
-            ),
+            candidates=tuple(self._candidate(number, decisions, tallies) for number in numbers),
             num_partners=num_partners,
             total_weight=None if weights is None else weights.total_weight,
             weight_counts=() if weights is None else weights.weight_counts,
@@ -413,14 +412,23 @@ class Variant(abc.ABC):
         del tallies
         return msgspec.UNSET
 
-    def _candidate(self, number: int, decisions: VoteDecisions, errors: Errors) -> CandidateOutcome:
+    def _candidate(self, number: int, decisions: VoteDecisions, tallies: Sequence[Tally]) -> CandidateOutcome:
         """Return the released outcome of one candidate in a single session."""
-        sums = decisions.sums[number]
-        margin = float(sums.margin[0])
-        return CandidateOutcome(
+        decided = CandidateOutcome(
             name=self._parameters.candidates[number],
             leans_yes=bool(decisions.leans_yes[0, number]),
             verdict=DecisionVerdict(VERDICTS[int(decisions.verdicts[0, number])], self._parameters.level),
+            support=None,
+            quota=None,
+            margin=None,
+            bias=0.0,
+        )
+        if not self.tells_margin:
+            return decided
+        sums, errors = decisions.sums[number], self.errors(number, tallies)
+        margin = float(sums.margin[0])
+        return msgspec.structs.replace(
+            decided,
             support=None if sums.support is None else Estimate(float(sums.support[0]), errors.support),
             quota=None if sums.quota is None else Estimate(float(sums.quota[0]), errors.quota),
             margin=Estimate(margin, errors.margin),

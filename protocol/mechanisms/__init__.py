@@ -54,6 +54,7 @@ from .rankings import (
     scores_of_positions,
 )
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
+from .threshold import ThresholdDecision
 from .unbiased import (
     MOST_SYMMETRIC_VALUES,
     MOST_VALUES,
@@ -112,6 +113,7 @@ __all__ = [
     "SampledPosition",
     "SphericalLaplace",
     "SubsetSelection",
+    "ThresholdDecision",
     "TruncatedNormal",
     "TwoLayer",
     "UnbiasedReport",

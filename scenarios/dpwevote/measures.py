@@ -119,7 +119,7 @@ class VoteMeasures(Measures):
         tells_support = self._vote.tells_support
         return (
             *_DECISIONS,
-            _MARGIN,
+            *([_MARGIN] if parameters.kind.tells_margin else []),
             *([_SUPPORT] if tells_support else []),
             *([_QUOTA] if tells_support and parameters.quota is None and not parameters.public_weights else []),
             *([_WEIGHTS] if self._counts_by_weight and not parameters.public_weights else []),
@@ -149,8 +149,9 @@ class VoteMeasures(Measures):
         def of_all(estimates: Iterable[FloatArray | None]) -> FloatArray:
             return np.stack([own for own in estimates if own is not None], axis=1)
 
-        found[_MARGIN.name] = mean_square(of_all(own.margin for own in decisions.sums) - supports + quotas)
         known = {measure.name for measure in self.measures}
+        if _MARGIN.name in known:
+            found[_MARGIN.name] = mean_square(of_all(own.margin for own in decisions.sums) - supports + quotas)
         if _SUPPORT.name in known:
             found[_SUPPORT.name] = mean_square(of_all(own.support for own in decisions.sums) - supports)
         if _QUOTA.name in known:
@@ -184,11 +185,10 @@ def _decided(outcome: Outcome) -> VoteDecisions:
     def alone(estimate: Estimate | None) -> FloatArray | None:
         return None if estimate is None else np.array([estimate.value])
 
-    margins = [np.array([each.margin.value]) for each in outcome.candidates]
-    pairs = zip(outcome.candidates, margins, strict=True)
+    told = ((each, alone(each.margin)) for each in outcome.candidates)
     return VoteDecisions(
         kinds=np.empty((1, 0), dtype=np.int64),
-        sums=[Sums(alone(each.support), alone(each.quota), margin, margin) for each, margin in pairs],
+        sums=[Sums(alone(each.support), alone(each.quota), own, own) for each, own in told if own is not None],
         leans_yes=np.array([[each.leans_yes for each in outcome.candidates]]),
         verdicts=np.empty((1, 0), dtype=np.int64),
         weight_counts=np.array([[each.count.value for each in outcome.weight_counts]]),

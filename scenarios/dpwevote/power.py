@@ -90,6 +90,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     parameters = vote.parameters
     allowed = "true, or partners that are made up: power is told of weights that everybody may know"
     refuse(not parameters.public_weights and not side.may_show_truth, "public_weights", value=False, allowed=allowed)
+    refuse(not parameters.kind.tells_margin, "release", parameters.release, "'margin': power is told of margins")
     levels = parameters.own_levels.epsilons
     refuse(levels, "epsilons", list(levels), "left out: power is told where all partners have one epsilon")
     weights = vote.weights_of(side.inputs)

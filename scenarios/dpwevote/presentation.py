@@ -1,5 +1,6 @@
 """DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -21,10 +22,11 @@ from ..words import say_number
 
 
 def _show(console: Console, outcome: Outcome, known: Known) -> None:
-    # Reports of signed weights tell the margin alone.
+    # Reports of signed weights tell the margin alone, and a trusted server the decision alone, if that is asked for.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
+    with_margin = all(candidate.margin is not None for candidate in outcome.candidates)
     needed = _needed(outcome).capitalize()
-    columns = ["Candidate", "Verdict", *["Support", needed] * with_support, "Margin"]
+    columns = ["Candidate", "Verdict", *["Support", needed] * with_support, *["Margin"] * with_margin]
     truth = None if known.is_brief else known.truth
     columns += [] if truth is None else ["True margin"]
     rows: list[Sequence[Entry]] = []
@@ -33,7 +35,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             candidate.name,
             _decision(candidate),
             *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
-            estimate_text(candidate.margin, signed=True),
+            *([] if candidate.margin is None else [estimate_text(candidate.margin, signed=True)]),
         ]
         if truth is not None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
@@ -64,7 +66,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         show_note(console, note, style="yellow")
     if rounded := _rounded(outcome):
         show_note(console, rounded, style="yellow")
-    note = "± is one standard error of the randomization."
+    note = "± is one standard error of the randomization." if with_margin else _DECISIONS_ALONE
     if not known.is_brief:
         wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
         reports = f"From the reports of {pluralize(outcome.num_partners, 'partner')}."
@@ -95,6 +97,7 @@ def _needed(outcome: Outcome) -> str:
     return "quota" if isinstance(outcome.passes, msgspec.UnsetType) else "more than"
 
 
+_DECISIONS_ALONE: Final = "Decisions alone are released, no margin."
 _MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
 
 
@@ -152,8 +155,11 @@ _ROW_INCHES: Final = 0.36
 _BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "level": 0.0}
 
 
-def _draw(outcome: Outcome, known: Known) -> Chart:
-    ordered = sorted(outcome.candidates, key=lambda candidate: (not candidate.leans_yes, -candidate.margin.value))
+def _draw(outcome: Outcome, known: Known) -> Chart | None:
+    """Return each candidate's estimate beside what it is held against; None where decisions alone are told."""
+    if any(candidate.margin is None for candidate in outcome.candidates):
+        return None
+    ordered = sorted(outcome.candidates, key=lambda each: (not each.leans_yes, -_shown(each)[0].value))
     shown = ordered[: drawing.MOST_ROWS]
     is_margin = any(candidate.support is None for candidate in shown)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
@@ -198,7 +204,7 @@ def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed: str) -> bool:
 def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
     """Return what is drawn of a candidate, and what that is held against."""
     if candidate.support is None or candidate.quota is None:
-        return candidate.margin, Estimate(0.0, 0.0)
+        return candidate.margin or Estimate(0.0, 0.0), Estimate(0.0, 0.0)
     return candidate.support, candidate.quota
 
 
@@ -221,6 +227,9 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
         _needed(outcome).capitalize(): lambda each: counted(each.quota),
         "Margin": lambda each: counted(each.margin, signed=True),
     }
+    if all(each.margin is None for each in outcome.candidates):
+        for column in ("Support", _needed(outcome).capitalize(), "Margin"):
+            del columns[column]
     truth = known.truth or {}
     if {"quota", *(each.name for each in outcome.candidates)} <= truth.keys():
         columns["True support"] = lambda each: counted(Estimate(truth[each.name], 0.0))
@@ -244,6 +253,8 @@ def _brief(outcome: Outcome) -> list[Brief]:
 def _verdict_in_numbers(candidate: CandidateOutcome, outcome: Outcome) -> str:
     """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
     decision, total = _decision(candidate).words, outcome.total_weight
+    if candidate.margin is None:
+        return decision
     if candidate.support is None or candidate.quota is None or total is None:
         return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
     support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
@@ -276,8 +287,18 @@ def _conclude(outcome: Outcome) -> str:
             f"{joint if outcome.joint_level < 1 else ''}."
         )
     if close:
-        said.append("A leaning is no verdict: near a tie it is wrong about half of the time.")
+        said.append(_leaning(outcome))
     return " ".join(said)
+
+
+def _leaning(outcome: Outcome) -> str:
+    """Return how often a leaning is wrong: near a tie, by a margin; of decisions alone, whatever the truth is."""
+    if any(candidate.margin is not None for candidate in outcome.candidates):
+        return "A leaning is no verdict: near a tie it is wrong about half of the time."
+    if outcome.weight_bias_bound:
+        return "A leaning is no verdict."
+    share = at_most(100 / (1 + math.exp(outcome.epsilon_opinion)), 4)
+    return f"A leaning is no verdict: it is wrong in at most {share} % of such votes, whatever the truth is."
 
 
 _VERBS: Final = {

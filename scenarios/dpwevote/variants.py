@@ -33,6 +33,7 @@ from ..experiments.measurements import Measurement
 from ..experiments.variants import OF_MASKS, SIZES, Unit, VariantOffer, VariantTable, price_of
 from ..presentation.numbers import format_number
 from ..running.resolution import ServerRun
+from ..verdicts import at_most
 
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
@@ -244,16 +245,16 @@ class VoteVariants(VariantTable):
         return super().best(local or offers)
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
-        partners = self.people
+        partners, of_server = self.people, [_OF_SERVER, *self._decisions_alone(offers)]
         of_own = [f"{self._own_name}: the session itself, at its own price"] if offers[0].name == self._own_name else []
         of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
         if self.parameters.public_weights:
             said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
-            return [said, *of_masks, _OF_SERVER, *of_own]
+            return [said, *of_masks, *of_server, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
             *of_masks,
-            _OF_SERVER,
+            *of_server,
             f"± is the standard error of a margin if all {partners:,} partners were the worst",
             "`auto` takes the one that is marked",
             *of_own,
@@ -262,3 +263,15 @@ class VoteVariants(VariantTable):
             number = len(self.parameters.group_means)
             notes.append(f"`optimal` is not computed for these {number} weights: {OPTIMAL_LIMITS}")
         return notes
+
+    def _decisions_alone(self, offers: Sequence[VariantOffer]) -> Iterator[str]:
+        """Yield how rarely decisions are wrong that `central` tells alone."""
+        for offered in offers:
+            if offered.name == _CENTRAL:
+                epsilon = offered.epsilon / len(self.parameters.candidates)
+                near, further = (100 * math.exp(-blocks * epsilon) / (1 + math.exp(epsilon)) for blocks in (0, 1))
+                yield (
+                    f'central with release = "decision" tells decisions alone: wrong in at most {at_most(near, 4)} % '
+                    f"of votes, and in {at_most(further, 4)} % where a margin is more than "
+                    f"{self.parameters.weights[-1]:g} from the quota"
+                )

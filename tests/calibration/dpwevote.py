@@ -22,6 +22,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.estimators import Verdict
 from psephos.protocol.mechanisms import MAX_EPSILON, RowMechanism
 from psephos.protocol.phases import MaskedPhase
+from vote_margins import margin_of
 
 _DIGITS: Final = 15
 """Of entries of matrices, whose rows must add up to 1 as they are written."""
@@ -38,7 +39,8 @@ _QUOTAS: Final[dict[str, dict[str, Any]]] = {
 }
 _SESSIONS: Final[Axes] = {
     "variant": ("joint", "joint, split", "laplace", "two_point", "signed_rr", "optimal", "public", "public laplace",
-                "matrices", "public matrices", "central", "public central", "masked", "public masked"),
+                "matrices", "public matrices", "central", "public central", "central, decisions", "masked",
+                "public masked"),
     "epsilon": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0),
     "level": (0.2, 0.05, 0.01, 0.001),
     "partners": (*LADDER, 200, 1000),
@@ -71,6 +73,8 @@ def vote_of(case: Case) -> DPWeVote | None:
     if variant == "masked":
         leaving = case["partners"] // _LEAVING
         given |= {"threshold": case["partners"] - leaving, "colluders": leaving}
+    if kind == "decisions":
+        given |= {"release": "decision"}
     if kind == "split":
         given |= {"epsilon_weight": case["epsilon"] / 5, "epsilon_opinion": 4 * case["epsilon"] / 5}
     if kind == "levels":
@@ -263,8 +267,8 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     support = float((truth.weights * truth.opinions).sum())
     margin = support - parameters.fraction * float(truth.weights.sum()) - (parameters.quota or 0.0)
     candidates = [held.outcome(session).candidates[0] for session in range(sessions)]
-    stated = [candidate.margin.standard_error**2 for candidate in candidates]
-    errors = [candidate.margin.value - candidate.bias - margin for candidate in candidates]
+    stated = [margin_of(candidate).standard_error ** 2 for candidate in candidates]
+    errors = [margin_of(candidate).value - candidate.bias - margin for candidate in candidates]
     return Held(np.array(stated), np.array([error**2 for error in errors]))
 
 
@@ -298,7 +302,7 @@ def _statements() -> list[Statement]:
             name="standard error of a margin",
             about="the mean squared error of a margin is no more than the mean of its squared standard error.",
             axes={axis: values for axis, values in _SESSIONS.items() if axis not in {"level", "candidates"}}
-            | {"variant": tuple(variant for variant in _SESSIONS["variant"] if variant != "optimal")},
+            | {"variant": tuple(own for own in _SESSIONS["variant"] if own not in {"optimal", "central, decisions"})},
             hold=_hold_errors,
             kind="error",
         ),
@@ -318,7 +322,7 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
         "the nearer they are to the true one; with `levels` few partners have a small ε of their own, most a large "
-        "one; in `central` a trusted server adds noise once, in "
+        "one; in `central` a trusted server adds noise once, or tells `decisions` alone, in "
         "`masked` each partner a share of it, and a tenth of them may leave or be with the server."
     ),
     statements=_statements,

@@ -64,6 +64,7 @@ from psephos.protocol.mechanisms import (
     SampledPosition,
     SphericalLaplace,
     SubsetSelection,
+    ThresholdDecision,
     TruncatedNormal,
     TwoLayer,
     Uniform,
@@ -393,6 +394,11 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         *methods(lambda: NoiseShare(4.0, 8, 100, 3), check_sum={"num_shares": 100}),
     ],
     "share_log_law": [call(share_log_law, scale=4.0, planned=3, num_shares=2)],
+    "ThresholdDecision": [
+        call(ThresholdDecision, scale=4.0, sensitivity=3, bound=100, passing=2, failing=-3, width=2),
+        *mechanism(lambda: ThresholdDecision(4.0, 3, 100), value=100, report=3),
+        *methods(lambda: ThresholdDecision(4.0, 3, 100), chance_of_error={"margin": 7}),
+    ],
     "VectorLaplace": [
         call(VectorLaplace, scale=4.0, sensitivity=100, bound=100),
         *mechanism(lambda: VectorLaplace(4.0, 100, 100), value=100, report=-100),

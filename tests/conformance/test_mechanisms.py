@@ -44,6 +44,7 @@ from psephos.protocol.mechanisms import (
     SampledPair,
     SampledPosition,
     SphericalLaplace,
+    ThresholdDecision,
     TruncatedNormal,
     TwoLayer,
     Uniform,
@@ -101,6 +102,8 @@ CASES = [
     Case(AVERAGED, 4),
     Case(VectorLaplace(1.7, 6, 3), -1),
     Case(VectorLaplace(150.0, 40, 20), 20),
+    Case(ThresholdDecision(1.3, 24, 12, 2, -3), 4),
+    Case(ThresholdDecision(0.4, 4, 2), 1),
     Case(NoiseShare(1.7, 6, 3, 3), -1),
     Case(NoiseShare(20.0, 40, 20, 1), 20),
     Case(HadamardResponse(0.3, 5), 4),
@@ -148,6 +151,9 @@ def law_of(mechanism: Mechanism, value: int) -> Mapping[int, float]:
             chances = float(keep / num_supporting), float((1 - keep) / num_others)
             law: list[float] = np.where(inside, *chances).tolist()
             return dict(enumerate(law))
+        case ThresholdDecision():
+            logs = mechanism.log_probabilities(np.arange(4), np.array([value]))[:, 0]
+            return {report: math.exp(log) for report, log in enumerate(logs.tolist()) if log > -math.inf}
         case Disclosure():
             return {value: 1.0}
         case _:
@@ -294,14 +300,15 @@ def test_a_row_is_its_values_one_after_another(case: Case) -> None:
 
 
 def test_a_row_costs_its_values_events() -> None:
-    """Except for a vector, whose loss is stated for the row, and for shares, whose loss grows as a change is spread."""
+    """Not of vectors and decisions, whose loss is a row's, nor of shares, whose loss grows as a change is spread."""
+    of_rows = VectorLaplace | ThresholdDecision
     for mechanism, number in itertools.product([case.mechanism for case in CASES], (1, 3)):
         one = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
         cost = PureAccountant.epsilon_of(mechanism.event_of(number), NeighboringRelation.REPLACE_ONE)
         if isinstance(mechanism, NoiseShare):
             assert one <= cost <= number * one
             continue
-        assert cost == pytest.approx(one if isinstance(mechanism, VectorLaplace) else number * one, rel=1e-12)
+        assert cost == pytest.approx(one if isinstance(mechanism, of_rows) else number * one, rel=1e-12)
 
 
 def test_a_row_with_too_few_or_too_many_uniforms_is_refused() -> None:

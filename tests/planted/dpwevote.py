@@ -15,7 +15,7 @@ from psephos.agents.modes import Mode
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism
+from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism, ThresholdDecision
 from psephos.protocol.memoized_reports import KeptReports
 from psephos.protocol.messages import Report
 from psephos.protocol.phases import Inputs, PhasedProtocol
@@ -222,9 +222,23 @@ def _cut_tail(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) 
     return [min(max(own, value - reach), value + reach) for own, value in zip(report, values, strict=True)]
 
 
+def _with_half_the_noise(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return decisions by half of the noise."""
+    if isinstance(mechanism, ThresholdDecision):
+        mechanism = dataclasses.replace(mechanism, scale=mechanism.scale / 2)
+    return rightly(mechanism, values)
+
+
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows at some sizes, places or times alone, planted into sessions as the ladder draws them."""
-    votes, *_ = dpwevote_climbs()
+    votes, *_, releases = dpwevote_climbs()
+    yield planted_in_stage(
+        releases.make("majority, decisions alone", {"candidates": 2, "partners": 2}),
+        "decisions by half of the noise",
+        "With secure noise a trusted server tells decisions by noise of half the scale.",
+        "decisions by all of the noise",
+        make_noise=by_draw(_with_half_the_noise),
+    )
     for variant, sizes, name, what, repaired, noise in (
         (
             "joint",

@@ -23,6 +23,7 @@ from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from repeated_votes import make_vote, tallies_of_trials
 from runs import read_rows
 from thoroughness import IS_FULL, draws
+from vote_margins import margin_of
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
@@ -90,7 +91,7 @@ def test_standard_errors_are_calibrated(given: dict[str, Any], workload: str, pr
     vote = make_vote(**given)
     weights, opinions = WORKLOADS[workload](90)
     outcomes = sessions(vote, weights, opinions, seed=11, present=present)
-    margins = [outcome.margin for outcome in outcomes]
+    margins = [margin_of(outcome) for outcome in outcomes]
     check_calibrated(margins, expected_margin(vote, weights, opinions, present=present))
 
 
@@ -101,8 +102,8 @@ def test_the_mean_squared_standard_error_is_the_variance(variant: str, epsilon: 
     vote = make_vote(variant=variant, epsilon=epsilon)
     weights, opinions = WORKLOADS["uniform"](90)
     outcomes = sessions(vote, weights, opinions, seed=14)
-    squared = float(np.mean([o.margin.standard_error**2 for o in outcomes]))
-    variance = float(np.var([o.margin.value for o in outcomes]))
+    squared = float(np.mean([margin_of(o).standard_error ** 2 for o in outcomes]))
+    variance = float(np.var([margin_of(o).value for o in outcomes]))
     assert squared == pytest.approx(variance, rel=4.5 * math.sqrt(3 / TRIALS))
 
 
@@ -130,7 +131,7 @@ def test_whole_sessions_over_arrays_are_calibrated_too(variant: str) -> None:
     inputs = vote.encode({"weight": weights, "a": opinions})
     noises = (SimulatedNoise(seed, session="calibration") for seed in range(WHOLE_SESSIONS))
     outcomes = [run_population(vote, inputs, noise=noise).outcome for noise in noises]
-    margins = [outcome.candidates[0].margin for outcome in outcomes]
+    margins = [margin_of(outcome.candidates[0]) for outcome in outcomes]
     check_calibrated(margins, expected_margin(vote, weights, opinions))
 
 

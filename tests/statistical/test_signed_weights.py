@@ -14,6 +14,7 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.dpwevote.signed import make_report
 from repeated_votes import draw_trials, make_vote, tallies_of_trials
 from thoroughness import draws
+from vote_margins import margin_of
 
 pytestmark = pytest.mark.unmeasured  # thousands of sessions, on ways that the mirrors' tests take too
 
@@ -44,7 +45,7 @@ def test_standard_errors_are_calibrated(variant: str, given: dict[str, Any]) -> 
         vote.parameters.quota or vote.parameters.fraction * float(weights[0].sum())
     )
     tallies = tallies_of_trials(vote, weights, opinions, np.random.default_rng(21))
-    margins = [vote.outcome(of_trial).candidates[0].margin for of_trial in tallies]
+    margins = [margin_of(vote.outcome(of_trial).candidates[0]) for of_trial in tallies]
     np.testing.assert_allclose([m.value for m in margins], margins_of(vote, [reports]), rtol=1e-9, atol=1e-9)
     standardized = np.array([(margin.value - truth) / margin.standard_error for margin in margins])
     assert abs(float(standardized.mean())) < 4.5 / math.sqrt(TRIALS)

@@ -1,4 +1,4 @@
-"""Laplace noise: of a number, of a row by its l1 distance, of a row by its l2 distance.
+"""Laplace noise: of a number, of a row by its l1 distance, of a row by its l2 distance; and a threshold's two sides.
 
 Of a number the law is finite, and exact. A row's worst neighbors are as far apart as the sensitivity allows: all in one
 coordinate, or spread over all of them. Which are told apart best is for the audit to find. Numbers and rows are held
@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, VectorLaplace
+from ....protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, ThresholdDecision, VectorLaplace
 from ..case import Case, LawCheck, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
@@ -27,11 +27,13 @@ _LEAST_OF_FINE: Final = 8_000
 _WIDTH: Final = 3
 _SECURE: Final = frozenset({1.0})
 """ε for which the noise of deployments is audited too: a row takes up to a millisecond."""
+_MOVED: Final = 3
+"""By which one person moves a number that is told to be above a threshold or below."""
 _ROW_SHARE: Final = 0.3  # of the outputs asked for, where they are rows with such noise
 
 
 def noise_cases() -> Iterator[Case]:
-    """Yield discrete, vector and spherical Laplace noise."""
+    """Yield discrete, vector and spherical Laplace noise, and decisions by a threshold."""
     for epsilon in EPSILONS:
         scale = _STEPS * max(1.0, 1 / epsilon)
         steps = round(epsilon * scale)
@@ -45,6 +47,16 @@ def noise_cases() -> Iterator[Case]:
             functools.partial(finite_pairs, number, ends, is_secure=is_secure),
             proven=epsilon,
             law_checks=functools.partial(_checks, number, [[0], [steps // 2], [steps], [0, steps], [0, 0]]),
+        )
+        decision = ThresholdDecision(scale=1 / epsilon, sensitivity=_MOVED, bound=10 * _MOVED, passing=2, failing=-3)
+        sides = np.array([[_MOVED - 1], [-1]], dtype=np.int64)
+        yield local_case(
+            f"threshold, ε = {epsilon:g}",
+            "threshold",
+            "number",
+            functools.partial(finite_pairs, decision, sides, is_secure=is_secure),
+            proven=epsilon,
+            law_checks=functools.partial(_checks, decision, [[-30], [-9], [-1], [0], [7], [30]]),
         )
         apart = [steps, *([0] * (_WIDTH - 1))]
         spread = [steps - (_WIDTH - 1) * (steps // _WIDTH), *([steps // _WIDTH] * (_WIDTH - 1))]

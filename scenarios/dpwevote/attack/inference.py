@@ -16,7 +16,7 @@ tables are no independent evidence; there, with two honest partners or more, the
 and no two rows are told apart by more than their proven loss.
 
 A trusted server (variant `central`) is shown all values. Without it a coalition of all partners but one has the
-release, which is that one's votes and the server's noise once the coalition's own are taken off: again exact.
+release, margins or decisions, and knows all votes but one that it is made of: again exact.
 
 Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
@@ -131,10 +131,10 @@ class DPWeVoteAttack(Attack):
         """
         if not seen.totals:
             return np.zeros((len(targets), len(candidates.rows)))
-        rest = self._subtract_members(seen)
         num_honest = seen.num_parties - len(seen.coalition.members)
         if num_honest == 1 and self.protocol.trusts_server:
-            return self._log_likelihoods_of_release(rest[0], seen.public[targets], candidates.rows)
+            return self._log_likelihoods_of_release(seen, seen.public[targets], candidates.rows)
+        rest = self._subtract_members(seen)
         if num_honest == 1:
             return report_log_likelihoods(self._add_last_reports(seen, rest), targets, candidates.rows)
         return self._log_likelihoods_of_tables(rest, seen.public[targets], candidates.rows)
@@ -243,18 +243,22 @@ class DPWeVoteAttack(Attack):
         is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
         return (places % 2 if is_pair else places).tolist()
 
-    def _log_likelihoods_of_release(self, rest: IntArray, public: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_release(self, seen: CoalitionView, public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[release | candidate] of a trusted server's, the last partner being the target: shape (t, c)."""
-        (phase,) = self.protocol.phases
-        mechanism = phase.tally_mechanism
-        assert mechanism is not None  # noqa: S101  it is trusted
-        # Numbers by public weight, which stand behind the noisy sums, are the same of all candidates.
-        noisy = slice(len(self._parameters.candidates) if self._parameters.public_weights else None)
+        (phase,), (released,) = self.protocol.phases, seen.totals
+        members = [place for place in seen.coalition.members if seen.told[0][place]]
+        reports, shown = seen.reports[0][members], seen.public[members]
         logs: list[FloatArray] = []
         for own in public:
-            tallies = [phase.tally(row[None, phase.columns], earlier=[], public=own[None]) for row in rows]
-            sums = np.stack([tally.totals[noisy] for tally in tallies])
-            logs.append(mechanism.log_likelihoods(rest[None, noisy], sums)[0])
+            everybody = np.concatenate([shown, own[None]])
+            tallies = [
+                phase.tally(np.concatenate([reports, row[None, phase.columns]]), earlier=[], public=everybody)
+                for row in rows
+            ]
+            draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]
+            (mechanism, _), values = draws[0][0], np.array([drawn for ((_, drawn),) in draws], dtype=np.int64)
+            # Numbers by public weight, which stand behind what is drawn, are the same of all candidates.
+            logs.append(mechanism.log_likelihoods(released[None, : values.shape[1]], values)[0])
         return np.stack(logs)
 
     def _log_likelihoods_of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:

@@ -37,6 +37,9 @@ _LEVELS: Final = (0.5, 1.0, 2.0)
 """Of an ε of one's own."""
 _BY_LEVEL: Final[Sequence[VariantName]] = ("two_point", "signed_rr", "optimal")
 _NOBODY: Final = "nobody"
+_ALONE: Final = ", decisions alone"
+_REPORTS: Final = ("fails", "undecided, leaning no", "undecided, leaning yes", "passes")
+"""What a release of decisions alone may say of a candidate."""
 # Of the outputs that are asked for: a session by machines takes most of a millisecond.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 
@@ -103,6 +106,10 @@ def _central_cases(epsilon: float) -> Iterator[Case]:
         vote = _vote("central", **given, epsilon=epsilon)
         yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not given else 1)
         yield _case_of_release(vote, f"central, {name}, there or not", is_absent=True)
+        alone = _vote("central", **given, epsilon=epsilon, release="decision")
+        yield _case_of_release(alone, f"central, {name}{_ALONE}", num_sessions=2 if not given else 1)
+    alone = _vote("central", epsilon=epsilon, public_weights=True, release="decision")
+    yield _case_of_release(alone, f"central, public weight 1{_ALONE}", public_weight=1)
     public = _vote("central", epsilon=epsilon, public_weights=True)
     for weight in public.parameters.weights[::-1]:
         yield _case_of_release(public, f"central, public weight {weight:g}", public_weight=weight)
@@ -144,9 +151,11 @@ def _case_of_release(
 
 
 def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
-    """Return the numbers that a trusted server adds noise to, with it, as the release tells them."""
+    """Return the numbers that a trusted server adds noise to, with it, as the release tells them; or its decisions."""
     parameters, (phase,) = vote.parameters, vote.phases
     assert isinstance(phase, CentralVotes)  # noqa: S101  of the variant `central`
+    if not parameters.kind.tells_margin:
+        return [_REPORTS.index(candidate.decision) for candidate in outcome.candidates]
     sums, read = phase.sums, list[int]()
     for candidate in outcome.candidates:
         told = candidate.support if parameters.public_weights else candidate.margin
@@ -180,7 +189,8 @@ def dpwevote_climbs() -> Iterator[SizeSweep]:
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": MASKED_RUNGS, "votes in a row": RUNGS[:3]}
     yield SizeSweep("masked votes", sizes, [*_QUOTAS, "public weights"], masked_stage, most=400, alphabets=["weights"])
     sizes = {"candidates": RUNGS, "partners": RUNGS}
-    yield SizeSweep("releases", sizes, [*_QUOTAS], _released_stage, most=400)
+    choices = [f"{quota}{told}" for told in ("", _ALONE) for quota in _QUOTAS]
+    yield SizeSweep("releases", sizes, choices, _released_stage, most=400)
 
 
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
@@ -206,10 +216,12 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(vote, ends, num_parties=number, num_sessions=sizes["votes in a row"])
 
 
-def _released_stage(quota: str, sizes: Mapping[str, int]) -> Configuration:
+def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
-    vote = _vote("central", candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0), **_QUOTAS[quota])
+    quota, told, _ = choice.partition(_ALONE)
+    given = {**_QUOTAS[quota], "release": "decision" if told else "margin"}
+    vote = _vote("central", candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0), **given)
     no, yes = [0] * len(candidates), [1] * len(candidates)
     (light, light_yes), (heavy, heavy_yes) = ([[place, *no], [place, *yes]] for place in (0, 2))
     others = sizes["partners"] - 1

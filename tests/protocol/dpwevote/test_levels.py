@@ -17,6 +17,7 @@ from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.mechanisms import FiniteMechanism
 from psephos.protocol.phases import Inputs
 from reference_runs import run_dpwevote
+from vote_margins import margin_of
 
 LEVELS = (0.5, 1.0, 3.0)
 VARIANTS = ["two_point", "signed_rr", "optimal"]
@@ -85,7 +86,7 @@ def test_margins_are_unbiased_and_their_errors_are_enough_over_every_vector_of_r
         chance = math.prod(float(law[drawn]) for law, drawn in zip(laws, reports, strict=True))
         table = np.array(reports)[:, None]
         tally = phase.tally(table, earlier=[], public=inputs.public)
-        margin = vote.outcome([tally]).candidates[0].margin
+        margin = margin_of(vote.outcome([tally]).candidates[0])
         assert margin.value == pytest.approx(float(vote.contributions([table], inputs.public).sum()))
         whole, mean = whole + chance, mean + chance * margin.value
         square, stated = square + chance * (margin.value + 1) ** 2, stated + chance * margin.standard_error**2

@@ -15,6 +15,7 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import DiscreteLaplace, GeneralizedRandomizedResponse
 from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from strategies import told
+from vote_margins import margin_of
 
 Variant = Literal["joint", "printed", "laplace"]
 VARIANTS: list[Variant] = ["joint", "printed", "laplace"]
@@ -192,7 +193,7 @@ def test_almost_no_noise_gives_the_truth(variant: Variant) -> None:
     a, b = outcome.candidates
     assert (a.name, b.name) == ("a", "b")
     assert (told(a.support).value, told(b.support).value) == (pytest.approx(350, abs=near), pytest.approx(50, abs=near))
-    assert (a.margin.value, b.margin.value) == (pytest.approx(150, abs=near), pytest.approx(-150, abs=near))
+    assert (margin_of(a).value, margin_of(b).value) == (pytest.approx(150, abs=near), pytest.approx(-150, abs=near))
     assert outcome.num_partners == 200
     assert (outcome.epsilon_weight, outcome.epsilon_opinion, outcome.epsilon_total) == (30.0, 25.0, 80.0)
 
@@ -211,7 +212,7 @@ def test_balanced_reports_are_a_tie(
     opinions = Tally(6, np.ones((1, 3, 2), dtype=np.int64))
     tallies = [opinions] if public else [Tally(6, np.full(3, 2)), opinions]
     given: dict[str, Any] = {"variant": variant, "epsilon": epsilon, "public_weights": public, "weights": weights}
-    assert vote(("a",), **given).outcome(tallies).candidates[0].margin.value == 0
+    assert margin_of(vote(("a",), **given).outcome(tallies).candidates[0]).value == 0
     assert vote(("a",), **given).outcome(tallies).candidates[0].leans_yes
     assert not vote(("a",), **given, passes="more_than").outcome(tallies).candidates[0].leans_yes
 
@@ -223,7 +224,7 @@ def sides_near(support: float, passes: str, tallies: list[Tally], **given: Any) 
         for quota in (math.nextafter(support, -math.inf), support, math.nextafter(support, math.inf))
     ]
     assert {told(outcome.candidates[0].support).value for outcome in outcomes} == {support}
-    assert outcomes[1].candidates[0].margin.value == 0
+    assert margin_of(outcomes[1].candidates[0]).value == 0
     return [outcome.candidates[0].leans_yes for outcome in outcomes]
 
 
@@ -275,7 +276,7 @@ def test_a_support_that_no_float_holds_is_compared_without_rounding_it(epsilon: 
         for passes, expected in (("at_least", exact >= quota), ("more_than", exact > quota)):
             outcome = vote(("a",), public_weights=True, epsilon=epsilon, quota=quota, passes=passes).outcome(tallies)
             assert outcome.candidates[0].leans_yes == expected
-            assert outcome.candidates[0].margin.value == float(exact - Fraction(quota))
+            assert margin_of(outcome.candidates[0]).value == float(exact - Fraction(quota))
 
 
 # A partner's own row

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import refuses
 from calibration.dpwevote import CALIBRATION
 from calibration.engine import hold
 from makers import as_usual, vote_of
 from psephos.protocol import SimulatedNoise, run_population
 from psephos.protocol.dpwevote import DPWeVote, Parameters, make_central_offer, make_offers
-from psephos.protocol.dpwevote.choice import error_of
+from psephos.protocol.dpwevote.central import CentralVariant
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.mechanisms import VectorLaplace
 from psephos.protocol.phases import Inputs
@@ -19,11 +20,12 @@ from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.attacks.coalition_view import Coalition, CoalitionView
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
-from psephos.scenarios.dpwevote.power import simulated_power
+from psephos.scenarios.dpwevote.power import measure_power, simulated_power
 from psephos.scenarios.dpwevote.variants import VoteVariants
 from psephos.scenarios.running.config import load_scenario
-from psephos.scenarios.running.resolution import resolve_served
+from psephos.scenarios.running.resolution import resolve, resolve_served
 from thoroughness import draws
+from vote_margins import margin_of
 
 make_vote = as_usual(vote_of, candidates=("a", "b"), variant="central")
 
@@ -52,8 +54,8 @@ def test_the_error_that_is_offered_is_the_one_that_is_released(given: dict[str, 
     vote = make_vote(**given)
     inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
     outcome = run_population(vote, inputs, noise=SimulatedNoise(3, session="s")).outcome
-    for candidate in outcome.candidates:
-        assert candidate.margin.standard_error == pytest.approx(error_of(vote.parameters, 3), rel=1e-12)
+    (stated,) = {margin_of(candidate).standard_error for candidate in outcome.candidates}
+    assert stated == pytest.approx(math.sqrt(CentralVariant(vote.parameters).server_variance), rel=1e-12)
 
 
 def test_variants_and_plans_have_a_row_for_the_trusted_server() -> None:
@@ -126,6 +128,40 @@ def test_all_partners_but_one_have_the_posterior_that_the_noise_leaves(*, public
     assert logs.max() - logs.min() <= 2.0 + 1e-9
     with pytest.raises(ConfigurationError, match="of a trusted server"):
         attack.release_log_likelihoods(_seen(vote, inputs, (0,)), np.array([1]), candidates)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_all_partners_but_one_learn_of_decisions_what_their_law_tells(*, public: bool) -> None:
+    """By Bayes's rule from the law itself, over all that the last partner may hold; never beyond the proven loss."""
+    vote = make_vote(public_weights=public, release="decision")
+    inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
+    attack = DPWeVoteAttack(vote)
+    candidates = attack.candidates(attack.default_secret)
+    logs = attack.release_log_likelihoods(_seen(vote, inputs, (0, 2)), np.array([1]), candidates)[0]
+    (phase,) = vote.phases
+    released = run_population(vote, inputs, noise=SimulatedNoise(3, session="s")).tallies[0].totals[:2]
+    for row, log in zip(candidates.rows, logs.tolist(), strict=True):
+        all_rows = np.stack([inputs.private[0], row, inputs.private[2]])
+        tally = phase.tally(all_rows, earlier=[], public=inputs.public)
+        ((mechanism, margins),) = phase.fixed_release(tally, 0).drawn
+        law = [
+            float(mechanism.log_likelihoods(np.array([[told]]), np.array([[margin]]))[0, 0])
+            for told, margin in zip(released.tolist(), margins, strict=True)
+        ]
+        assert log == pytest.approx(math.fsum(law), abs=1e-12)
+    assert logs.max() - logs.min() <= vote.losses[0].proven + 1e-9
+    assert np.unique(logs.round(9)).size > 1
+
+
+def test_extreme_reports_turn_decisions_and_power_is_told_of_margins_alone() -> None:
+    vote = make_vote(release="decision", epsilon=8.0)
+    inputs = vote.encode({"weight": [1, 3, 2], "a": [1, 0, 1], "b": [0, 0, 1]})
+    session = ExtremeReports(vote, inputs, SimulatedNoise(3, session="s"), "b")
+    assert session.spread(np.array([1])) == 1
+    assert {own.value for own in session.estimates().values()} <= {0.0, 1.0}
+    side = resolve(load_scenario("trusted-count", ["release=decision"]))
+    with refuses("release"):
+        measure_power(side, trials=10, seed=1)
 
 
 @pytest.mark.parametrize("public", [False, True])

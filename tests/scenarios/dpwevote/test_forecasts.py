@@ -24,6 +24,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.running.forecasts import forecast
 from scipy import stats
 from thoroughness import draws
+from vote_margins import margin_of
 
 PRIVATE: Mapping[str, Any] = {"candidates": ("a",), "weights": (1.0, 2.0, 3.0)}
 
@@ -231,7 +232,7 @@ def test_verdicts_begin_where_forecasts_do(variant: VariantName) -> None:
                 reports.append(phase.mechanism.randomize_rows(values, uniforms))
             tallies.append(phase.tally(reports[-1], earlier=reports[:-1], public=inputs.public))
         candidate = vote.outcome(tallies).candidates[0]
-        is_far = abs(candidate.margin.value) >= reach
+        is_far = abs(margin_of(candidate).value) >= reach
         verdicts.add((is_far, candidate.verdict.verdict is not Verdict.TOO_CLOSE))
     assert (True, False) not in verdicts
     if variant != "joint":  # whose two sides differ a little

@@ -14,6 +14,7 @@ from psephos.protocol.estimators import Verdict
 from psephos.scenarios import simulate
 from psephos.scenarios.presentation import briefs_of, rows_of, verdict_of
 from strategies import told
+from vote_margins import margin_of
 
 PARTIES = {f"p{n}": (1 + n % 3, n % 2, int(n % 5 > 0)) for n in range(60)}
 TRUTH = {"rail": 60.0, "[fish]": 96.0, "total weight": 120.0, "quota": 60.0}
@@ -39,7 +40,7 @@ def test_an_outcome_shows_decision_estimates_and_errors() -> None:
     for candidate in released.candidates:
         (line,) = [line for line in page.text.splitlines() if line.startswith(candidate.name)]
         assert candidate.decision in line
-        for estimate in (told(candidate.support), told(candidate.quota), candidate.margin):
+        for estimate in (told(candidate.support), told(candidate.quota), margin_of(candidate)):
             assert any(is_shown(estimate, numbers) for numbers in ESTIMATE.findall(line)), line
     assert "True margin" not in page.text
     assert "Weight" in page.text
@@ -117,7 +118,9 @@ def test_long_names_give_way_to_the_numbers() -> None:
     page = shown(released)
     (candidate,) = released.candidates
     numbers = ESTIMATE.findall(page.text)
-    assert all(any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), candidate.margin))
+    assert all(
+        any(is_shown(each, pair) for pair in numbers) for each in (told(candidate.support), margin_of(candidate))
+    )
     assert "…" not in page.text
     assert page.text.count("goes on") == 4
 
@@ -128,7 +131,9 @@ def test_a_vote_that_tells_the_margin_alone_has_no_column_for_support_and_quota(
     header = next(line for line in page.text.splitlines() if line.startswith("Candidate"))
     assert header.split() == ["Candidate", "Verdict", "Margin", "True", "margin"]
     margins = ESTIMATE.findall(page.text)
-    assert all(is_shown(candidate.margin, pair) for candidate, pair in zip(released.candidates, margins, strict=True))
+    assert all(
+        is_shown(margin_of(candidate), pair) for candidate, pair in zip(released.candidates, margins, strict=True)
+    )
 
 
 @pytest.mark.parametrize("width", [50, 60, 80])
@@ -147,7 +152,7 @@ def test_rows_hold_the_numbers_to_their_last_bit() -> None:
     assert [row["candidate"] for row in rows] == ["rail", "[fish]"]
     for row, candidate in zip(rows, released.candidates, strict=True):
         assert row["support"] == told(candidate.support).value
-        assert row["margin_standard_error"] == candidate.margin.standard_error
+        assert row["margin_standard_error"] == margin_of(candidate).standard_error
         assert (row["true_support"], row["true_quota"]) == (TRUTH[candidate.name], 60.0)
 
 
@@ -194,7 +199,7 @@ def test_of_many_candidates_those_with_the_greatest_margins_are_drawn_and_winner
     released = on(*(f"c{n}" for n in range(41)))
     text = drawn(released, tmp_path)
     assert ">A vote (the 40 of 41 with the greatest margins)<" in text
-    ordered = sorted(released.candidates, key=lambda candidate: -candidate.margin.value)
+    ordered = sorted(released.candidates, key=lambda candidate: -margin_of(candidate).value)
     places = [text.index(f">{candidate.name}<") for candidate in ordered[:40]]
     assert places == sorted(places)
     assert f">{ordered[40].name}<" not in text

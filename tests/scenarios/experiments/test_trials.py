@@ -39,6 +39,7 @@ from psephos.scenarios.tables import snapped
 from psephos.scenarios.truth_discovery.measures import error_rate_of
 from psephos.scenarios.verdicts import at_most
 from thoroughness import IS_FULL, draws
+from vote_margins import margin_of
 
 PICTURES = () if IS_FULL else ("--no-pictures",)
 
@@ -197,7 +198,7 @@ def test_a_vote_is_measured_by_table_2_and_equations_10_to_13() -> None:
     for name in ("margin", "support", "quota", "weights", "yes votes"):
         assert found[f"MSE {name}"] == pytest.approx(0, abs=1e-4)
     a, b = outcome.candidates
-    b = replace(b, leans_yes=True, margin=Estimate(b.margin.value + 3, b.margin.standard_error))
+    b = replace(b, leans_yes=True, margin=Estimate(margin_of(b).value + 3, margin_of(b).standard_error))
     found = measures.of(replace(outcome, candidates=(a, b)), record.tallies)
     assert found["accuracy"] == 1 / 2
     assert (found["true passes"], found["false passes"]) == (1 / 2, 1 / 2)

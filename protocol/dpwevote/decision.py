@@ -1,0 +1,128 @@
+"""The variant `central` with `release = "decision"`: a trusted server tells each candidate's decision, and no margin.
+
+A candidate's margin is that of `central`, in grid steps, less the least that passes. Its decision is told by
+`mechanisms.threshold`, at ε for each candidate, whatever the weights are: near the quota a light partner moves a
+decision as a heavy one does, so that all pay the same. With q = 1/(1 + e^ε) and Δ the most that one partner moves a
+margin, a decision is wrong with probability q·e^(−jε) at most where the margin is more than jΔ from the quota; by a
+margin's noisy sign that is 1/2 next to the quota. A verdict is told with it: "passes" and "fails" where the noise that
+would make them wrong has probability `level` at most, which is always so where q is; else "undecided", with the
+decision.
+
+Under masks there is no such variant: a sum of shares of noise is what the server sees, so its sign costs what it costs.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final
+
+import numpy as np
+
+from ..arrays import IntArray, exact_column_sums
+from ..elementary import quotient_up
+from ..errors import ConfigurationError
+from ..estimators import Verdict
+from ..mechanisms import DiscreteLaplace, ThresholdDecision
+from ..mechanisms.threshold import LEANS_YES
+from ..phases import Draw, DrawBlock, Phase
+from ..tally import Tally, TallyBlock
+from .central import CentralSums, CentralVariant, CentralVotes
+from .variant import VERDICTS, VoteDecisions
+
+if TYPE_CHECKING:
+    from .parameters import Parameters
+
+_LAW: Final = "decisions by discrete Laplace noise on blocks of a margin"
+_BOUND: Final = 2**60 + 1
+_PLACES: Final = np.array(
+    [VERDICTS.index(own) for own in (Verdict.FAILS, Verdict.TOO_CLOSE, Verdict.TOO_CLOSE, Verdict.PASSES)]
+)
+"""In `VERDICTS`, of each report of `ThresholdDecision`."""
+
+
+def make_mechanism(parameters: "Parameters", sums: CentralSums) -> ThresholdDecision:
+    """Return what tells the decisions, and how sure they are: with allowance for a grid that rounds weights."""
+    scale, slack = quotient_up(1, parameters.epsilon), int(sums.deviation > 0)
+    reach = DiscreteLaplace(scale=scale, least=0, greatest=1).reach_of(parameters.level)
+    return ThresholdDecision(
+        scale=scale,
+        sensitivity=sums.margin_sensitivity,
+        bound=_BOUND,
+        passing=reach - 1 + slack,
+        failing=-reach - slack,
+        width=len(parameters.candidates),
+    )
+
+
+class DecisionVotes(CentralVotes):
+    """Partners show the server their weights and opinions; it adds them up and tells each candidate's decision.
+
+    The tally has each candidate's margin, or its support where weights are public, in steps, and then how many of the
+    reporters have each public weight. Released is a report of `ThresholdDecision` for each candidate in place of that.
+    """
+
+    def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
+        super().__init__(parameters, sums, columns=columns, law=_LAW, mechanism=make_mechanism(parameters, sums))
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        if not self._parameters.public_weights:
+            return super().tally(reports, earlier=earlier, public=public)
+        sums = exact_column_sums(self.sums.rows_of(public[:, 1], reports))
+        return Tally(len(reports), np.concatenate([sums, np.bincount(public[:, 1], minlength=self._num_weights)]))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        sums, numbers = np.split(tally.totals, [self._num_candidates])
+        decisions = draw(self.tally_mechanism, (sums - self._least_passing(numbers.tolist())).tolist())
+        return Tally(tally.num_reports, np.concatenate([np.array(decisions, dtype=np.int64), numbers]))
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        sums, numbers = np.split(tallies.totals, [self._num_candidates], axis=1)
+        least = np.array([[self._least_passing(own)] for own in numbers.tolist()], dtype=np.int64)
+        return TallyBlock(tallies.num_reports, np.hstack([draw(self.tally_mechanism, sums - least), numbers]))
+
+    def _least_passing(self, numbers: Sequence[int]) -> int:
+        """Return the least sum that passes, in steps, where so many reporters have each public weight."""
+        parameters = self._parameters
+        held = Fraction(str(parameters.quota or 0))
+        if parameters.quota is None and parameters.public_weights:
+            pairs = zip(parameters.weights, numbers, strict=True)
+            held = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
+        steps = held / self.sums.step
+        return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
+
+
+class DecisionVariant(CentralVariant):
+    """The variant `central` that tells decisions alone."""
+
+    tells_margin: ClassVar[bool] = False
+    tells_support: ClassVar[bool] = False
+
+    def make_phases(self) -> Iterator[Phase]:
+        number = len(self._parameters.candidates) + (not self._parameters.public_weights)
+        yield DecisionVotes(self._parameters, self.central_sums, columns=range(number))
+
+    def check_roster(self, num_partners: int) -> None:
+        super().check_roster(num_partners)
+        sums = self.central_sums
+        block = sums.margin_sensitivity * sums.step
+        if sums.deviation and num_partners * sums.deviation >= block:
+            most = math.ceil(block / sums.deviation) - 1
+            allowed = f"at most {most:,} with release = 'decision' and these weights, which no grid has in common"
+            raise ConfigurationError(field="partners", value=num_partners, allowed=allowed)
+
+    def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
+        (tally,) = tallies
+        told = tally.totals[:, : len(self._parameters.candidates)]
+        verdicts = _PLACES[told]
+        return VoteDecisions(
+            kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
+            sums=(),
+            leans_yes=told >= LEANS_YES,
+            verdicts=verdicts,
+            weight_counts=self.weight_counts(tallies),
+        )
+
+    def reach(self, numbers: Sequence[int]) -> float:
+        sums = self.central_sums
+        blocks = make_mechanism(self._parameters, sums).passing
+        return (blocks * sums.margin_sensitivity + 1) * float(sums.step) + self.bias_bound(sum(numbers))

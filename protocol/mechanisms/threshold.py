@@ -1,0 +1,171 @@
+"""Which side of a threshold a number is on, and nothing else of it.
+
+Write m for the number less the threshold (m ≥ 0 is "yes"), Δ for the most by which one person moves it, and
+q = 1/(1 + e^ε). Blocks of Δ are counted from the threshold, b = ⌊m/Δ⌋, so that one person moves b by 1 at most; noise x
+with P[x] ∝ e^(−ε·abs(x)) is added, and "yes" is told where b + x ≥ 0. A number in the j-th block on either side,
+j = 0, 1, …, is told wrongly with probability q·e^(−jε). Whatever else is computed from b + x alone costs nothing more.
+
+**No ε-DP rule is better throughout.** Let e(m) be the chance that a rule is wrong. Of m in [0, Δ) and m − Δ, which are
+neighbors, 1 − e(m) ≤ e^ε·e(m − Δ) and 1 − e(m − Δ) ≤ e^ε·e(m), so that e(m) + e(m − Δ) ≥ 2q: here it is 2q, and no rule
+has a greatest chance below q. Further out e(m + Δ) ≥ e^(−ε)·e(m) for every rule: here both are the same. The sign of a
+sum with Laplace noise is wrong with probability 1/2 next to the threshold, and with less than q only towards the outer
+end of the first block; over two margins that lie Δ apart around the threshold it is wrong more often on average.
+
+Source: Ghosh, Roughgarden and Sundararajan (2009) for the geometric law; Geng and Viswanath (2014) for steps of Δ.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arguments import exact_arguments, make_fields_exact
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp, expm1, ln, log1p, quotient_up
+from ..errors import require
+from ..privacy import events
+from .discrete_laplace import DiscreteLaplace
+from .exact import Below, ExactMechanism
+from .mechanism import Mechanism, check_batch
+
+FAILS, LEANS_NO, LEANS_YES, PASSES = range(4)
+_MOST: Final = 2**61
+
+
+@dataclasses.dataclass(frozen=True)
+class ThresholdDecision(Mechanism, ExactMechanism):
+    """Tell on which side of 0 a number is, and whether that is sure enough.
+
+    Reports are 0, "no, surely", where b + x ≤ `failing`; else 1, "no", below 0; 2, "yes", below `passing`; and 3, "yes,
+    surely". See the module for b and x.
+
+    Args:
+        scale: of the noise, in blocks: 1/ε.
+        sensitivity: Δ, in steps of the numbers: 1 ≤ Δ ≤ 2 · bound.
+        bound: ≥ 1: the greatest number, in steps, and the least with its sign changed.
+        passing: at least 0: from how many blocks with noise "yes" is sure.
+        failing: at most −1: up to how many "no" is sure.
+        width: how many numbers a row has, of each of which one person moves so much.
+
+    Privacy:
+        ε-DP with ε = width/scale, unit: the row, for rows of which no number differs by more than `sensitivity`.
+        Claimed and proven are the same, and exact.
+
+    Examples:
+        >>> mechanism = ThresholdDecision(scale=0.5, sensitivity=3, bound=100)
+        >>> mechanism.event.epsilon
+        2.0
+        >>> [round(mechanism.chance_of_error(margin), 4) for margin in (-4, -3, -1, 0, 2, 3)]
+        [0.0161, 0.1192, 0.1192, 0.1192, 0.1192, 0.0161]
+        >>> mechanism.randomize_row([-50, 7], [0.3, 0.6])
+        [0, 3]
+    """
+
+    is_drawn_ahead: ClassVar[bool] = True
+    scale: float
+    sensitivity: int
+    bound: int
+    passing: int = 0
+    failing: int = -1
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        make_fields_exact(self)
+        require(1 <= self.bound < _MOST, "bound", self.bound, "in [1, 2**61) steps")
+        most = 2 * self.bound
+        require(1 <= self.sensitivity <= most, "sensitivity", self.sensitivity, f"in [1, {most}] steps")
+        require(0 <= self.passing < _MOST, "passing", self.passing, "in [0, 2**61) blocks")
+        require(-_MOST < self.failing < 0, "failing", self.failing, "in (-2**61, 0) blocks")
+        require(self.width >= 1, "width", self.width, "at least 1")
+        self._noise  # noqa: B018  which checks the scale
+
+    @functools.cached_property
+    def _noise(self) -> DiscreteLaplace:
+        most = self.bound // self.sensitivity + 1
+        return DiscreteLaplace(scale=self.scale, least=-most, greatest=most)
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """[−bound, bound]."""
+        return -self.bound, self.bound
+
+    @property
+    def report_range(self) -> tuple[int, int]:
+        """From "no, surely" to "yes, surely"."""
+        return FAILS, PASSES
+
+    @property
+    def event(self) -> events.PureMechanism:
+        """ε = width/scale, for one number as for all."""
+        return events.PureMechanism(epsilon=quotient_up(self.width, self.scale))
+
+    def event_of(self, num_values: int) -> events.PureMechanism:
+        """ε = width/scale."""
+        return self.event
+
+    def event_of_one_among(self, values: Sequence[Sequence[int]]) -> events.PureMechanism:
+        """ε = 1/scale."""
+        return events.PureMechanism(epsilon=quotient_up(1, self.scale))
+
+    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+        """Rows of which no number differs by more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        apart: IntArray = np.abs(values[:, None, :] - others)
+        return np.all(apart <= self.sensitivity, axis=2)
+
+    @exact_arguments
+    def chance_of_error(self, margin: int) -> float:
+        """Return the chance that a number is told to be on the other side of 0."""
+        blocks = margin // self.sensitivity
+        return exp(self._log_tail(blocks + 1 if margin >= 0 else -blocks))
+
+    def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
+        check_batch(self, values, uniforms)
+        noisy = self._noise.randomize(values // self.sensitivity, uniforms)
+        return np.searchsorted(self._edges, noisy, side="right").astype(np.int64)
+
+    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+        if not all(abs(value) <= self.bound for value in values):
+            raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
+        noisy = self._noise.randomize_exactly([value // self.sensitivity for value in values], below)
+        return [sum(own >= edge for edge in self._edges) for own in noisy]
+
+    def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
+        blocks, places = np.unique(values // self.sensitivity, return_inverse=True)
+        laws = np.array([self._log_law(block) for block in blocks.tolist()]).reshape(len(blocks), 4)
+        return laws[places.reshape(-1)].T[reports]
+
+    @property
+    def _edges(self) -> tuple[int, int, int]:
+        """From where on b + x is no longer sure to fail, is "yes", and is sure to pass."""
+        return self.failing + 1, 0, self.passing
+
+    def _log_law(self, block: int) -> list[float]:
+        """Return ln P[report] of the four reports of a number in a block."""
+        least, middle, most = (edge - block for edge in self._edges)
+        return [
+            self._log_tail(1 - least),
+            self._log_between(least, middle),
+            self._log_between(middle, most),
+            self._log_tail(most),
+        ]
+
+    def _log_tail(self, least: int) -> float:
+        """Return ln P[x ≥ least]: a^least/(1 + a) above 0, a = e^(−1/scale), and by the other side's else."""
+        decay = exp(-1 / self.scale)
+        if least > 0:
+            return -least / self.scale - log1p(decay)
+        return log1p(-exp((least - 1) / self.scale) / (1 + decay))
+
+    def _log_between(self, least: int, end: int) -> float:
+        """Return ln P[least ≤ x < end]; −∞ where there is no such number."""
+        if end <= least:
+            return -math.inf
+        decay = exp(-1 / self.scale)
+        if least > 0 or end <= 0:
+            near = least if least > 0 else 1 - end  # the size of the least noise, on either side
+            return -near / self.scale + ln(-expm1((least - end) / self.scale)) - log1p(decay)
+        return ln(-expm1(-end / self.scale) - decay * expm1(least / self.scale)) - log1p(decay)
