@@ -20,7 +20,7 @@ from .memoized_reports import ReceivedReports
 from .messages import NIL, UNREADABLE, Release, Request, encode_payload
 from .phases import Draw, MaskedPhase, Phase, PhasedProtocol
 from .plugin_checks import checked_phase_outcome, checked_tally
-from .plugin_faults import blaming, reason_of
+from .plugin_faults import blaming, is_ours, reason_of
 from .population import draw_for_release, released_tally
 from .randomness import NoiseSource
 from .rules import names_of
@@ -235,7 +235,9 @@ class PhaseReports:
             try:
                 self._open.phase.check_report(values, tuple(self._public_rows[client.place].tolist()))
             except ValueError as error:
-                raise self._undeclared_error(client, str(error)) from None
+                is_private = self._protocol.keeps_words and not is_ours(type(self._open.phase).__module__)
+                reason = reason_of(error, is_private=True) if is_private else str(error)
+                raise self._undeclared_error(client, reason) from None
             except Exception as error:
                 raise self._undeclared_error(client, reason_of(error, is_private=self._protocol.keeps_words)) from error
         if self._masking is not None:

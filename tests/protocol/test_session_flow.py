@@ -1,5 +1,7 @@
 """The flow of a session from phase to phase: when a phase closes, what follows, how all ends."""
 
+from collections.abc import Iterator, Sequence
+
 import msgspec
 import numpy as np
 import pytest
@@ -34,6 +36,8 @@ from psephos.protocol import (
     SessionRules,
     Tally,
 )
+from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.central import CentralVariant, CentralVotes
 from psephos.protocol.effects import Attended, Closed, Drop, Effect, Fail, Opened, Presence, Send, SetDeadline
 from psephos.protocol.messages import (
     MAX_NAMES_IN_ABORT,
@@ -41,6 +45,7 @@ from psephos.protocol.messages import (
     Report,
     Request,
 )
+from psephos.protocol.phases import Phase
 from psephos.protocol.states import SessionState, State
 
 
@@ -265,6 +270,34 @@ def test_an_outcome_that_does_not_fit_into_a_message_ends_the_session_on_every_s
     assert [type(message) for _, message in messages_of(effects)] == [Abort]
     assert messages_of(effects)[0][0] == session.names
     assert server.state is SessionState.ABORTED
+
+
+class _Quoting(CentralVotes):
+    """A stranger's phase, which quotes what it refuses."""
+
+    def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
+        raise ValueError(f"{list(report)} is refused")
+
+
+class _QuotingVariant(CentralVariant):
+    def make_phases(self) -> Iterator[Phase]:
+        yield _Quoting(self._parameters, self.central_sums, columns=range(2))
+
+
+class _QuotingVote(DPWeVote):
+    def make_variant(self) -> CentralVariant:
+        return _QuotingVariant(self.parameters)
+
+
+def test_a_strangers_refusal_of_what_a_trusted_server_sees_quotes_nothing() -> None:
+    vote = _QuotingVote(Parameters(candidates=("a",), variant="central"))
+    server = Session(vote, vote.encode({"weight": [1, 2], "a": [0, 1]})).server()
+    server.start()
+    join(server, "p0", "p1")
+    failure = failure_of(server.receive("p0", Report(0, raw([2, 1]))))
+    assert isinstance(failure, QuorumError)
+    assert failure.first_drop.endswith("ValueError: what it says is left out, since it may tell what is private")
+    assert "[2, 1]" not in str(failure)
 
 
 def test_the_first_reason_for_a_drop_stands_in_the_servers_error_and_is_told_to_nobody() -> None:
