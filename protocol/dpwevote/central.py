@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from ..arrays import ExactSums, FloatArray, IntArray, exact_column_sums
-from ..elementary import power_of_two_above, quotient_up
+from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows, exact_column_sums
+from ..elementary import exp, power_of_two_above, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
 from ..mechanisms import ThresholdDecision, VectorLaplace
-from ..phases import CentralPhase, Draw, DrawBlock, Inputs, Phase
+from ..phases import CentralPhase, Draw, DrawBlock, InputBlock, Inputs, Phase
 from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
 from ..tally import Tally, TallyBlock
 from .outcome import WeightsOutcome
@@ -181,6 +181,29 @@ class CentralVotes(CentralPhase):
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         return Tally(len(reports), exact_column_sums(self.sums.rows_of(reports[:, 0], reports[:, 1:])))
 
+    def beyond_quota(self, totals: IntArray) -> IntArray:
+        """Return each candidate's sum less the least that passes, in steps.
+
+        Args:
+            totals: of tallies without noise, int64, shape (sessions, numbers).
+
+        Returns:
+            int64, shape (sessions, candidates).
+        """
+        sums, numbers = np.split(totals, [self._num_candidates], axis=1)
+        least: list[list[int]] = [[self._least_passing(own)] for own in numbers.tolist()]
+        return sums - np.array(least, dtype=np.int64)
+
+    def _least_passing(self, numbers: Sequence[int]) -> int:
+        """Return the least sum that passes, in steps, where so many reporters have each public weight."""
+        parameters = self._parameters
+        held = Fraction(str(parameters.quota or 0))
+        if parameters.quota is None and parameters.public_weights:
+            pairs = zip(parameters.weights, numbers, strict=True)
+            held = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
+        steps = held / self.sums.step
+        return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
+
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         flat = reports.reshape(-1, reports.shape[2])
         rows = self.sums.rows_of(flat[:, 0], flat[:, 1:])
@@ -328,6 +351,23 @@ class CentralVariant(Variant):
             total_weight=Estimate(total, error),
             weight_counts=(),
         )
+
+    def chances_to_pass(self, inputs: InputBlock) -> FloatArray:
+        """Return how probably each candidate is on the side of yes, by the noise's law: (sessions, candidates)."""
+        (phase,) = self.make_phases()
+        assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant, and of those that are made of it
+        number = len(inputs.private)
+        holdings = self.decode(inputs.flat(number))
+        votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
+        numbers = counts_of_rows(holdings.places.reshape(number, -1), len(self._parameters.weights))
+        totals = np.hstack([votes.reshape(number, -1, votes.shape[1]).sum(axis=1), numbers])
+        margins, places = np.unique(phase.beyond_quota(totals), return_inverse=True)
+        chances = np.array([self._chance_beyond(phase, own) for own in margins.tolist()])
+        return chances[places.reshape(-1)].reshape(number, -1)
+
+    def _chance_beyond(self, phase: CentralVotes, margin: int) -> float:
+        """Return the chance that a margin, which passes from 0 steps on, is on the side of yes with noise."""
+        return exp(self.central_sums.mechanism.log_tail(-margin))
 
     def _error_of_total(self, tally: Tally) -> float:
         """Return the standard error of the total weight; 0 where it is not told, or known."""

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray, counts_of_rows
 from ..phases import InputBlock
+from .central import CentralVariant
 from .game import least_whole
 from .parameters import Parameters
 from .protocol import DPWeVote
@@ -44,16 +45,20 @@ def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
     """Return each candidate's probability to pass, over all noise, given the partners' holdings in many sessions.
 
     Returns:
-        float64, shape (sessions, candidates), right to 1e-12. None where the law is not worked out: of a trusted or
-        masked sum, of Laplace noise, of weights by one's own matrix, of several levels of ε, of fractional weights, of
+        float64, shape (sessions, candidates), right to 1e-12. None where the law is not worked out: of a masked sum, of
+        Laplace noise, of weights by one's own matrix, of several levels of ε, of fractional weights, of
         `joint` with private weights and a quota other than the majority, of very many partners and weights, and of a
         subclass, whose law nobody knows.
     """
     parameters, number, size = vote.parameters, len(inputs.private), len(vote.parameters.candidates)
-    law = _law_of(parameters, inputs.num_parties) if type(vote) is DPWeVote else None
-    if law is None:
+    if type(vote) is not DPWeVote:
         return None
     variant = parameters.kind(parameters)
+    if vote.trusts_server and isinstance(variant, CentralVariant):
+        return variant.chances_to_pass(inputs)
+    law = _law_of(parameters, inputs.num_parties)
+    if law is None:
+        return None
     holdings = variant.decode(inputs.flatten(number))
     codes = 2 * variant.groups_of(holdings.places)[:, None] + holdings.opinions
     codes = codes.reshape(number, -1, size).swapaxes(1, 2).reshape(number * size, -1)

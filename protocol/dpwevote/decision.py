@@ -13,7 +13,6 @@ Under masks there is no such variant: a sum of shares of noise is what the serve
 
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -71,24 +70,13 @@ class DecisionVotes(CentralVotes):
         return Tally(len(reports), np.concatenate([sums, np.bincount(public[:, 1], minlength=self._num_weights)]))
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        sums, numbers = np.split(tally.totals, [self._num_candidates])
-        decisions = draw(self.tally_mechanism, (sums - self._least_passing(numbers.tolist())).tolist())
-        return Tally(tally.num_reports, np.concatenate([np.array(decisions, dtype=np.int64), numbers]))
+        ((*margins,),) = self.beyond_quota(tally.totals[None]).tolist()
+        decisions = np.array(draw(self.tally_mechanism, margins), dtype=np.int64)
+        return Tally(tally.num_reports, np.concatenate([decisions, tally.totals[len(margins) :]]))
 
     def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
-        sums, numbers = np.split(tallies.totals, [self._num_candidates], axis=1)
-        least = np.array([[self._least_passing(own)] for own in numbers.tolist()], dtype=np.int64)
-        return TallyBlock(tallies.num_reports, np.hstack([draw(self.tally_mechanism, sums - least), numbers]))
-
-    def _least_passing(self, numbers: Sequence[int]) -> int:
-        """Return the least sum that passes, in steps, where so many reporters have each public weight."""
-        parameters = self._parameters
-        held = Fraction(str(parameters.quota or 0))
-        if parameters.quota is None and parameters.public_weights:
-            pairs = zip(parameters.weights, numbers, strict=True)
-            held = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
-        steps = held / self.sums.step
-        return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
+        decisions = draw(self.tally_mechanism, self.beyond_quota(tallies.totals))
+        return TallyBlock(tallies.num_reports, np.hstack([decisions, tallies.totals[:, decisions.shape[1] :]]))
 
 
 class DecisionVariant(CentralVariant):
@@ -121,6 +109,12 @@ class DecisionVariant(CentralVariant):
             verdicts=verdicts,
             weight_counts=self.weight_counts(tallies),
         )
+
+    def _chance_beyond(self, phase: CentralVotes, margin: int) -> float:
+        mechanism = phase.tally_mechanism
+        assert isinstance(mechanism, ThresholdDecision)  # noqa: S101  of this variant
+        wrong = mechanism.chance_of_error(margin)
+        return 1 - wrong if margin >= 0 else wrong
 
     def reach(self, numbers: Sequence[int]) -> float:
         sums = self.central_sums

@@ -90,6 +90,13 @@ class _Laplace(Mechanism):
         at_zero = -expm1(-1 / self.scale) / (1 + exp(-1 / self.scale))
         return at_zero * exp(-abs(noise) / self.scale)
 
+    def log_tail(self, least: int) -> float:
+        """Return ln P[x ≥ least], before clamping: a^least/(1 + a) above 0, and by the other side's else."""
+        decay = exp(-1 / self.scale)
+        if least > 0:
+            return -least / self.scale - log1p(decay)
+        return log1p(-exp((least - 1) / self.scale) / (1 + decay))
+
     def reach_of(self, level: float) -> int:
         """Return the least noise t ≥ 1 that is reached with probability `level` at most: P[x ≥ t] = a^t/(1 + a)."""
         most = level * (1 + exp(-1 / self.scale)) * _SURE

@@ -120,7 +120,7 @@ class ThresholdDecision(Mechanism, ExactMechanism):
     def chance_of_error(self, margin: int) -> float:
         """Return the chance that a number is told to be on the other side of 0."""
         blocks = margin // self.sensitivity
-        return exp(self._log_tail(blocks + 1 if margin >= 0 else -blocks))
+        return exp(self._noise.log_tail(blocks + 1 if margin >= 0 else -blocks))
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         check_batch(self, values, uniforms)
@@ -147,18 +147,11 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         """Return ln P[report] of the four reports of a number in a block."""
         least, middle, most = (edge - block for edge in self._edges)
         return [
-            self._log_tail(1 - least),
+            self._noise.log_tail(1 - least),
             self._log_between(least, middle),
             self._log_between(middle, most),
-            self._log_tail(most),
+            self._noise.log_tail(most),
         ]
-
-    def _log_tail(self, least: int) -> float:
-        """Return ln P[x ≥ least]: a^least/(1 + a) above 0, a = e^(−1/scale), and by the other side's else."""
-        decay = exp(-1 / self.scale)
-        if least > 0:
-            return -least / self.scale - log1p(decay)
-        return log1p(-exp((least - 1) / self.scale) / (1 + decay))
 
     def _log_between(self, least: int, end: int) -> float:
         """Return ln P[least ≤ x < end]; −∞ where there is no such number."""

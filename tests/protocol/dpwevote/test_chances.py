@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.chances import PassingLaw, chances_to_pass
-from psephos.protocol.mechanisms import FiniteMechanism
+from psephos.protocol.mechanisms import FiniteMechanism, VectorLaplace
 from psephos.protocol.phases import InputBlock, Phase
+from psephos.protocol.tally import TallyBlock
 from scipy.special import bdtrc
 
 CANDIDATES = ("a", "b")
@@ -113,6 +114,37 @@ def test_two_points_pass_by_the_binomial_law() -> None:
     assert found[0].tolist() == pytest.approx([float(bdtrc(number // 2, number, keep))] * 2, abs=1e-12)
 
 
+@pytest.mark.parametrize("release", ["margin", "decision"])
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize(
+    "quota", [{}, {"passes": "more_than"}, {"quota_fraction": 2 / 3}, {"quota": 5.0}, {"quota_fraction": 1.0}]
+)
+def test_what_a_trusted_server_tells_passes_by_the_law_of_its_noise(
+    quota: dict[str, Any], release: str, *, public: bool
+) -> None:
+    """By every noise that has a chance to speak of, in what is released of the sums with it."""
+    vote = vote_of(variant="central", release=release, public_weights=public, **quota)
+    inputs = holding(vote, WEIGHTS, (1, 0, 1), (0, 1, 0))
+    found = chances_to_pass(vote, inputs)
+    assert found is not None
+    (phase,), rows = vote.phases, inputs.inputs(0)
+    clear = phase.tally(rows.private, earlier=[], public=rows.public)
+    ((mechanism, values),) = phase.fixed_release(clear, 0).drawn
+    scale = mechanism.scale if isinstance(mechanism, VectorLaplace) else 0.0
+    drawn = range(4) if release == "decision" else range(-math.ceil(50 * scale), math.ceil(50 * scale) + 1)
+    expected = [0.0, 0.0]
+    for place, own in itertools.product(range(2), drawn):
+        totals = clear.totals.copy()
+        if isinstance(mechanism, VectorLaplace):
+            totals[place] += own
+            chance = mechanism.noise_probability(own)
+        else:
+            totals[:2] = own
+            chance = math.exp(mechanism.log_likelihoods(np.array([[own]]), np.array([[values[place]]]))[0, 0])
+        expected[place] += chance * vote.decisions([TallyBlock(3, totals[None])]).leans_yes[0, place]
+    assert found[0].tolist() == pytest.approx(expected, abs=1e-9)
+
+
 class Another(DPWeVote):
     """The same, of whom nobody knows it."""
 
@@ -121,7 +153,7 @@ class Another(DPWeVote):
     "given",
     [
         {"variant": "laplace"},
-        {"variant": "central"},
+        {"variant": "masked", "threshold": 3, "colluders": 0},
         {"variant": "optimal"},
         {"variant": "joint", "quota_fraction": 0.6},
         {"variant": "joint", "weights": (0.1, 0.2, 0.7)},
