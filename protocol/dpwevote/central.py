@@ -133,7 +133,8 @@ class CentralSums:
 class CentralVotes(CentralPhase):
     """Partners show the server their weights and opinions; it adds them up and draws noise (the central model).
 
-    The tally has each candidate's margin, in steps, then the number beside them, if there is one.
+    The tally has each candidate's margin, in steps, then the number beside them, if there is one. Where weights are
+    public it has each candidate's support, then how many of the reporters have each weight of the set.
     """
 
     def __init__(
@@ -179,7 +180,8 @@ class CentralVotes(CentralPhase):
                 raise ValueError("it is not the place of a weight and one opinion for each candidate, 0 or 1")
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        return Tally(len(reports), exact_column_sums(self.sums.rows_of(reports[:, 0], reports[:, 1:])))
+        sums = exact_column_sums(self._rows_of(reports, public))
+        return Tally(len(reports), np.concatenate([sums, self._numbers_of_weights(public)]))
 
     def beyond_quota(self, totals: IntArray) -> IntArray:
         """Return each candidate's sum less the least that passes, in steps.
@@ -205,9 +207,21 @@ class CentralVotes(CentralPhase):
         return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
-        flat = reports.reshape(-1, reports.shape[2])
-        rows = self.sums.rows_of(flat[:, 0], flat[:, 1:])
-        return TallyBlock(reports.shape[1], rows.reshape(*reports.shape[:2], -1).sum(axis=1))
+        number, size, width = reports.shape
+        rows = self._rows_of(reports.reshape(-1, width), np.tile(public, (number, 1)))
+        numbers = np.tile(self._numbers_of_weights(public), (number, 1))
+        return TallyBlock(size, np.hstack([rows.reshape(number, size, -1).sum(axis=1), numbers]))
+
+    def _rows_of(self, reports: IntArray, public: IntArray) -> IntArray:
+        """Return what reports add to the sums: of opinions alone where weights are public."""
+        if self._parameters.public_weights:
+            return self.sums.rows_of(public[:, 1], reports)
+        return self.sums.rows_of(reports[:, 0], reports[:, 1:])
+
+    def _numbers_of_weights(self, public: IntArray) -> IntArray:
+        """Return how many partners have each public weight; nothing where weights are private."""
+        is_public = self._parameters.public_weights
+        return np.bincount(public[:, 1] if is_public else [], minlength=self._num_weights * is_public).astype(np.int64)
 
 
 class PricedByWeight(Phase):
@@ -251,10 +265,7 @@ class PricedByWeight(Phase):
 
 
 class PublicWeightVotes(PricedByWeight, CentralVotes):
-    """The phase of `central` with public weights: partners show their opinions alone.
-
-    The tally has each candidate's support, in steps, then how many of the reporters have each weight of the set.
-    """
+    """The phase of `central` with public weights: partners show their opinions alone."""
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         return self._loss_of_weight[public[1]].event
@@ -264,10 +275,6 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
         scale = self.sums.mechanism.scale
         sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
         return [self._loss_for(PureMechanism(epsilon=quotient_up(distance, scale))) for distance in sensitivities]
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        sums = exact_column_sums(self.sums.rows_of(public[:, 1], reports))
-        return Tally(len(reports), np.concatenate([sums, self.numbers_of(public)]))
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         supports, numbers = np.split(tally.totals, [self._num_candidates])

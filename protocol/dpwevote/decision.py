@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
-from ..arrays import IntArray, exact_column_sums
 from ..elementary import quotient_up
 from ..errors import ConfigurationError
 from ..estimators import Verdict
@@ -62,12 +61,6 @@ class DecisionVotes(CentralVotes):
 
     def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
         super().__init__(parameters, sums, columns=columns, law=_LAW, mechanism=make_mechanism(parameters, sums))
-
-    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        if not self._parameters.public_weights:
-            return super().tally(reports, earlier=earlier, public=public)
-        sums = exact_column_sums(self.sums.rows_of(public[:, 1], reports))
-        return Tally(len(reports), np.concatenate([sums, np.bincount(public[:, 1], minlength=self._num_weights)]))
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         ((*margins,),) = self.beyond_quota(tally.totals[None]).tolist()

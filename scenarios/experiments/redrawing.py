@@ -21,7 +21,7 @@ from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
 from ..running.config import Scenario
 from ..running.parties import sources_of
-from ..running.resolution import Local, resolve
+from ..running.resolution import Local, resolve, with_trust
 from ..system import find_protocol
 from .measurements import Measurement, mean_of
 
@@ -59,7 +59,8 @@ def rows_drawn(
     parties = scenario.parties
     if sources.draws is None or not isinstance(parties, Mapping) or sources.own_parameters.keys() & parties.keys():
         return None
-    table = sources.draws(parties, [parties.get(_SEED, 0) + number for number in numbers], scenario.parameters)
+    parameters = with_trust(scenario, type(protocol)).parameters
+    table = sources.draws(parties, [parties.get(_SEED, 0) + number for number in numbers], parameters)
     if table is None:
         return None
     rows, size = protocol.encode(table), len(numbers)

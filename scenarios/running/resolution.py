@@ -200,7 +200,7 @@ def resolve(
 
 def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads_adversaries: bool) -> Local:
     kind = find_protocol(scenario.protocol)
-    scenario = _trusting(scenario, kind)
+    scenario = with_trust(scenario, kind)
     if (opened := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
         return _resolve_streamed(scenario, kind, opened, record=record, turnout=turnout)
     scenario = _as_said(scenario, kind)
@@ -313,7 +313,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
     """
     refuse(scenario.network, "network", scenario.network, "left out where the network is real")
     kind = find_protocol(scenario.protocol)
-    scenario = _trusting(scenario, kind)
+    scenario = with_trust(scenario, kind)
     parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
     if scenario.transport == AUTO:
         scenario = msgspec.structs.replace(scenario, transport=_AGENTS)
@@ -504,8 +504,15 @@ def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_p
     return rules
 
 
-def _trusting(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
-    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say."""
+def with_trust(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
+    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> from psephos.scenarios.system import find_protocol
+        >>> with_trust(load_scenario("trusted-count"), find_protocol("dpwevote")).parameters["variant"]
+        'central'
+    """
     if (model := scenario.model) is None:
         return scenario
     settings = dict(kind.settings_by_trust)

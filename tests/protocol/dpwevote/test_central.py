@@ -11,6 +11,7 @@ import pytest
 from bad_input import refuses
 from helpers import Session
 from psephos.protocol import Tally
+from psephos.protocol.blocks import goes_with
 from psephos.protocol.dpwevote import DPWeVote, Outcome, Parameters
 from psephos.protocol.dpwevote.central import CentralSums, CentralVariant, CentralVotes
 from psephos.protocol.estimators import Verdict
@@ -252,3 +253,18 @@ def test_machines_charge_a_partner_once_and_the_server_sees_its_votes() -> None:
         assert [(entry.proven, entry.unit, entry.model) for entry in ledger.entries] == [
             (1.0, "weight and opinions", TrustModel.CENTRAL)
         ]
+
+
+@pytest.mark.parametrize("release", ["margin", "decision"])
+@pytest.mark.parametrize("public", [False, True])
+def test_many_sessions_are_tallied_at_once_and_as_each_alone(release: Any, *, public: bool) -> None:
+    vote = make_vote(number=2, release=release, public_weights=public, quota_fraction=2 / 3)
+    inputs = vote.encode({"weight": [1, 2, 3, 3], "c0": [1, 0, 1, 1], "c1": [0, 0, 0, 1]})
+    phase = phase_of(vote)
+    assert goes_with(type(phase), "tally_block", "tally")
+    assert goes_with(type(phase), "randomize_tallies", "randomize_tally")
+    reports = np.stack([inputs.private, inputs.private[::-1], np.roll(inputs.private, 1, axis=0)])
+    block = phase.tally_block(reports, earlier=[], public=inputs.public)
+    alone = [phase.tally(own, earlier=[], public=inputs.public) for own in reports]
+    assert block.totals.tolist() == [each.totals.tolist() for each in alone]
+    assert block.num_reports == 4
