@@ -80,8 +80,9 @@ def _reaches(
     parameters: Parameters, inputs: Inputs, epsilon: float, variants: Sequence[VariantName]
 ) -> Iterator[tuple[float, str]]:
     for name in variants:
-        sizes = {"threshold": parameters.threshold, "colluders": parameters.colluders} if name == "masked" else {}
-        priced = if_allowed(parameters.with_variant, name, epsilon=epsilon, **sizes)
+        fields = ("threshold", "colluders", "release") if name == parameters.variant else ()  # of the session's own
+        settings = {field: getattr(parameters, field) for field in fields}
+        priced = if_allowed(parameters.with_variant, name, epsilon=epsilon, **settings)
         reach = None if priced is None else DPWeVote(priced).reach(inputs.public)
         if reach is not None:
             yield reach, name
