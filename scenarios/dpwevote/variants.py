@@ -38,7 +38,7 @@ from ..verdicts import at_most
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = (
-    *("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts"),
+    *("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts", "release"),
     *SIZES,
 )
 """What only some variants have, and is left out of all of them."""

@@ -159,6 +159,8 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
         if value is not None and value != ():
             written = f"{value:.6g}" if isinstance(value, float) and not levels else str(value)  # the greatest of them
             words += ["--set", f"{key}={written}"]
+    if table.resolved.scenario.model not in {None, plan.best[0].model}:
+        words += ["--set", f"trust={plan.best[0].model.value}"]
     own = list(table.resolved.protocol.parameters.own_levels.epsilons) if levels else levels
     if plan.best[0].people != len(table.resolved.names) or levels != own:  # a file of now says other levels
         words += ["--set", f"{role}s=FILE"]

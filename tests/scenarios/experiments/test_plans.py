@@ -333,6 +333,19 @@ def test_the_command_that_is_shown_holds_what_was_planned(psephos: Psephos) -> N
     assert total_of(resolved.protocol.losses).proven == pytest.approx(chosen["offered"]["epsilon"], rel=1e-5)
 
 
+@pytest.mark.parametrize("settings", [(), ("release=decision",)])
+def test_a_plan_of_a_scenario_that_names_its_trust_can_be_held(psephos: Psephos, settings: tuple[str, ...]) -> None:
+    """The command kept the scenario's trust beside a variant that trusts nobody; of decisions alone there was none."""
+    given = [word for setting in settings for word in ("--set", setting)]
+    ended = psephos("plan", "trusted-count", "--error", "10%", *given, "--out", "out", "--no-pictures")
+    assert ended.status == 0, ended.err
+    (line,) = [line for line in ended.out.splitlines() if line.startswith("To hold it: ")]
+    command, _, left_out = line.removeprefix("To hold it: ").partition(", and leave out ")
+    assert left_out == ("release" if settings else "")
+    words = shlex.split(command)
+    assert resolve(load_scenario(words[2], words[4::2])).protocol.model is TrustModel.LOCAL
+
+
 @pytest.mark.full("two plans more")
 @pytest.mark.parametrize(
     ("name", "settings", "left_out"),
