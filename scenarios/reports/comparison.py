@@ -157,7 +157,8 @@ def show_comparison(console: Console, compared: Comparison) -> None:
         show_note(console, line)
     console.print()
     show_table(console, compared.estimates)
-    show_note(console, "± is one standard error of the randomization")
+    if any("±" in cell.words for row in compared.estimates.cells for cell in row):
+        show_note(console, "± is one standard error of the randomization")
     if compared.shared:
         show_note(console, compared.shared.removesuffix("."))
     console.print()

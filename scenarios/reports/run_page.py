@@ -136,7 +136,7 @@ def _outcome(left: RunArtifacts) -> Iterator[Block]:
         yield table
         if table.note:
             yield Text(table.note, "quiet")
-        if any(cell.is_part for row in table.cells for cell in row):
+        if any(cell.is_part and "±" in cell.words for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
         if shared:
             yield Text(f"The same in all rows: {shared}.", "quiet")

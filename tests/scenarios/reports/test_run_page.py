@@ -68,6 +68,17 @@ def page_in(folder: Path) -> Parts:
     return Parts((folder / REPORT).read_text(encoding="utf-8"))
 
 
+def test_a_page_and_a_comparison_explain_an_error_only_where_they_show_one(psephos: Psephos) -> None:
+    """Of decisions alone they show the truth beside its share of all votes, and no error."""
+    alone = ("--set", "release=decision", "--set", "public_weights=true", "--set", "count=20", "--no-pictures")
+    for name, settings in (("alone", alone), ("again", alone), ("margins", alone[2:])):
+        assert psephos("run", "trusted-count", *settings, "--out", name).status == 0
+        assert ("±" in Path(name, REPORT).read_text(encoding="utf-8")) == (name == "margins")
+    assert "True margin" in psephos("compare", "alone", "again").out
+    assert "±" not in psephos("compare", "alone", "again").out
+    assert "±" in psephos("compare", "alone", "margins").out
+
+
 def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos: Psephos) -> None:
     assert psephos("run", "eu-council", "--out", "out", "--seed", "7").status == 0
     page = page_in(Path("out"))
