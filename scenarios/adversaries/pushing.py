@@ -65,17 +65,19 @@ class PushingRole(Role, frozen=True, kw_only=True):
                 "in standard errors": shift / error if error else math.copysign(math.inf, shift) if shift else 0.0,
             }
         own = rows[extremes.aimed]
+        error, errors = "", ""
+        if own["standard error"]:  # a decision alone has none
+            error = f" (standard error {own['standard error']:.3g})"
+            errors = f", {abs(float(own['in standard errors'])):.1f} standard errors,"
         sentences = [
             (
                 f"They push the estimate {extremes.aimed!r} {self.direction}. Without them it is "
-                f"{own['without them']:.4g} (standard error {own['standard error']:.3g}), with their reports "
-                f"{own['with them']:.4g}."
+                f"{own['without them']:.4g}{error}, with their reports {own['with them']:.4g}."
             ),
             *([] if trace.failure is None else [f"The session itself came to no end: {trace.failure}"]),
             (
-                f"That is a shift of {own['shift']:.4g}, {abs(float(own['in standard errors'])):.1f} standard errors, "
-                f"from what they had drawn; between pushed down and up their reports move it by "
-                f"{extremes.spread(places):.4g}."
+                f"That is a shift of {own['shift']:.4g}{errors} from what they had drawn; between pushed down and up "
+                f"their reports move it by {extremes.spread(places):.4g}."
             ),
             (
                 "These are the reports in range that push most by the protocol's own tally and outcome. They were "

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from bad_input import Psephos
 from psephos.protocol.messages import NOT_ADMITTED
 from psephos.scenarios.adversaries.role import AttackContext
 from psephos.scenarios.adversaries.sybils import rehearse
@@ -65,3 +66,12 @@ def test_names_that_one_person_holds_by_right_weigh_their_share_and_nothing_dete
     session = ExtremeReports(context.protocol, context.inputs, context.noise())
     assert f"their reports move it by {session.spread(np.arange(3)):.4g}" in text
     assert not finished.record.endings
+
+
+def test_a_shift_of_what_has_no_error_is_told_without_one(psephos: Psephos) -> None:
+    """Of a decision alone it was said to be infinitely many standard errors."""
+    settings = ("variant=central", "release=decision", "epsilon=20")
+    given = [word for setting in settings for word in ("--set", setting)]
+    ended = psephos("run", "sybil", *given, "--no-pictures", "--no-report", "--out", "out", "--verbose")
+    said = " ".join(ended.out.split())
+    assert "Without them it is 0, with their reports 1. That is a shift of 1 from what they had drawn" in said
