@@ -10,7 +10,7 @@ partner who is there or is not has the same l1 distance at most, though here it 
 Where weights are public, the supports Σ w·x alone are private: who weighs w pays ε·w/w_max for each candidate, and how
 many reporters have which weight is released as it is.
 
-Where decisions alone are wanted, `decision` has a rule that is wrong less often at the same ε.
+Where decisions alone are wanted, `decision` has the rule whose worst case is the least at the same ε.
 
 Sums are integers: multiples of the greatest unit of which all w(x − τ) are multiples, or of a power of two that is fine
 beside the greatest weight where that unit is too small. The sensitivity is that of these integers, pair by pair.

@@ -94,8 +94,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         passes: whether a candidate whose support equals the quota passes (reading W4).
         weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
         level: the greatest probability that the verdict on a candidate is wrong, whatever the truth is.
-        release: of "central": "margin", each candidate's margin with noise, or "decision", its decision alone, which is
-            then wrong less often (`decision`). On the wire only where it is given.
+        release: of "central": "margin", each candidate's margin with noise, or "decision", its decision alone, whose
+            worst case is then the least (`decision`). On the wire only where it is given.
         threshold: of "masked", T: the number of partners that must take part to the end; with fewer, nothing is
             released. Both are on the wire only where they are given.
         colluders: of "masked", c: the greatest number of partners that collude with the server.

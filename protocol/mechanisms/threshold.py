@@ -8,8 +8,9 @@ j = 0, 1, …, is told wrongly with probability q·e^(−jε). Whatever else is 
 **No ε-DP rule is better throughout.** Let e(m) be the chance that a rule is wrong. Of m in [0, Δ) and m − Δ, which are
 neighbors, 1 − e(m) ≤ e^ε·e(m − Δ) and 1 − e(m − Δ) ≤ e^ε·e(m), so that e(m) + e(m − Δ) ≥ 2q: here it is 2q, and no rule
 has a greatest chance below q. Further out e(m + Δ) ≥ e^(−ε)·e(m) for every rule: here both are the same. The sign of a
-sum with Laplace noise is wrong with probability 1/2 next to the threshold, and with less than q only towards the outer
-end of the first block; over two margins that lie Δ apart around the threshold it is wrong more often on average.
+sum with Laplace noise is wrong with probability 1/2 next to the threshold. At the outer end of a block it is wrong less
+often than this rule: with e^(−ε)/2, not q, in the first. Over two margins that lie Δ apart around the threshold it is
+wrong as often or more on average, and where Δ is one step both rules are the same.
 
 Source: Ghosh, Roughgarden and Sundararajan (2009) for the geometric law; Geng and Viswanath (2014) for steps of Δ.
 """

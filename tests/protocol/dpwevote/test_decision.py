@@ -239,3 +239,21 @@ def test_the_manual_quotes_how_often_coin_tosses_of_a_hundred_partners_are_decid
             [decision.chance_of_error(own) for own in margins],
         ]
         assert quoted == pytest.approx([1 - float(law @ own) for own in wrong], abs=6e-4)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_the_manual_says_where_a_margins_sign_is_no_worse(epsilon: float) -> None:
+    """It said that decisions alone are right more often: not of one weight for all, and not at every margin."""
+    (alone,) = make_vote(epsilon=epsilon, public_weights=True, weights=(1.0,)).phases
+    (sign,) = make_vote(epsilon=epsilon, public_weights=True, weights=(1.0,), release="margin").phases
+    decided, noisy = alone.tally_mechanism, sign.tally_mechanism
+    assert isinstance(decided, ThresholdDecision)
+    assert isinstance(noisy, VectorLaplace)
+    assert (decided.sensitivity, decided.scale) == (1, pytest.approx(noisy.scale, rel=1e-12))
+
+    fine = phase_of(make_vote(epsilon=epsilon, weights=(1.0, 1000.0))).tally_mechanism
+    assert isinstance(fine, ThresholdDecision)
+    outer, decay = fine.sensitivity - 1, math.exp(-epsilon / fine.sensitivity)  # the sign's: P[noise < -margin]
+    assert decay ** (outer + 1) / (1 + decay) == pytest.approx(math.exp(-epsilon) / 2, rel=0.01)
+    assert decay ** (outer + 1) / (1 + decay) < fine.chance_of_error(outer)
+    assert 1 / (1 + decay) * decay > fine.chance_of_error(0)
