@@ -81,7 +81,7 @@ def reporting(folder: "RunFolder", *, wanted: bool, command: str | None = None) 
     try:
         yield
     except PsephosError:
-        _leave_page(folder, wanted=wanted)
+        _leave_page(folder, wanted=wanted and any(folder.path.iterdir()))
         raise
     _leave_page(folder, wanted=wanted)
 

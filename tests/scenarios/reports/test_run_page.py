@@ -19,6 +19,7 @@ from bad_input import Psephos, Write
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
+from psephos.scenarios.cli.reports import reporting
 from psephos.scenarios.presentation import seals
 from psephos.scenarios.reports import REPORT, write_report
 from runs import read_json
@@ -105,6 +106,16 @@ def test_no_report_leaves_none_and_python_writes_none(psephos: Psephos, tmp_path
     assert not Path("out", REPORT).exists()
     run_in_folder(resolve(load_scenario("consortium", ["count=20"])), RunFolder(tmp_path / "own"), pictures=False)
     assert not (tmp_path / "own" / REPORT).exists()
+
+
+def test_what_fails_before_it_writes_anything_has_no_page_and_says_nothing_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`serve` with a journal that it refuses said first that its new folder is not the folder of a run."""
+    with pytest.raises(ConfigurationError), reporting(RunFolder(tmp_path), wanted=True):
+        raise ConfigurationError(field="journal", value="version 3", allowed="of version 4")
+    assert capsys.readouterr() == ("", "")
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_page_is_made_again_from_the_folder_alone_and_is_the_same(psephos: Psephos) -> None:
