@@ -205,8 +205,9 @@ def test_weights_that_no_grid_has_in_common_are_allowed_for() -> None:
     ],
 )
 def test_where_decisions_alone_are_not_told_is_refused(given: dict[str, Any], field: str) -> None:
+    as_central: dict[str, Any] = {"candidates": ("a",), "variant": "central", "release": "decision", **given}
     with refuses(field):
-        Parameters(**{"candidates": ("a",), "variant": "central", "release": "decision", **given})
+        Parameters(**as_central)
 
 
 def test_the_bytes_of_other_votes_are_what_they_were() -> None:
