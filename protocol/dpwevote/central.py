@@ -150,13 +150,13 @@ class CentralVotes(CentralPhase):
         self._parameters = parameters
         self._num_weights, self._num_candidates = len(parameters.weights), len(parameters.candidates)
         self._law = law
-        drawn = mechanism or sums.mechanism
+        server_mechanism = mechanism or sums.mechanism
         super().__init__(
             _PHASE,
             columns=columns,
             bound=max(self._num_weights - 1, 1),
-            tally_mechanism=drawn,
-            losses=[self._loss_for(drawn.event_of(self._num_candidates))],
+            tally_mechanism=server_mechanism,
+            losses=[self._loss_for(server_mechanism.event_of(self._num_candidates))],
         )
 
     def _loss_for(self, event: PureMechanism) -> PrivacyLoss:
@@ -193,17 +193,17 @@ class CentralVotes(CentralPhase):
             int64, shape (sessions, candidates).
         """
         sums, numbers = np.split(totals, [self._num_candidates], axis=1)
-        least: list[list[int]] = [[self._least_passing(own)] for own in numbers.tolist()]
+        least: list[list[int]] = [[self._least_passing(counts)] for counts in numbers.tolist()]
         return sums - np.array(least, dtype=np.int64)
 
     def _least_passing(self, numbers: Sequence[int]) -> int:
         """Return the least sum that passes, in steps, where so many reporters have each public weight."""
         parameters = self._parameters
-        held = Fraction(str(parameters.quota or 0))
+        quota = Fraction(str(parameters.quota or 0))
         if parameters.quota is None and parameters.public_weights:
             pairs = zip(parameters.weights, numbers, strict=True)
-            held = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
-        steps = held / self.sums.step
+            quota = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
+        steps = quota / self.sums.step
         return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
@@ -364,12 +364,12 @@ class CentralVariant(Variant):
         (phase,) = self.make_phases()
         assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant, and of those that are made of it
         number = len(inputs.private)
-        holdings = self.decode(inputs.flat(number))
+        holdings = self.decode(inputs.flatten(number))
         votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
         numbers = counts_of_rows(holdings.places.reshape(number, -1), len(self._parameters.weights))
         totals = np.hstack([votes.reshape(number, -1, votes.shape[1]).sum(axis=1), numbers])
         margins, places = np.unique(phase.beyond_quota(totals), return_inverse=True)
-        chances = np.array([self._chance_beyond(phase, own) for own in margins.tolist()])
+        chances = np.array([self._chance_beyond(phase, margin) for margin in margins.tolist()])
         return chances[places.reshape(-1)].reshape(number, -1)
 
     def _chance_beyond(self, phase: CentralVotes, margin: int) -> float:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _LAW: Final = "decisions by discrete Laplace noise on blocks of a margin"
 _BOUND: Final = 2**60 + 1
 _PLACES: Final = np.array(
-    [VERDICTS.index(own) for own in (Verdict.FAILS, Verdict.TOO_CLOSE, Verdict.TOO_CLOSE, Verdict.PASSES)]
+    [VERDICTS.index(verdict) for verdict in (Verdict.FAILS, Verdict.TOO_CLOSE, Verdict.TOO_CLOSE, Verdict.PASSES)]
 )
 """In `VERDICTS`, of each report of `ThresholdDecision`."""
 
@@ -93,12 +93,12 @@ class DecisionVariant(CentralVariant):
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> VoteDecisions:
         (tally,) = tallies
-        told = tally.totals[:, : len(self._parameters.candidates)]
-        verdicts = _PLACES[told]
+        reports = tally.totals[:, : len(self._parameters.candidates)]
+        verdicts = _PLACES[reports]
         return VoteDecisions(
             kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
             sums=(),
-            leans_yes=told >= LEANS_YES,
+            leans_yes=reports >= LEANS_YES,
             verdicts=verdicts,
             weight_counts=self.weight_counts(tallies),
         )

@@ -30,7 +30,7 @@ from ..elementary import exp, expm1, ln, log1p, quotient_up
 from ..errors import require
 from ..privacy import events
 from .discrete_laplace import DiscreteLaplace
-from .exact import Below, ExactMechanism
+from .exact import ExactMechanism, RandBelow
 from .mechanism import Mechanism, check_batch
 
 FAILS, LEANS_NO, LEANS_YES, PASSES = range(4)
@@ -128,11 +128,11 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         noisy = self._noise.randomize(values // self.sensitivity, uniforms)
         return np.searchsorted(self._edges, noisy, side="right").astype(np.int64)
 
-    def randomize_exactly(self, values: Sequence[int], below: Below) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], below: RandBelow) -> list[int]:
         if not all(abs(value) <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
         noisy = self._noise.randomize_exactly([value // self.sensitivity for value in values], below)
-        return [sum(own >= edge for edge in self._edges) for own in noisy]
+        return [sum(block >= edge for edge in self._edges) for block in noisy]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         blocks, places = np.unique(values // self.sensitivity, return_inverse=True)

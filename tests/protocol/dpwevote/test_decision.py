@@ -213,9 +213,9 @@ def test_where_decisions_alone_are_not_told_is_refused(given: dict[str, Any], fi
 def test_the_bytes_of_other_votes_are_what_they_were() -> None:
     plain = Parameters(candidates=("a",), variant="central")
     assert b"release" not in msgspec.json.encode(plain)
-    assert plain.as_variant("joint") == msgspec.structs.replace(plain, variant="joint")
+    assert plain.with_variant("joint") == msgspec.structs.replace(plain, variant="joint")
     told = msgspec.structs.replace(plain, release="decision")
-    assert told.as_variant("central") == plain
+    assert told.with_variant("central") == plain
     assert DPWeVote(msgspec.structs.replace(plain, release="margin")).losses == DPWeVote(plain).losses
     verdict = DPWeVote(told).outcome([Tally(1, np.array([3]))]).candidates[0].verdict
     assert verdict.verdict is Verdict.PASSES
